@@ -1,0 +1,81 @@
+"""What can go wrong in a way nobody asked for, by name.
+
+Refusals, 4xx and 5xx replies of peers and expiry are values, never exceptions (`mail.reply`, `mail.outcome`).
+
+*Rules*: catch narrowly; return, raise *or* log, one of the three.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+
+class MailismusError(Exception):
+    """Base of all errors of our own."""
+
+
+@attrs.frozen
+class ConfigError(MailismusError):
+    """The configuration can't be used; the program does not start (exit 78).
+
+    `text` says what was found and what to write instead; `file` and `line` (from 1; 0: no line) say where the
+    element begins.
+    """
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+
+
+@attrs.frozen
+class StartError(MailismusError):
+    """The program can't start here and now: `status` is the exit code (sysexits), `text` the one line on stderr."""
+
+    status: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@attrs.frozen
+class ProtocolError(MailismusError):
+    """A peer broke the rules of SMTP, or we would have."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class StorageError(MailismusError):
+    """Something about bytes at rest."""
+
+
+@attrs.frozen
+class Unavailable(StorageError):
+    """The queue can't take this now: the client gets a 4xx and keeps its mail.
+
+    `full`: for want of room (452 4.3.1); otherwise for trouble (451 4.3.0).
+    """
+
+    text: str
+    full: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@attrs.frozen
+class Corrupt(StorageError):
+    """Bytes at rest do not check. They are set aside, never skipped in silence."""
+
+    path: str
+    offset: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path} at {self.offset}: {self.text}"

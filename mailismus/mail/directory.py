@@ -1,0 +1,32 @@
+"""The directory: which domains are ours and which users live there.
+
+Users are valid at every local domain; case is ignored in both. Bare `postmaster` and postmaster at every local domain
+always exist (RFC 5321 4.5.1) and are the directory's `postmaster` user.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from mailismus.mail.address import domain_of, local_part_of
+
+
+@attrs.frozen
+class Directory:
+    """Local domains and users, lower case. `postmaster` is one of `users`, or empty when there are no local domains."""
+
+    domains: frozenset[bytes] = frozenset()
+    users: frozenset[bytes] = frozenset()
+    postmaster: bytes = b""
+
+    def is_local(self, address: bytes) -> bool:
+        """Whether mail for this address stays here: a local domain, or the bare postmaster."""
+        domain = domain_of(address)
+        return domain in self.domains if domain else address.lower() == b"postmaster"
+
+    def user_of(self, address: bytes) -> bytes | None:
+        """The user whose mail a local address is, or None if there is no such user."""
+        local_part = local_part_of(address).lower()
+        if local_part == b"postmaster" and self.postmaster:
+            return self.postmaster
+        return local_part if local_part in self.users else None

@@ -1,0 +1,21 @@
+"""The envelope: who sent a message, who shall have it, and how it may be sent (RFC 5321 2.3.1).
+
+Addresses are the bytes between the angle brackets, in the case they came in; the null reverse-path is `b""`.
+Recipients are numbered from 1 in the order they were accepted; a number keeps its meaning for life.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class Envelope:
+    """One transaction's envelope. Every address has passed the grammar (`mail.address`)."""
+
+    sender: bytes
+    recipients: tuple[bytes, ...]
+    client: bytes = b"-"
+    """Address of the client (an IP address as text), `b"-"` for messages made here."""
+    eightbit: bool = False
+    """The client declared BODY=8BITMIME (RFC 6152)."""

@@ -1,0 +1,42 @@
+"""The names of things in the queue: spool ids and queue ids.
+
+A spool id (SPID) names one message and is never used twice, whatever the clock does: its upper 32 bits are the epoch
+(one more at each start of the queue), its lower 32 bits a counter. A queue id names one recipient of it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NewType
+
+SpoolId = NewType("SpoolId", int)
+
+
+class QueueId(NamedTuple):
+    """One queue entry: the message and the recipient's number in its envelope, from 1."""
+
+    spool_id: SpoolId
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.spool_id:016X}-{self.number}"
+
+
+def format_spool_id(spool_id: SpoolId) -> str:
+    """16 upper-case hexadecimal digits: how a spool id is shown and written everywhere."""
+    return f"{spool_id:016X}"
+
+
+def parse_spool_id(text: str) -> SpoolId | None:
+    """The spool id that `text` shows, or None. Exactly 16 upper-case hexadecimal digits."""
+    if len(text) == 16 and not text.strip("0123456789ABCDEF"):
+        return SpoolId(int(text, 16))
+    return None
+
+
+def parse_queue_id(text: str) -> QueueId | None:
+    """The queue id that `text` shows (`SPID-N`), or None."""
+    spool_text, dash, number_text = text.partition("-")
+    spool_id = parse_spool_id(spool_text)
+    if spool_id is None or not dash or not number_text.isascii() or not number_text.isdigit() or len(number_text) > 9:
+        return None
+    return QueueId(spool_id, int(number_text)) if int(number_text) > 0 else None

@@ -1,0 +1,38 @@
+"""Networks: a set of IPv4 and IPv6 blocks, prepared for a fast "is this client in it?"."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+
+import attrs
+
+
+@attrs.frozen
+class Networks:
+    """Blocks as (first address, mask) of integers; IPv4 addresses mapped into IPv6 count as IPv4."""
+
+    v4: tuple[tuple[int, int], ...] = ()
+    v6: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, blocks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> Networks:
+        """The set of these blocks, in their order."""
+        pairs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+        for block in blocks:
+            pairs[block.version == 6].append((int(block.network_address), int(block.netmask)))
+        return cls(tuple(pairs[0]), tuple(pairs[1]))
+
+    def __contains__(self, host: object) -> bool:
+        """Whether the IP address, given as text, is in one of the blocks; what is no IP address is in none."""
+        if not isinstance(host, str):
+            return False
+        if host.startswith("::ffff:") and "." in host:
+            host = host[7:]
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            value = int.from_bytes(socket.inet_pton(family, host.partition("%")[0]), "big")
+        except OSError:
+            return False
+        return any(value & mask == first for first, mask in (self.v6 if ":" in host else self.v4))

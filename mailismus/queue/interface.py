@@ -1,0 +1,241 @@
+"""The seam between the queue and everything else: what a provider promises, and what it does not.
+
+A provider (`IQueue`) keeps entries *and* message bytes, so that there is one owner of "no entry without its message,
+no message without an entry". It holds no policy: no retry rule, no clock of its own, no SMTP.
+
+What a crash may cause, whatever the provider: **duplicate** delivery of what was in flight; **loss** of what was
+committed, never; half a submission, never.
+
+Every provider passes the one contract suite `tests/contracts`.
+
+Conventions: times are UTC seconds (`_at`); everything is called in the reactor's thread; a Deferred that fails fails
+with `errors.StorageError`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.reply import Reply
+
+
+class Area(enum.Enum):
+    """Where an entry stands: not yet tried, tried and waiting, failed and waiting for its report."""
+
+    INCOMING = "incoming"
+    DEFERRED = "deferred"
+    BOUNCES = "bounces"
+
+
+@attrs.define
+class Entry:
+    """One recipient of one message still to be served. The provider owns it: who takes it reads, and changes nothing."""
+
+    number: int
+    recipient: bytes
+    area: Area
+    due_at: float
+    attempts: int = 0
+    reply: Reply | None = None
+    """The last reply, None before the first attempt."""
+    host: bytes = b"-"
+    """Who gave the last reply, as in `mail.outcome.Outcome`."""
+
+
+@attrs.define
+class Message:
+    """A message with the entries of it that were handed out together; what is said of the message is the same each time."""
+
+    spool_id: SpoolId
+    sender: bytes
+    client: bytes
+    eightbit: bool
+    received_at: float
+    size_bytes: int
+    """Bytes of content as stored: trace field included, dot-stuffed."""
+    recipient_count: int
+    """Recipients of the whole envelope, served or not."""
+    entries: list[Entry]
+
+    def queue_ids(self) -> list[QueueId]:
+        """The queue ids of `entries`, in their order."""
+        return [QueueId(self.spool_id, entry.number) for entry in self.entries]
+
+
+class IDraft(Protocol):
+    """A message while it arrives. Promises nothing: a crash or `abandon` leaves no trace of it.
+
+    Its bytes are the content as on the wire: trace field first, lines end in CRLF, dot-stuffed, without the final dot.
+    Its memory is bounded by the provider: what does not fit goes to disk as it comes.
+    """
+
+    @property
+    def spool_id(self) -> SpoolId:
+        """Never used before, never used again."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes written so far."""
+
+    def write(self, data: bytes) -> Deferred[None] | None:
+        """Append. None: go on; a Deferred: write nothing more until it fires (it never fails: trouble shows at commit)."""
+
+    def abandon(self) -> None:
+        """Forget it; what is on disk goes away. Harmless after a commit and when repeated."""
+
+
+@attrs.frozen
+class Placement:
+    """Where a recipient of a submission starts, when it is not "incoming, due now" (conversion between providers)."""
+
+    number: int
+    area: Area
+    due_at: float
+    attempts: int
+    reply: Reply | None
+    host: bytes
+
+
+@attrs.frozen
+class Submission:
+    """A draft and its envelope. `placements` None: every recipient starts in INCOMING, due at `received_at`; otherwise
+    only the recipients named there are entries, under their numbers in the envelope."""
+
+    draft: IDraft
+    envelope: Envelope
+    received_at: float
+    placements: tuple[Placement, ...] | None = None
+
+
+@attrs.frozen
+class Settlement:
+    """What becomes of one entry: attempts, next time, last reply and area change as one fact.
+
+    `area` None: it is removed. INCOMING or DEFERRED: it may be taken again at `due_at`; BOUNCES: it awaits its report.
+    """
+
+    queue_id: QueueId
+    area: Area | None
+    due_at: float = 0.0
+    attempts: int = 0
+    reply: Reply | None = None
+    host: bytes = b"-"
+
+
+@attrs.frozen
+class AreaCount:
+    """How much lies in one area."""
+
+    entries: int = 0
+    messages: int = 0
+    size_bytes: int = 0
+
+
+@attrs.frozen
+class Summary:
+    """Counts of every area. `exact` False: a walk that counts is still under way."""
+
+    areas: dict[Area, AreaCount]
+    exact: bool
+
+
+Predicate = Callable[[Message, Entry], bool]
+
+
+@attrs.frozen
+class Filter:
+    """Which entries `search` wants. `spool_id` and `area` let a provider look at less; `matches` decides on the rest."""
+
+    spool_id: SpoolId | None = None
+    area: Area | None = None
+    matches: Predicate = lambda message, entry: True
+
+
+@attrs.frozen
+class Page:
+    """One page of a search: messages with the matching entries that were found together. `cursor` None: it was the last."""
+
+    messages: tuple[Message, ...]
+    cursor: object | None
+
+
+class IContent(Protocol):
+    """The bytes of a message that are not at hand at once, in pieces, in order."""
+
+    @property
+    def size_bytes(self) -> int:
+        """All of it."""
+
+    def next(self) -> Deferred[bytes]:
+        """The next piece, at most 64 KiB; empty at the end. One at a time. Fails with `Corrupt` or `Unavailable`."""
+
+    def close(self) -> None:
+        """Done with it, read to the end or not. Harmless when repeated."""
+
+
+class IQueue(Protocol):
+    """A queue provider."""
+
+    def open(self) -> Deferred[None]:
+        """Bring back what was committed, entries that were handed out too. Afterwards everything else may be called.
+        Fails with `errors.StartError` where an administrator must act."""
+
+    def close(self) -> Deferred[None]:
+        """What was asked for before is done first. Nothing a later `open` depends on happens here: crash-only."""
+
+    def draft(self) -> IDraft:
+        """Begin a message. Raises `Unavailable` when it could not be committed now (full, or the disk is sick): ask here
+        before 354, so that the client keeps its mail."""
+
+    def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+        """The only way in and on. Fires when all of it is durable: from then on it survives a power cut. Gives the spool
+        ids of the messages whose last entry this settled.
+
+        All of it or none, after a crash too, where the provider can; else submissions first. Settlements of what is gone
+        are ignored (idempotent). Not before the Deferred has fired: entries of it can be taken, bytes are released.
+        On failure with `Unavailable` the submissions are answered 4xx and may, after a crash, come back as one more copy;
+        settlements are never forgotten by a running provider: it writes them when it can, and fires then.
+        """
+
+    def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
+        """Entries of one area that are due, oldest first: at most `limit` entries, at most `per_message` of one message.
+
+        What is handed out is not handed out again until it is settled or given back; a crash forgets the taking. A
+        provider may revoke it (a lease that was lost): duplicates are allowed, silence is not.
+        """
+
+    def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
+        """Untried: no attempt counted, nothing recorded (a crash forgets it), can be taken again from `not_before` on."""
+
+    def ready(self, area: Area) -> Deferred[None]:
+        """Fires when something of this area may be taken: at once when so now, else when it has been committed or given
+        back. Not for entries that only wait for their time: see `next_due`. May fire in vain."""
+
+    def next_due(self, area: Area) -> float | None:
+        """When the next waiting entry of this area becomes due; None: none waits. May be early, never late by more than
+        a few seconds."""
+
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
+        """The content: at once when at hand, else in pieces. Fails with `Corrupt` or `Unavailable`. The bytes stay until
+        the settlement of the message's last entry is durable."""
+
+    def summary(self) -> Deferred[Summary]:
+        """Counts; may be slow, never disturbs taking."""
+
+    def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        """At most `limit` matching entries behind the cursor `after` (None: from the start). May be slow, never disturbs
+        taking; what changes meanwhile may be missed or seen once, never twice."""
+
+    def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
+        """Matching deferred entries are due now (flush); gives their number. A crash forgets it."""
+
+    @property
+    def max_envelope_bytes(self) -> int:
+        """What the sum of (length of recipient + 64) may be in one envelope; more is refused at RCPT (452 4.5.3)."""
