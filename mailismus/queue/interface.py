@@ -200,8 +200,8 @@ class IQueue(Protocol):
 
         All of it or none, after a crash too, where the provider can; else submissions first. Settlements of what is gone
         are ignored (idempotent). Not before the Deferred has fired: entries of it can be taken, bytes are released.
-        On failure with `Unavailable` the submissions are answered 4xx and may, after a crash, come back as one more copy;
-        settlements are never forgotten by a running provider: it writes them when it can, and fires then.
+        On failure with `Unavailable` nothing of it counts (after a crash it may come back whole, as one more copy). A
+        commit of settlements alone never fails in a running provider: it is written when it can be, and fires then.
         """
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:

@@ -1,0 +1,93 @@
+"""The one door to the file system: every act on queue and spool goes through here, and tests can close it.
+
+Blocking: called in worker threads (`disk.worker`), or before the reactor runs. Paths are absolute and made by our own
+code alone. Everything raises OSError, and nothing else.
+
+*What is durable* is said for each act, for a power cut; `kill -9` loses nothing of what a call that returned has done.
+The weaker, POSIX reading holds: a file's bytes need `IFile.sync`, a name needs `IDisk.sync_directory` of its directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+
+
+@attrs.frozen
+class Space:
+    """What a file system has and has left for us: bytes and inodes. `inodes` 0: it does not count them."""
+
+    size_bytes: int
+    free_bytes: int
+    inodes: int
+    free_inodes: int
+
+
+class IFile(Protocol):
+    """An open file."""
+
+    def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
+        """Write all buffers, one behind the other; a short write is continued. Durable afterwards: nothing."""
+
+    def read_at(self, offset: int, size_bytes: int) -> bytes:
+        """Up to so many bytes; fewer only at the end of the file."""
+
+    def size(self) -> int:
+        """Its length in bytes."""
+
+    def sync(self) -> None:
+        """Barrier (fdatasync). Durable afterwards: all bytes written before, and the length; not the file's name.
+
+        After a failure nothing written since the last good sync can be trusted, even if a later call returns: the
+        system may have dropped the pages and marked them clean.
+        """
+
+    def close(self) -> None:
+        """Durable afterwards: nothing. Harmless when repeated."""
+
+
+class ILock(Protocol):
+    """A lock held."""
+
+    def release(self) -> None:
+        """Give it up; so does the end of the process, however it ends."""
+
+
+class IDisk(Protocol):
+    """A file system."""
+
+    def exists(self, path: str) -> bool:
+        """Whether the name is taken, be it by a link that leads nowhere."""
+
+    def make_directory(self, path: str) -> None:
+        """A new directory for its owner alone (0700). Durable afterwards: nothing; sync its parent."""
+
+    def list_directory(self, path: str) -> list[str]:
+        """Names in it, in no order."""
+
+    def sync_directory(self, path: str) -> None:
+        """Durable afterwards: every name made, moved or removed in it before."""
+
+    def create(self, path: str) -> IFile:
+        """A new file (0600), open for writing and reading; FileExistsError if the name is taken. Durable: nothing."""
+
+    def open(self, path: str) -> IFile:
+        """An existing file, for writing and reading. Never through a symbolic link."""
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Move within one file system, replacing. Durable afterwards: nothing; sync both directories."""
+
+    def unlink(self, path: str) -> None:
+        """Remove the name. Durable afterwards: nothing; sync the directory."""
+
+    def lock(self, path: str) -> ILock | None:
+        """Lock the file of this name (made if need be) for this process alone; None: another holds it."""
+
+    def space(self, path: str) -> Space:
+        """Of the file system that holds `path`."""
+
+    def refuse_unsafe(self, path: str) -> str | None:
+        """Why this directory of ours can't be trusted (a symbolic link, another's, open to others, under a directory
+        that others can write and that is not sticky) and the command that mends it; None: it can."""

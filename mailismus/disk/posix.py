@@ -1,0 +1,150 @@
+"""The file system of the operating system.
+
+*Rules*: no name is followed through a symbolic link at its last part; nothing is open to others; no descriptor outlives
+`exec`; EINTR is the interpreter's affair (PEP 475).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Sequence
+
+from mailismus.disk.interface import IFile, ILock, Space
+
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_BUFFERS = 1000
+"""Buffers in one call; the system's limit (IOV_MAX) is 1024."""
+
+
+class PosixFile:
+    """An open file descriptor."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
+        for start in range(0, len(buffers), _MOST_BUFFERS):
+            part = buffers[start : start + _MOST_BUFFERS]
+            wanted = sum(map(len, part))
+            written = os.pwritev(self._fd, part, offset)
+            if written < wanted:
+                rest = memoryview(b"".join(part))[written:]
+                while rest:
+                    count = os.pwrite(self._fd, rest, offset + wanted - len(rest))
+                    rest = rest[count:]
+            offset += wanted
+
+    def read_at(self, offset: int, size_bytes: int) -> bytes:
+        data = os.pread(self._fd, size_bytes, offset)
+        if len(data) == size_bytes or not data:
+            return data
+        parts = [data]
+        got = len(data)
+        while got < size_bytes and (data := os.pread(self._fd, size_bytes - got, offset + got)):
+            parts.append(data)
+            got += len(data)
+        return b"".join(parts)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def sync(self) -> None:
+        os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class PosixLock:
+    """An flock(2) on an open file; the kernel gives it up with the last descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def release(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class PosixDisk:
+    """`IDisk` over system calls."""
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)
+
+    def make_directory(self, path: str) -> None:
+        os.mkdir(path, 0o700)
+
+    def list_directory(self, path: str) -> list[str]:
+        return os.listdir(path)
+
+    def sync_directory(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def create(self, path: str) -> IFile:
+        return PosixFile(os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
+
+    def open(self, path: str) -> IFile:
+        return PosixFile(os.open(path, _FLAGS))
+
+    def rename(self, path: str, new_path: str) -> None:
+        os.rename(path, new_path)
+
+    def unlink(self, path: str) -> None:
+        os.unlink(path)
+
+    def lock(self, path: str) -> ILock | None:
+        fd = os.open(path, _FLAGS | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        except OSError:
+            os.close(fd)
+            raise
+        return PosixLock(fd)
+
+    def space(self, path: str) -> Space:
+        found = os.statvfs(path)
+        return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize, found.f_files, found.f_favail)
+
+    def refuse_unsafe(self, path: str) -> str | None:
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            return f"{path} is a symbolic link; name the directory itself"
+        if not stat.S_ISDIR(found.st_mode):
+            return f"{path} is not a directory"
+        if found.st_uid != os.geteuid():
+            return f"{path} belongs to user {found.st_uid}, not to this program's; run: chown -R {os.geteuid()} {path}"
+        if found.st_mode & 0o077:
+            return f"{path} is open to others (mode {stat.S_IMODE(found.st_mode):04o}); run: chmod 700 {path}"
+        return _refuse_parents(path)
+
+
+def _refuse_parents(path: str) -> str | None:
+    """Whoever can write a parent that is not sticky could put another directory in our place."""
+    parent = os.path.dirname(os.path.realpath(path))
+    while True:
+        found = os.stat(parent)
+        if found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX and not _is_own_group(found):
+            return f"{parent} can be written by others (mode {stat.S_IMODE(found.st_mode):04o}); run: chmod go-w {parent}"
+        if parent == "/":
+            return None
+        parent = os.path.dirname(parent)
+
+
+def _is_own_group(found: os.stat_result) -> bool:
+    """Writable by a group alone that is root's."""
+    return not found.st_mode & 0o002 and found.st_gid == 0

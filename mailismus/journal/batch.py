@@ -1,0 +1,122 @@
+"""Batches and segment headers as bytes: what is on disk between two barriers, whole or not at all.
+
+A segment is a header block, then batches. A batch begins on a block boundary and fills blocks of its own, so that no
+block with acknowledged bytes is ever written again. It carries the nonce of its segment, drawn anew at each use of the
+file and shown to nobody: neither what an earlier use left nor bytes that a mail was made of can pass for a batch.
+
+A header counts only with the first batch behind it (one barrier makes both durable).
+
+*Not here*: what the records mean. Source: `docs/formats/journal`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+
+import attrs
+
+BLOCK = 4096
+NONCE_SIZE = 16
+VERSION = 1
+
+_HEADER = struct.Struct("<8sIQQQIQ16s")
+_HEADER_MAGIC = b"MQJ-SEGM"
+_BATCH = struct.Struct("<4sQI16s")
+_BATCH_MAGIC = b"MQJB"
+_CRC = struct.Struct("<I")
+
+BATCH_HEAD_SIZE = _BATCH.size + _CRC.size
+"""Bytes of a batch before its first record."""
+
+
+@attrs.frozen
+class SegmentHeader:
+    """What the first block of a segment says."""
+
+    number: int
+    """Of the segment: rises by one at each use of a file."""
+    first_sequence: int
+    """Sequence number of the first batch behind it."""
+    last_good: int
+    """Batches numbered higher than this in *any* earlier segment do not count: their barrier failed, or nobody knows
+    whether they are durable and what they said is said again here."""
+    epoch: int
+    """The highest epoch that may have been used for spool ids."""
+    horizon: int
+    """Batches up to this one are not needed any more (the newest checkpoint when the segment was begun)."""
+    nonce: bytes
+
+    def encode(self) -> bytes:
+        """One block."""
+        head = _HEADER.pack(
+            _HEADER_MAGIC, VERSION, self.number, self.first_sequence, self.last_good, self.epoch, self.horizon, self.nonce
+        )
+        return (head + _CRC.pack(zlib.crc32(head))).ljust(BLOCK, b"\0")
+
+
+def decode_header(block: bytes) -> SegmentHeader | None:
+    """The header in a segment's first block; None: there is none, or it does not check."""
+    if len(block) < _HEADER.size + _CRC.size:
+        return None
+    magic, version, number, first, last_good, epoch, horizon, nonce = _HEADER.unpack_from(block)
+    (crc,) = _CRC.unpack_from(block, _HEADER.size)
+    if magic != _HEADER_MAGIC or version != VERSION or crc != zlib.crc32(block[: _HEADER.size]):
+        return None
+    return SegmentHeader(number, first, last_good, epoch, horizon, nonce)
+
+
+def looks_like_header(block: bytes) -> bool:
+    """Whether the block begins as a header does, whether or not it checks: to tell damage from a free file."""
+    return block.startswith(_HEADER_MAGIC)
+
+
+@attrs.frozen
+class Batch:
+    """One batch as found: where it begins in its segment, and its records' bytes."""
+
+    offset: int
+    sequence: int
+    records: bytes
+
+    @property
+    def records_offset(self) -> int:
+        """Where its records begin in its segment."""
+        return self.offset + BATCH_HEAD_SIZE
+
+    @property
+    def end(self) -> int:
+        """Where the next batch begins."""
+        return self.offset + padded_size(len(self.records))
+
+
+def padded_size(records_size: int) -> int:
+    """Bytes that a batch with so many bytes of records takes in its segment: whole blocks."""
+    return -(-(BATCH_HEAD_SIZE + records_size) // BLOCK) * BLOCK
+
+
+def encode_batch(nonce: bytes, sequence: int, records: Sequence[bytes], records_size: int) -> list[bytes]:
+    """The buffers to write: head, the records as they were given, padding to the block. No byte of a record is copied."""
+    head = _BATCH.pack(_BATCH_MAGIC, sequence, records_size, nonce)
+    crc = zlib.crc32(head)
+    for record in records:
+        crc = zlib.crc32(record, crc)
+    padding = -(BATCH_HEAD_SIZE + records_size) % BLOCK
+    return [head + _CRC.pack(crc), *records, bytes(padding)]
+
+
+def decode_batch(data: bytes | memoryview, offset: int, nonce: bytes) -> Batch | None:
+    """The batch that begins at `offset` of the segment's bytes, or None if what lies there is none of this nonce, is
+    torn or does not check."""
+    start = offset + BATCH_HEAD_SIZE
+    if start > len(data):
+        return None
+    magic, sequence, size, found = _BATCH.unpack_from(data, offset)
+    if magic != _BATCH_MAGIC or found != nonce or start + size > len(data):
+        return None
+    (crc,) = _CRC.unpack_from(data, offset + _BATCH.size)
+    view = memoryview(data)
+    if crc != zlib.crc32(view[start : start + size], zlib.crc32(view[offset : offset + _BATCH.size])):
+        return None
+    return Batch(offset, sequence, bytes(view[start : start + size]))

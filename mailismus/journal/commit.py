@@ -1,0 +1,195 @@
+"""Group commit: many messages share one barrier.
+
+While one batch is being made durable, the next gathers; there is no timer for messages. A lone client pays one barrier.
+Items that nobody waits for (settles) wait at most `COMPANY_S` for company.
+
+    gathering --batch--> journal thread --barrier--> durable(), in the order appended
+                              \\--failed--> the segment is sick; failed() for what may fail, the rest is said again
+
+*Rules*: nothing of a batch is answered, taken or released before its barrier has returned. After a failed barrier no
+item that may fail is accepted until all that is kept is durable in a fresh segment.
+
+Everything here runs in the reactor's thread but `JournalWriter.append`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.disk.worker import IWorker
+from mailismus.journal.writer import JournalWriter, NoSegment, Written
+
+COMPANY_S = 0.010
+"""Seconds that settles wait for company: what a crash may double is bounded by it."""
+
+RETRY_S = 3.0
+"""Seconds between two tries to go on after a failure."""
+
+LARGEST_GATHERED = 4 << 20
+"""Bytes gathered into one batch at most (and no more than half a segment; a longer item goes alone), so that one client's
+barrier does not carry everybody's bytes."""
+
+
+class IItem(Protocol):
+    """Something to be written as a whole: one or more records."""
+
+    buffers: list[bytes]
+    size_bytes: int
+    may_fail: bool
+    """Somebody waits who can be refused (a client). What may not fail is written again until it is durable."""
+
+    def durable(self, segment: int, offset: int) -> None:
+        """Its barrier has returned: it begins at this offset of this segment's file."""
+
+    def failed(self, error: OSError) -> None:
+        """It is not durable and never will be (but may, after a crash, still be found). Only where it `may_fail`."""
+
+
+class GroupCommit:
+    """Gathers items, hands batches to the journal thread, tells items how it went."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        writer: JournalWriter,
+        worker: IWorker,
+        reactor: IReactorTime,
+        most_records_size: int,
+        on_batch: Callable[[], None],
+        on_sick: Callable[[], Sequence[IItem]],
+    ) -> None:
+        """`on_batch` is called after each durable batch; `on_sick` when a barrier failed: it gives the items that say
+        again what is live in the sick segment. They go before the settles that are kept."""
+        self._writer = writer
+        self._worker = worker
+        self._reactor = reactor
+        self._most = most_records_size
+        self._gather = min(most_records_size // 2, LARGEST_GATHERED)
+        self._on_batch = on_batch
+        self._on_sick = on_sick
+        self._waiting: deque[IItem] = deque()
+        self._is_writing = False
+        self._timer: IDelayedCall | None = None
+        self._timer_is_soon = False
+        self._to_recover = 0
+        self.trouble: OSError | None = None
+        """Why nothing that may fail is accepted now; None: all is well."""
+        self.batches = 0
+        """Batches made durable."""
+        self.items = 0
+        """Items made durable."""
+        self.failures = 0
+        """Batches that failed."""
+        self.waiting_bytes = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing waits and nothing is being written."""
+        return not self._waiting and not self._is_writing
+
+    def append(self, item: IItem) -> None:
+        """Write it with the next batch. What may fail and comes in trouble fails at once."""
+        if item.may_fail and (self.trouble is not None or item.size_bytes > self._most):
+            item.failed(self.trouble or OSError(90, "longer than a journal segment holds"))
+            return
+        self._waiting.append(item)
+        self.waiting_bytes += item.size_bytes
+        if not self._is_writing:
+            if item.may_fail:
+                self._write_soon()
+            elif self._timer is None:
+                self._timer = self._reactor.callLater(COMPANY_S, self._write)
+
+    def hurry(self) -> None:
+        """Somebody waits for what has been appended: do not wait for company."""
+        if self._waiting and not self._is_writing:
+            self._write_soon()
+
+    def _write_soon(self) -> None:
+        """After this turn of the reactor, together with all that comes in it."""
+        if not self._timer_is_soon:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._reactor.callLater(0, self._write)
+            self._timer_is_soon = True
+
+    def _write(self) -> None:
+        if self._timer is not None:
+            if self._timer.active():
+                self._timer.cancel()
+            self._timer = None
+        self._timer_is_soon = False
+        if self._is_writing or not self._waiting:
+            return
+        batch: list[IItem] = []
+        buffers: list[bytes] = []
+        size = 0
+        waiting = self._waiting
+        while waiting and (not batch or size + waiting[0].size_bytes <= self._gather):
+            item = waiting.popleft()
+            batch.append(item)
+            buffers += item.buffers
+            size += item.size_bytes
+        self.waiting_bytes -= size
+        self._is_writing = True
+        self._worker.run(lambda: self._writer.append(buffers, size)).addCallbacks(
+            self._written, self._not_written, callbackArgs=(batch,), errbackArgs=(batch,)
+        ).addErrback(self._broken)
+
+    def _written(self, written: Written, batch: list[IItem]) -> None:
+        self._is_writing = False
+        self.batches += 1
+        self.items += len(batch)
+        if self._to_recover:
+            self._to_recover = max(0, self._to_recover - len(batch))
+            if not self._to_recover:
+                self.trouble = None
+                self._log.info("The journal goes on in a fresh segment.")
+        if self._waiting:
+            self._write()  # the disk works while we answer
+        segment, offset = written.segment, written.offset
+        for item in batch:
+            item.durable(segment, offset)
+            offset += item.size_bytes
+        self._on_batch()
+
+    def _not_written(self, failure: Failure, batch: list[IItem]) -> None:
+        error = failure.value
+        if not isinstance(error, OSError):
+            failure.raiseException()
+            return
+        self._is_writing = False
+        self.failures += 1
+        self._log.error("The journal can't be written: {error}", error=str(error))
+        is_sick = not isinstance(error, NoSegment)
+        first_time = self.trouble is None
+        self.trouble = error
+        kept = [item for item in (*batch, *self._waiting) if not item.may_fail]
+        refused = [item for item in (*batch, *self._waiting) if item.may_fail]
+        self._waiting = deque(kept)
+        for item in refused:
+            item.failed(error)
+        if is_sick:
+            self._writer.turn_over()
+            self._waiting.extendleft(reversed(self._on_sick()))
+        self.waiting_bytes = sum(item.size_bytes for item in self._waiting)
+        self._to_recover = len(self._waiting)
+        if not self._to_recover:
+            self.trouble = None
+            return
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        self._timer = self._reactor.callLater(0 if first_time and is_sick else RETRY_S, self._write)
+        self._timer_is_soon = True
+
+    def _broken(self, failure: Failure) -> None:
+        """A fault of our own: nothing can be promised any more, so nothing is accepted any more."""
+        self.trouble = OSError(5, "internal error in the journal")
+        self._log.failure("The journal's own code failed; no more mail is accepted.", failure)

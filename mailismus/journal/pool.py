@@ -1,0 +1,126 @@
+"""The pool of free segments: made ahead of need, so that a batch never waits for one and deliveries never need space.
+
+*Rules*: `RESERVE` segments are for settles alone: with no more than those left, and no more to be had, mail is refused
+(452) while everything that empties the queue goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.disk.interface import IDisk
+from mailismus.disk.worker import IWorker
+from mailismus.journal.batch import BLOCK
+from mailismus.journal.segment import Segment, make_segment
+from mailismus.journal.writer import NoSegment
+
+RESERVE = 2
+"""Free segments kept for settles alone."""
+
+READY = RESERVE + 2
+"""Free segments made ahead."""
+
+MOST_FREE = 2 * READY
+"""Free segments kept; more are removed."""
+
+RETRY_S = 3.0
+"""Seconds between two tries to make a segment."""
+
+
+class SegmentPool:
+    """Free segments. `take` is called by the journal's thread, everything else in the reactor's."""
+
+    _log = Logger()
+
+    def __init__(self, disk: IDisk, directory: str, size_bytes: int, worker: IWorker, reactor: IReactorTime) -> None:
+        self._disk = disk
+        self._directory = directory
+        self.size_bytes = size_bytes
+        self._worker = worker
+        self._reactor = reactor
+        self._free: deque[Segment] = deque()
+        self._is_making = False
+        self._made = 0
+        self.error: OSError | None = None
+        """Why the last try to make a segment failed."""
+
+    def __len__(self) -> int:
+        return len(self._free)
+
+    def take(self) -> Segment:
+        """A free segment. Raises `NoSegment`."""
+        try:
+            return self._free.popleft()
+        except IndexError:
+            raise NoSegment from None
+
+    @property
+    def is_short(self) -> bool:
+        """No more than the reserve is left, and no more could be made."""
+        return len(self._free) <= RESERVE and self.error is not None
+
+    def adopt(self, segment: Segment) -> None:
+        """A segment that is free: it is used again if it has the right size, and removed otherwise or when there are
+        plenty."""
+        if segment.size_bytes != self.size_bytes or len(self._free) >= MOST_FREE:
+            self.remove(segment)
+        else:
+            segment.header = None
+            self._free.append(segment)
+
+    def remove(self, segment: Segment) -> None:
+        """A segment that is not to be used again."""
+
+        def act() -> None:
+            segment.file.close()
+            self._disk.unlink(segment.path)
+
+        self._worker.run(act).addErrback(self._not_removed, segment.path)
+
+    def _not_removed(self, failure: Failure, path: str) -> None:
+        self._log.warn("A journal segment can't be removed: {path}: {error}", path=path, error=failure.value)
+
+    def ensure(self, batch_bytes: int) -> None:
+        """The next segment handed out has room for such a batch; made now, blocking, if need be. Raises OSError."""
+        if not self._free or self.size_bytes < BLOCK + batch_bytes:
+            self._free.appendleft(self._make(max(self.size_bytes, BLOCK + batch_bytes)))
+
+    def top_up(self) -> None:
+        """Make more in the background until enough are ready."""
+        if not self._is_making and len(self._free) < READY:
+            self._is_making = True
+            made: Deferred[Segment] = self._worker.run(lambda: self._make(self.size_bytes))
+            made.addCallbacks(self._has_made, self._has_failed)
+
+    def _make(self, size_bytes: int) -> Segment:
+        names = set(self._disk.list_directory(self._directory))
+        while (name := f"ready-{self._made}.mqj") in names:
+            self._made += 1
+        return make_segment(self._disk, self._directory, name, size_bytes)
+
+    def _has_made(self, segment: Segment) -> None:
+        self._is_making = False
+        if self.error is not None:
+            self._log.info("Room for the journal again.")
+            self.error = None
+        self._free.append(segment)
+        self.top_up()
+
+    def _has_failed(self, failure: Failure) -> None:
+        if not isinstance(failure.value, OSError):
+            self._log.failure("Making a journal segment failed", failure)
+            self.error = OSError(5, "internal error")
+        else:
+            if self.error is None:
+                self._log.warn("No room for a new journal segment: {error}", error=failure.value)
+            self.error = failure.value
+        self._reactor.callLater(RETRY_S, self._try_again)
+
+    def _try_again(self) -> None:
+        self._is_making = False
+        self.top_up()

@@ -1,0 +1,89 @@
+"""Segments: the journal's files, their making, use and reuse.
+
+A segment is written once with zeros before its first use, so that no later barrier has blocks to allocate or a length to
+record; then it is used again and again under a new number, nonce and name. The name is for people: the header decides.
+
+    free --begin--> current --full--> used --horizon passes it--> free
+                       \\--barrier fails--> sick --horizon passes it--> gone
+
+*Rules*: a segment is begun by its header and first batch in one barrier; it is free again only when a checkpoint whose
+horizon lies behind its last batch is durable.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mailismus.disk.interface import IDisk, IFile
+from mailismus.journal.batch import BLOCK, SegmentHeader
+
+SMALLEST = 1 << 20
+"""Bytes of a segment at least."""
+
+_ZEROS = bytes(1 << 20)
+
+
+def segment_size_for(wanted_bytes: int, file_system_bytes: int) -> int:
+    """Bytes of a segment: as configured, at most 1/32 of the file system, at least 1 MiB; whole blocks."""
+    size = max(SMALLEST, min(wanted_bytes, file_system_bytes // 32))
+    return size // BLOCK * BLOCK
+
+
+class Segment:
+    """One file of the journal, open. Changed by the journal's thread alone while it is current."""
+
+    __slots__ = ("end", "file", "header", "last_sequence", "path", "size_bytes")
+
+    def __init__(self, path: str, file: IFile, size_bytes: int) -> None:
+        self.path = path
+        self.file = file
+        self.size_bytes = size_bytes
+        self.header: SegmentHeader | None = None
+        self.end = BLOCK
+        """Where the next batch begins."""
+        self.last_sequence = 0
+        """Of the last batch written into it."""
+
+    def begin(self, header: SegmentHeader) -> None:
+        """Take it into use: its header is written, not synced; the barrier of its first batch does that."""
+        self.header = header
+        self.end = BLOCK
+        self.last_sequence = header.first_sequence - 1
+        self.file.write_at(0, [header.encode()])
+
+    @property
+    def nonce(self) -> bytes:
+        """Of its present use."""
+        assert self.header is not None
+        return self.header.nonce
+
+    @property
+    def number(self) -> int:
+        """Of its present use; 0: free."""
+        return self.header.number if self.header is not None else 0
+
+    @property
+    def room(self) -> int:
+        """Bytes behind its last batch."""
+        return self.size_bytes - self.end
+
+
+def file_name(number: int) -> str:
+    """The name of the segment of this number."""
+    return f"{number:08d}.mqj"
+
+
+def make_segment(disk: IDisk, directory: str, name: str, size_bytes: int) -> Segment:
+    """A new segment full of zeros. Durable afterwards: its bytes, its length and its name. On failure nothing is left."""
+    path = os.path.join(directory, name)
+    file = disk.create(path)
+    try:
+        for offset in range(0, size_bytes, len(_ZEROS)):
+            file.write_at(offset, [_ZEROS[: size_bytes - offset]])
+        file.sync()
+        disk.sync_directory(directory)
+    except OSError:
+        file.close()
+        disk.unlink(path)
+        raise
+    return Segment(path, file, size_bytes)

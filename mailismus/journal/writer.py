@@ -1,0 +1,109 @@
+"""The journal thread's part: one batch, one write, one barrier.
+
+Everything here blocks and runs in one thread, in order. *Rules*: after a failed barrier the segment is sick and nothing
+is written to it again; the next batch needs `turn_over` to a fresh one whose header denies the failed batch.
+
+*Not here*: gathering (`journal.commit`), the meaning of records.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from mailismus.disk.interface import IDisk
+from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, NONCE_SIZE, SegmentHeader, encode_batch, padded_size
+from mailismus.journal.segment import Segment, file_name
+
+RandomBytes = Callable[[int], bytes]
+
+
+@attrs.frozen
+class Written:
+    """Where a batch went: the segment's number, and the offset of its first record in that segment's file."""
+
+    segment: int
+    offset: int
+    sequence: int
+
+
+@attrs.frozen
+class NoSegment(OSError):
+    """No free segment is there: the journal can't grow now. Nothing was written, nothing is sick."""
+
+    text: str = "no free journal segment"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class JournalWriter:
+    """Appends batches. `next_segment` hands out a free segment (or raises OSError)."""
+
+    def __init__(
+        self,
+        disk: IDisk,
+        directory: str,
+        next_segment: Callable[[], Segment],
+        random_bytes: RandomBytes,
+        *,
+        last_number: int,
+        last_sequence: int,
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._next_segment = next_segment
+        self._random_bytes = random_bytes
+        self._number = last_number
+        self.sequence = last_sequence
+        """Of the last batch whose barrier returned (or that a start found)."""
+        self.epoch = 0
+        self.horizon = 0
+        """Goes into the next header: of the newest checkpoint that is durable."""
+        self.current: Segment | None = None
+        self.segments: dict[int, Segment] = {}
+        """Every segment in use, by number."""
+
+    def append(self, records: Sequence[bytes], records_size: int) -> Written:
+        """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick."""
+        segment = self.current
+        if segment is None or segment.room < padded_size(records_size):
+            segment = self._begin(self.sequence)
+        offset = segment.end
+        sequence = self.sequence + 1
+        segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
+        segment.file.sync()
+        self.sequence = segment.last_sequence = sequence
+        segment.end = offset + padded_size(records_size)
+        return Written(segment.number, offset + BATCH_HEAD_SIZE, sequence)
+
+    def turn_over(self) -> None:
+        """The next batch begins a fresh segment, whose header denies whatever lies behind the last good batch."""
+        self.current = None
+
+    def say_again(self, sequence: int, records: Sequence[bytes], records_size: int) -> Written:
+        """A start's first act: the last batch found, under its own sequence number, in a fresh segment that denies the
+        one found. Durable when it returns."""
+        self.sequence = sequence - 1
+        self.turn_over()
+        return self.append(records, records_size)
+
+    def _begin(self, last_good: int) -> Segment:
+        segment = self._next_segment()
+        self._number += 1
+        path = os.path.join(self._directory, file_name(self._number))
+        if path != segment.path:
+            # Not synced: the header, not the name, says which segment this is.
+            self._disk.rename(segment.path, path)
+            segment.path = path
+        nonce = self._random_bytes(NONCE_SIZE)
+        segment.begin(SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce))
+        self.current = self.segments[self._number] = segment
+        return segment
+
+
+def most_records_size(segment_bytes: int) -> int:
+    """Bytes of records that one batch may hold: it fills a segment of its own."""
+    return segment_bytes - BLOCK - BATCH_HEAD_SIZE

@@ -1,0 +1,174 @@
+"""FILTER: the words by which an administrator says which entries are meant (pure).
+
+An ID (a spool id, or a queue id `SPID-N`), or one of `sender= recipient= domain=` (a GLOB: `*` any bytes, `?` one
+character; case is ignored), `area=`, `older= younger=` (age of the message), `larger=` (bytes), `reply=` (a part of the
+last reply, case is ignored). Several are ANDed, two of a kind too.
+
+*Rules*: what is not understood is refused with what to write; nothing matches by mistake.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+
+from mailismus.config.units import UnitError, parse_size, parse_time_ms
+from mailismus.mail.address import domain_of
+from mailismus.mail.ids import SpoolId, format_spool_id, parse_queue_id, parse_spool_id
+from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate
+
+FORMS = (
+    "ID, sender=GLOB, recipient=GLOB, domain=GLOB, area=incoming|deferred|bounces, older=TIME, younger=TIME, "
+    "larger=SIZE or reply=TEXT"
+)
+
+
+class FilterError(ValueError):
+    """A word is no filter; the message says what to write instead."""
+
+
+def parse_filter(words: Sequence[str], now: float) -> Filter:
+    """The filter that all these words make together; none of them: everything. Raises `FilterError`.
+
+    `now`: UTC seconds, what ages count from.
+    """
+    spool_id: SpoolId | None = None
+    area: Area | None = None
+    tests: list[Predicate] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            word_spool_id, test = _id(word)
+            if spool_id is not None and spool_id != word_spool_id:
+                tests.append(_nothing)
+            spool_id = word_spool_id
+            if test is not None:
+                tests.append(test)
+        elif key == "area":
+            word_area = _area(word, value)
+            if area is not None and area is not word_area:
+                tests.append(_nothing)
+            area = word_area
+        elif key in _TESTS:
+            tests.append(_TESTS[key](word, value, now))
+        else:
+            raise FilterError(f"{_quoted(word)} is no filter: write {FORMS}")
+    return Filter(spool_id, area, _all_of(tests))
+
+
+def _all_of(tests: Sequence[Predicate]) -> Predicate:
+    if not tests:
+        return _everything
+    if len(tests) == 1:
+        return tests[0]
+    return lambda message, entry: all(test(message, entry) for test in tests)
+
+
+def _everything(message: Message, entry: Entry) -> bool:
+    return True
+
+
+def _nothing(message: Message, entry: Entry) -> bool:
+    return False
+
+
+def _id(word: str) -> tuple[SpoolId, Predicate | None]:
+    spool_id = parse_spool_id(word)
+    if spool_id is not None:
+        return spool_id, None
+    queue_id = parse_queue_id(word)
+    if queue_id is None:
+        example = format_spool_id(SpoolId(0x10000002A))
+        raise FilterError(
+            f"{_quoted(word)} is no filter: write {FORMS}; an ID is 16 upper-case hexadecimal digits ({example}), "
+            f"with -N behind them for one recipient ({example}-1)"
+        )
+    number = queue_id.number
+    return queue_id.spool_id, lambda message, entry: entry.number == number
+
+
+def _area(word: str, value: str) -> Area:
+    try:
+        return Area(value)
+    except ValueError:
+        raise FilterError(f"{_quoted(word)}: write area=incoming, area=deferred or area=bounces") from None
+
+
+def _sender(word: str, value: str, now: float) -> Predicate:
+    matches = _glob(value)
+    return lambda message, entry: matches(message.sender)
+
+
+def _recipient(word: str, value: str, now: float) -> Predicate:
+    matches = _glob(value)
+    return lambda message, entry: matches(entry.recipient)
+
+
+def _domain(word: str, value: str, now: float) -> Predicate:
+    matches = _glob(value)
+    return lambda message, entry: matches(domain_of(entry.recipient))
+
+
+def _older(word: str, value: str, now: float) -> Predicate:
+    before = now - _seconds(word, value)
+    return lambda message, entry: message.received_at < before
+
+
+def _younger(word: str, value: str, now: float) -> Predicate:
+    after = now - _seconds(word, value)
+    return lambda message, entry: message.received_at > after
+
+
+def _larger(word: str, value: str, now: float) -> Predicate:
+    try:
+        size_bytes = parse_size(value)
+    except UnitError as error:
+        raise FilterError(f"{_quoted(word)}: {error}") from None
+    return lambda message, entry: message.size_bytes > size_bytes
+
+
+def _reply(word: str, value: str, now: float) -> Predicate:
+    if not value:
+        raise FilterError("reply=: write a part of the reply, as in reply=timeout")
+    part = _bytes(value).lower()
+    return lambda message, entry: entry.reply is not None and part in bytes(entry.reply).lower()
+
+
+_TESTS: dict[str, Callable[[str, str, float], Predicate]] = {
+    "sender": _sender,
+    "recipient": _recipient,
+    "domain": _domain,
+    "older": _older,
+    "younger": _younger,
+    "larger": _larger,
+    "reply": _reply,
+}
+
+
+def _seconds(word: str, value: str) -> float:
+    try:
+        return parse_time_ms(value) / 1000
+    except UnitError as error:
+        raise FilterError(f"{_quoted(word)}: {error}") from None
+
+
+def _glob(value: str) -> Callable[[bytes], bool]:
+    """Whether an address matches. `<>` is the null reverse-path, as `sender=` with nothing behind it. Brackets are no
+    sets of characters here: they belong to address literals."""
+    if value == "<>":
+        value = ""
+    pattern = fnmatch.translate(value.replace("[", "[[]"))
+    matches = re.compile(pattern, re.IGNORECASE).match
+    return lambda address: matches(address.decode("utf-8", "surrogateescape")) is not None
+
+
+def _bytes(text: str) -> bytes:
+    """What was typed, in UTF-8; bytes that a terminal sent and that are none, as they were."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _quoted(word: str) -> str:
+    """A word of the user's in a message: short, and harmless for a terminal."""
+    word = word.encode("utf-8", "backslashreplace").decode("utf-8")
+    return '"' + "".join(character if character.isprintable() else "?" for character in word[:60]) + '"'

@@ -1,0 +1,319 @@
+"""The queue as the tasks see it: one manager, whatever the provider.
+
+Here it is decided what becomes of an outcome (*outcome -> disposition -> settle*), and here is counted what is handed out
+and what is not yet durable. Policy lives in `queue.retry`; bytes and entries live in the provider.
+
+*Rules*: every outcome is settled in the call that brings it, in one commit. Deliveries may not run on while the disk
+stalls: `may_begin` says no while `MAX_IN_DOUBT` outcomes are not durable, so that a crash doubles no more than those.
+A report (null reverse-path) that can't be delivered is discarded and logged, never reported (RFC 5321 4.5.5).
+
+*Not here*: the `status=` lines (who delivered knows host and delays), replies to clients, reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.config.settings import RetrySettings
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.observe.maillog import MailLog
+from mailismus.observe.text import plain
+from mailismus.queue.disposition import Disposition
+from mailismus.queue.interface import (
+    Area,
+    Entry,
+    Filter,
+    IContent,
+    IDraft,
+    IQueue,
+    Message,
+    Page,
+    Settlement,
+    Submission,
+    Summary,
+)
+from mailismus.queue.retry import RetryRule, lengthening_of, next_attempt_at
+
+MAX_IN_DOUBT = 200
+"""Outcomes that may be known and not durable at a time."""
+
+PER_MESSAGE = 200
+"""Entries of one message that may be out at once."""
+
+CLOCK_JUMP_S = 60.0
+"""The wall clock jumped when it moves by more than this against the monotonic one."""
+
+
+@attrs.define
+class _Out:
+    """Of a message: how many of its entries are out, and since when; None: since before the clock jumped."""
+
+    entries: int
+    taken_at: float | None
+
+
+class QueueManager:
+    """Over one provider, which is open. `clock` gives UTC seconds, `monotonic` seconds that never jump; `max_out` bounds
+    the entries that are handed out in all (0: no limit); `salt` makes the retry times of servers differ."""
+
+    log = Logger()
+
+    def __init__(
+        self,
+        provider: IQueue,
+        retry: RetrySettings,
+        clock: IReactorTime,
+        monotonic: Callable[[], float],
+        mail_log: MailLog,
+        *,
+        max_out: int = 0,
+        per_message: int = PER_MESSAGE,
+        salt: int = 0,
+    ) -> None:
+        self._provider = provider
+        self._rule = RetryRule(retry.delays_s, retry.maxtime_s)
+        self._report_rule = RetryRule(retry.delays_s, retry.maxtime_reports_s)
+        self._clock = clock
+        self._monotonic = monotonic
+        self._offset_s = clock.seconds() - monotonic()
+        self._jumped_at = clock.seconds()
+        self._mail_log = mail_log
+        self._max_out = max_out
+        self._per_message = per_message
+        self._salt = salt
+        self._out: dict[SpoolId, _Out] = {}
+        self._out_count = 0
+        self._in_doubt = 0
+        self._waiting_to_begin: list[Deferred[None]] = []
+        self._waiting_for_room: list[Deferred[None]] = []
+
+    # In
+
+    def draft(self) -> IDraft:
+        """Begin a message. Raises `Unavailable` when it could not be committed now."""
+        return self._provider.draft()
+
+    def accept(self, draft: IDraft, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
+        """The draft is whole. Fires when message and entries are durable: then, and not before, 250. Fails with
+        `Unavailable`: the client keeps its mail."""
+        return self._provider.commit((Submission(draft, envelope, self._clock.seconds()),), ())
+
+    @property
+    def max_envelope_bytes(self) -> int:
+        """See `IQueue`."""
+        return self._provider.max_envelope_bytes
+
+    # Out
+
+    def take(self, area: Area, limit: int) -> Deferred[list[Message]]:
+        """At most `limit` entries that are due, oldest first, as `IQueue.take`; none when `max_out` are out."""
+        if self._max_out:
+            limit = min(limit, self._max_out - self._out_count)
+        if limit <= 0:
+            return succeed([])
+        now = self._now()
+        self._out_count += limit
+        taking = self._provider.take(area, limit, now, self._per_message)
+        return taking.addCallbacks(self._taken, self._not_taken, callbackArgs=(limit, now), errbackArgs=(limit,))
+
+    def _taken(self, messages: list[Message], reserved: int, now: float) -> list[Message]:
+        count = 0
+        out = self._out
+        for message in messages:
+            number = len(message.entries)
+            count += number
+            known = out.get(message.spool_id)
+            if known is None:
+                out[message.spool_id] = _Out(number, now)
+            else:
+                known.entries += number
+        self._release_room(reserved - count)
+        return messages
+
+    def _not_taken(self, failure: Failure, reserved: int) -> Failure:
+        self._release_room(reserved)
+        return failure
+
+    def ready(self, area: Area) -> Deferred[None]:
+        """Fires when something of the area may be taken and there is room for it; may fire in vain."""
+        if self._max_out and self._out_count >= self._max_out:
+            room: Deferred[None] = Deferred()
+            self._waiting_for_room.append(room)
+            return room.addCallback(lambda _: self.ready(area))
+        return self._provider.ready(area)
+
+    def next_due(self, area: Area) -> float | None:
+        """When the next waiting entry of the area becomes due, see `IQueue`."""
+        return self._provider.next_due(area)
+
+    def give_back(self, message: Message, entries: Sequence[Entry], delay_s: float) -> None:
+        """Untried: no attempt is counted; they may be taken again in `delay_s` seconds."""
+        spool_id = message.spool_id
+        now = self._clock.seconds()
+        self._come_back(spool_id, len(entries))
+        self._provider.give_back([QueueId(spool_id, entry.number) for entry in entries], now + delay_s)
+
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
+        """The content, see `IQueue`."""
+        return self._provider.read(spool_id)
+
+    @property
+    def out_count(self) -> int:
+        """Entries that are handed out, or about to be."""
+        return self._out_count
+
+    # On
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether another delivery may begin: fewer than `MAX_IN_DOUBT` outcomes are not durable."""
+        return self._in_doubt < MAX_IN_DOUBT
+
+    def when_may_begin(self) -> Deferred[None]:
+        """Fires when `may_begin` is true: at once, or in the turn it becomes so."""
+        if self._in_doubt < MAX_IN_DOUBT:
+            return succeed(None)
+        waiting: Deferred[None] = Deferred()
+        self._waiting_to_begin.append(waiting)
+        return waiting
+
+    @property
+    def in_doubt(self) -> int:
+        """Outcomes that are known and not yet durable: after a crash now, so many would be tried again."""
+        return self._in_doubt
+
+    def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
+        """What attempts came to, for entries of one `take` of this message. Decides what becomes of each and commits it at
+        once; gives the dispositions in the order of `results`, for the `status=` lines."""
+        spool_id = message.spool_id
+        dispositions: list[Disposition] = []
+        settlements: list[Settlement] = []
+        for entry, outcome in results:
+            if outcome.kind is OutcomeKind.DELIVERED:
+                dispositions.append(Disposition.SENT)
+                settlements.append(Settlement(QueueId(spool_id, entry.number), None))
+            else:
+                disposition, settlement = self._decide(message, entry, outcome)
+                dispositions.append(disposition)
+                settlements.append(settlement)
+        count = len(settlements)
+        if count:
+            self._in_doubt += count
+            done = self._provider.commit((), settlements)
+            done.addCallbacks(self._settled, self._not_settled, callbackArgs=(count,), errbackArgs=(spool_id, count))
+            self._come_back(spool_id, count)
+        return dispositions
+
+    def _decide(self, message: Message, entry: Entry, outcome: Outcome) -> tuple[Disposition, Settlement]:
+        """Deferred or failed: the retry rule speaks."""
+        spool_id = message.spool_id
+        queue_id = QueueId(spool_id, entry.number)
+        attempts = entry.attempts + 1
+        is_report = not message.sender
+        now = self._now()
+        if outcome.kind is OutcomeKind.DEFERRED:
+            due_at = next_attempt_at(
+                self._report_rule if is_report else self._rule,
+                received_at=message.received_at,
+                attempts=attempts,
+                made_at=self._made_at(spool_id, entry, now),
+                now=now,
+                lengthening=lengthening_of(spool_id, attempts, self._salt),
+            )
+            if due_at is not None:
+                settlement = Settlement(queue_id, Area.DEFERRED, due_at, attempts, outcome.reply, outcome.host)
+                return Disposition.DEFERRED, settlement
+            disposition = Disposition.EXPIRED
+        else:
+            disposition = Disposition.BOUNCED
+        if is_report:
+            self._mail_log.write(
+                b"%016X: to=<%b>, report discarded: %b" % (spool_id, plain(entry.recipient), disposition.value.encode())
+            )
+            return disposition, Settlement(queue_id, None)
+        return disposition, Settlement(queue_id, Area.BOUNCES, now, attempts, outcome.reply, outcome.host)
+
+    def _made_at(self, spool_id: SpoolId, entry: Entry, now: float) -> float | None:
+        """When the attempt that failed was made, as far as that is known; None: before the clock jumped.
+
+        Parts of one message may be out since different times, and the earliest is remembered: an entry that became due
+        later was taken later.
+        """
+        known = self._out.get(spool_id)
+        if known is not None and known.taken_at is not None:
+            return min(now, max(known.taken_at, entry.due_at))
+        return entry.due_at if self._jumped_at <= entry.due_at <= now else None
+
+    def _settled(self, gone: Sequence[SpoolId], count: int) -> None:
+        for spool_id in gone:
+            self._mail_log.write(b"%016X: removed" % spool_id)
+        self._sure(count)
+
+    def _not_settled(self, failure: Failure, spool_id: SpoolId, count: int) -> None:
+        self.log.failure(
+            "a settlement could not be written: {spool_id} may be tried again", failure, spool_id=f"{spool_id:016X}"
+        )
+        self._sure(count)
+
+    def _sure(self, count: int) -> None:
+        self._in_doubt -= count
+        if self._waiting_to_begin and self._in_doubt < MAX_IN_DOUBT:
+            waiting, self._waiting_to_begin = self._waiting_to_begin, []
+            for deferred in waiting:
+                deferred.callback(None)
+
+    # Looking
+
+    def summary(self) -> Deferred[Summary]:
+        """See `IQueue`."""
+        return self._provider.summary()
+
+    def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        """See `IQueue`."""
+        return self._provider.search(wanted, after, limit)
+
+    def visit_all(self, wanted: Filter) -> Deferred[int]:
+        """Deferred entries that match are due now; see `IQueue`."""
+        return self._provider.visit_all(wanted, self._clock.seconds())
+
+    # Within
+
+    def _now(self) -> float:
+        """The time, with an eye on the clock: after a jump, what is out was taken nobody knows when."""
+        now = self._clock.seconds()
+        offset_s = now - self._monotonic()
+        jump_s = offset_s - self._offset_s
+        self._offset_s = offset_s
+        if jump_s > CLOCK_JUMP_S or jump_s < -CLOCK_JUMP_S:
+            self.log.warn("the clock jumped by {jump_s:.0f} s", jump_s=jump_s)
+            self._jumped_at = now
+            for known in self._out.values():
+                known.taken_at = None
+        return now
+
+    def _come_back(self, spool_id: SpoolId, count: int) -> None:
+        """So many entries of the message are no longer out."""
+        known = self._out.get(spool_id)
+        if known is None:
+            return
+        if known.entries <= count:
+            count = known.entries
+            del self._out[spool_id]
+        else:
+            known.entries -= count
+        self._release_room(count)
+
+    def _release_room(self, count: int) -> None:
+        self._out_count -= count
+        if count and self._waiting_for_room:
+            waiting, self._waiting_for_room = self._waiting_for_room, []
+            for deferred in waiting:  # in a turn of its own: who settles does not expect to be asked to take
+                self._clock.callLater(0, deferred.callback, None)

@@ -1,0 +1,115 @@
+"""The recipient line: one queue entry as text, in the journal and in clusters alike.
+
+    STATE FORMAT SPID N/COUNT RECEIVED DUE ATTEMPTS SIZE FLAGS CLIENT SENDER RECIPIENT CODE ENHANCED TEXT HOST CRC LF
+
+One space between fields; an empty field is `-`; bytes outside printable ASCII, space, `%` and a lone `-` are written
+`%XX`. Times are UTC milliseconds. The first byte is the state (a space: live; `x`: done) and alone outside the CRC.
+
+Source: `docs/formats/journal`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Area, Entry, Message
+
+FORMAT = b"A"
+LIVE = b" "
+DONE = b"x"
+
+_UNSAFE = re.compile(rb"[^!-$&-~]")
+_ESCAPED = re.compile(rb"%([0-9A-F]{2})")
+_NO_REPLY = b"- - - -"
+_EIGHTBIT = b"8BITMIME"
+_MOST_SIZE = 1 << 50
+_MOST_TIME_MS = 1 << 48
+
+
+def escape(value: bytes) -> bytes:
+    """One field: never empty, no space, nothing but printable ASCII."""
+    if not value:
+        return b"-"
+    if value == b"-":
+        return b"%2D"
+    if _UNSAFE.search(value) is None:
+        return value
+    return _UNSAFE.sub(lambda found: b"%%%02X" % found[0][0], value)
+
+
+def unescape(field: bytes) -> bytes:
+    """The value that `escape` made the field of."""
+    if field == b"-":
+        return b""
+    if b"%" not in field:
+        return field
+    return _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), field)
+
+
+def format_lines(message: Message, entries: list[Entry]) -> bytes:
+    """The live lines of these entries of the message, one behind the other."""
+    head = b"A %016X " % message.spool_id
+    received_ms = round(message.received_at * 1000)
+    tail = b"%d %b %b %b " % (
+        message.size_bytes,
+        _EIGHTBIT if message.eightbit else b"-",
+        escape(message.client),
+        escape(message.sender),
+    )
+    count = message.recipient_count
+    lines = []
+    for entry in entries:
+        reply = entry.reply
+        line = b"%b%d/%d %d %d %d %b%b %b" % (
+            head,
+            entry.number,
+            count,
+            received_ms,
+            round(entry.due_at * 1000),
+            entry.attempts,
+            tail,
+            escape(entry.recipient),
+            _NO_REPLY
+            if reply is None
+            else b"%d %b %b %b" % (reply.code, escape(reply.enhanced), escape(reply.text), escape(entry.host)),
+        )
+        lines.append(b" %b %08x\n" % (line, zlib.crc32(line)))
+    return b"".join(lines)
+
+
+def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
+    """The message (without entries) and the entry that a line tells of, done or live; None: it does not check.
+
+    `line` is without its LF.
+    """
+    body, _, crc_text = line[1:].rpartition(b" ")
+    fields = body.split(b" ")
+    if len(fields) != 15 or line[:1] not in (LIVE, DONE) or fields[0] != FORMAT:
+        return None
+    try:
+        if len(crc_text) != 8 or int(crc_text, 16) != zlib.crc32(body):
+            return None
+        number, _, count = fields[2].partition(b"/")
+        received_ms, due_ms, attempts, size = map(int, fields[3:7])
+        if not (0 <= received_ms < _MOST_TIME_MS and 0 <= due_ms < _MOST_TIME_MS and 0 <= size < _MOST_SIZE):
+            return None
+        reply = None
+        if fields[11] != b"-":
+            reply = Reply(int(fields[11]), unescape(fields[12]), unescape(fields[13]))
+        message = Message(
+            SpoolId(int(fields[1], 16)),
+            unescape(fields[9]),
+            unescape(fields[8]),
+            fields[7] == _EIGHTBIT,
+            received_ms / 1000,
+            size,
+            int(count),
+            [],
+        )
+        host = unescape(fields[14]) if reply is not None else b"-"
+        return message, Entry(int(number), unescape(fields[10]), area, due_ms / 1000, attempts, reply, host)
+    except ValueError:
+        return None

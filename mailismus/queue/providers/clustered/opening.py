@@ -1,0 +1,218 @@
+"""Opening the queue: directories, locks, replay, and the start's own barrier.
+
+Blocking, before the reactor runs: whatever can refuse a start is tried here.
+
+*Rules* (explored state by state in the queue's model): **a start acts on nothing before its own barrier**. After
+`kill -9` the end of the journal may be in the page cache alone; a start that believed it and then lost power would lose
+mail. So it begins a new segment whose header raises the epoch and denies the last batch found, says that batch again
+there, and syncs. Until then it reuses only segments that were free by the checkpoint before the newest.
+
+Nothing it does is needed twice or harmful twice: a start that is stopped anywhere begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from mailismus.config.settings import QueueSettings
+from mailismus.disk.interface import IDisk, ILock
+from mailismus.disk.worker import IWorker
+from mailismus.errors import StartError
+from mailismus.journal.batch import BLOCK, padded_size
+from mailismus.journal.pool import SegmentPool
+from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
+from mailismus.journal.writer import JournalWriter, RandomBytes
+from mailismus.queue.providers.clustered.record import checkpoint_record
+from mailismus.queue.providers.clustered.start import Loaded, SpoolIds, load
+from mailismus.queue.providers.clustered.young import YoungMessage
+from mailismus.spool.silo import SILO_NAMES
+
+EX_IOERR, EX_TEMPFAIL, EX_NOPERM = 74, 75, 77
+
+_log = Logger()
+
+
+@attrs.define
+class Opened:
+    """An open queue: what was found, and everything a provider needs to go on."""
+
+    pool: SegmentPool
+    writer: JournalWriter
+    spool_ids: SpoolIds
+    youngs: list[YoungMessage]
+    _locks: list[ILock]
+
+    def release(self) -> None:
+        """Give up the locks."""
+        for lock in self._locks:
+            lock.release()
+
+
+def open_queue(
+    settings: QueueSettings, disk: IDisk, files: IWorker, reactor: IReactorTime, random_bytes: RandomBytes
+) -> Opened:
+    """Open it. Raises `StartError` with what an administrator must do."""
+    try:
+        journal_path = _make_directories(settings, disk)
+        locks = _lock(settings, disk)
+        try:
+            return _open_journal(settings, disk, journal_path, locks, files, reactor, random_bytes)
+        except BaseException:
+            for lock in locks:
+                lock.release()
+            raise
+    except PermissionError as error:
+        raise StartError(EX_NOPERM, f"the queue can't be opened: {error}") from error
+    except OSError as error:
+        raise StartError(EX_IOERR, f"the queue can't be opened: {error}") from error
+
+
+def _make_directories(settings: QueueSettings, disk: IDisk) -> str:
+    """Make what is missing, refuse what is unsafe; gives the journal's directory."""
+    queue, spool = settings.rootpath, settings.spool.rootpath
+    journal_path = os.path.join(queue, "journal")
+    queue_names = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
+    for root, names in ((queue, queue_names), (spool, SILO_NAMES)):
+        _ensure(disk, root)
+        made = [_ensure(disk, os.path.join(root, name)) for name in names]
+        if any(made):
+            disk.sync_directory(root)
+    return journal_path
+
+
+def _ensure(disk: IDisk, path: str) -> bool:
+    """Make it, with its parents, or check it; whether it was made."""
+    parent = os.path.dirname(path)
+    made = False
+    if not disk.exists(path):
+        if not disk.exists(parent):
+            _ensure(disk, parent)
+        disk.make_directory(path)
+        disk.sync_directory(parent)
+        made = True
+    reason = disk.refuse_unsafe(path)
+    if reason is not None:
+        raise StartError(EX_NOPERM, reason)
+    return made
+
+
+def _lock(settings: QueueSettings, disk: IDisk) -> list[ILock]:
+    locks: list[ILock] = []
+    for root in (settings.rootpath, settings.spool.rootpath):
+        lock = disk.lock(os.path.join(root, "lock"))
+        if lock is None:
+            for held in locks:
+                held.release()
+            raise StartError(EX_TEMPFAIL, f"another server holds {root}; stop it, or give this one directories of its own")
+        locks.append(lock)
+    return locks
+
+
+def _open_journal(
+    settings: QueueSettings,
+    disk: IDisk,
+    path: str,
+    locks: list[ILock],
+    files: IWorker,
+    reactor: IReactorTime,
+    random_bytes: RandomBytes,
+) -> Opened:
+    loaded = load(disk, path)
+    _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
+    size = segment_size_for(settings.journal.segmentsize, disk.space(path).size_bytes)
+    size = max(SMALLEST, min(size, settings.journal.maxsize // 4)) // BLOCK * BLOCK
+    pool = SegmentPool(disk, path, size, files, reactor)
+    writer = JournalWriter(
+        disk,
+        path,
+        pool.take,
+        random_bytes,
+        last_number=loaded.journal.highest_number,
+        last_sequence=loaded.last_sequence,
+    )
+    writer.epoch = loaded.epoch + 1
+    writer.horizon = loaded.sure_horizon
+    freed_by_last = _sort_segments(loaded, pool, writer)
+    _write_first_batch(loaded, pool, writer)
+    writer.horizon = loaded.horizon
+    for segment in freed_by_last:
+        pool.adopt(segment)
+    youngs = list(loaded.youngs.values())
+    if loaded.youngs:
+        _log.info("Found {count} messages in the journal.", count=len(youngs))
+    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, locks)
+
+
+def _sort_segments(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> list[Segment]:
+    """Those that are surely free go to the pool, those that are needed to the writer; gives those that are free only by
+    the checkpoint in the last batch, whose durability nobody knows yet."""
+    freed_by_last = []
+    for found in loaded.journal.others:
+        pool.adopt(found.as_segment())
+    for found in loaded.journal.used:
+        segment = found.as_segment()
+        if segment.last_sequence <= loaded.sure_horizon:
+            pool.adopt(segment)
+        elif segment.last_sequence <= loaded.horizon:
+            freed_by_last.append(segment)
+        else:
+            writer.segments[segment.number] = segment
+    return freed_by_last
+
+
+def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> None:
+    """Say the last batch again, or the checkpoint where there is none: one barrier, and the start is sure of what it
+    found."""
+    last, last_segment = loaded.last, loaded.last_segment
+    if last is None or last_segment is None:
+        records = checkpoint_record(loaded.horizon, writer.epoch)
+        pool.ensure(padded_size(len(records)))
+        writer.append([records], len(records))
+        return
+    pool.ensure(padded_size(len(last.records)))
+    written = writer.say_again(last.sequence, [last.records], len(last.records))
+    assert last_segment.header is not None
+    number = last_segment.header.number
+    writer.segments[number].last_sequence = last.sequence - 1  # denied there from now on
+    for young in loaded.youngs.values():
+        if young.segment == number and young.offset >= last.records_offset:
+            young.segment = written.segment
+            young.offset += written.offset - last.records_offset
+
+
+def _set_aside(loaded: Loaded, disk: IDisk, corrupt_path: str) -> None:
+    """What does not check is copied, as found, with a note where from; then the start goes on without it."""
+    damages = loaded.journal.damages
+    for damage in damages:
+        _log.error(
+            "The journal is damaged: {path} at {offset}, {size} bytes; set aside in {corrupt}, the rest goes on.",
+            path=damage.path,
+            offset=damage.offset,
+            size=damage.size_bytes,
+            corrupt=corrupt_path,
+        )
+        found = next(f for f in (*loaded.journal.used, *loaded.journal.others) if f.path == damage.path)
+        note = b"from %b at %d\n" % (os.fsencode(damage.path), damage.offset)
+        name = f"{os.path.basename(damage.path)}-{damage.offset}"
+        _keep_copy(disk, corrupt_path, name, note, found.file.read_at(damage.offset, damage.size_bytes))
+    for bad in loaded.bad_lines:
+        _log.error("A record of the journal does not check; set aside in {corrupt}.", corrupt=corrupt_path)
+        _keep_copy(disk, corrupt_path, f"record-{zlib.crc32(bad):08x}", b"from a record of the journal\n", bad)
+
+
+def _keep_copy(disk: IDisk, corrupt_path: str, name: str, note: bytes, data: bytes) -> None:
+    names = set(disk.list_directory(corrupt_path))
+    if name in names:
+        return  # an earlier start set it aside
+    file = disk.create(os.path.join(corrupt_path, name))
+    try:
+        file.write_at(0, [note, data])
+        file.sync()
+    finally:
+        file.close()
+    disk.sync_directory(corrupt_path)

@@ -1,0 +1,242 @@
+"""The young: messages and entries whose durable copy is in the journal, as an index in memory.
+
+Knows which entries may be taken and which are out; knows no file, no clock and no Deferred. Every change here is of
+something that is durable already: who calls `add`, `settle` waits for the barrier first.
+
+Per message: its entries by number; those handed out; how many settles of it are asked for and not durable yet.
+Per area: messages with entries that may be taken, oldest first; a heap of entries that wait for their time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area, Entry, Message
+
+
+class YoungMessage:
+    """One message of the index."""
+
+    __slots__ = ("content", "entries", "is_in_silo", "journal_bytes", "message", "offset", "out", "pending", "segment")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        """What is said of the message; `entries` is not used."""
+        self.entries: dict[int, Entry] = {}
+        self.out: set[int] = set()
+        """Numbers of entries handed out."""
+        self.pending = 0
+        """Settles asked for that are not durable yet."""
+        self.content: bytes | None = None
+        """The content when it is in memory."""
+        self.segment = 0
+        """Number of the segment that holds its newest record."""
+        self.offset = 0
+        """Where the content begins in that segment's file."""
+        self.is_in_silo = False
+        """The content is a message file, not in the journal."""
+        self.journal_bytes = 0
+        """What its newest record takes in the journal, about."""
+
+
+class _Ready:
+    """The entries of one message that may be taken from one area."""
+
+    __slots__ = ("entries", "young")
+
+    def __init__(self, young: YoungMessage) -> None:
+        self.young = young
+        self.entries: deque[Entry] = deque()
+
+
+class _AreaIndex:
+    """What may be taken of one area, and what waits for its time."""
+
+    __slots__ = ("by_id", "parked", "parked_at", "queue", "waiting")
+
+    def __init__(self) -> None:
+        self.queue: deque[_Ready] = deque()
+        self.by_id: dict[SpoolId, _Ready] = {}
+        self.parked: dict[SpoolId, _Ready] = {}
+        """Messages that have as many entries out as they may: in no queue until one comes back."""
+        self.parked_at = 0
+        """The least number of entries out that a message was parked for."""
+        self.waiting: list[tuple[float, SpoolId, int]] = []
+
+    def add(self, young: YoungMessage, entry: Entry) -> None:
+        """The entry may be taken now."""
+        spool_id = young.message.spool_id
+        ready = self.by_id.get(spool_id)
+        if ready is None:
+            ready = self.parked.get(spool_id)
+            if ready is None:
+                ready = self.by_id[spool_id] = _Ready(young)
+                self.queue.append(ready)
+        ready.entries.append(entry)
+
+    def wait(self, spool_id: SpoolId, number: int, due_at: float) -> None:
+        """The entry may be taken from `due_at` on."""
+        heapq.heappush(self.waiting, (due_at, spool_id, number))
+
+    def unpark(self, spool_id: SpoolId) -> None:
+        """One of the message's entries came back: more may go out."""
+        ready = self.parked.pop(spool_id, None)
+        if ready is not None and ready.entries:
+            self.by_id[spool_id] = ready
+            self.queue.append(ready)
+
+
+class YoungIndex:
+    """All young messages."""
+
+    def __init__(self) -> None:
+        self.messages: dict[SpoolId, YoungMessage] = {}
+        self._areas = {area: _AreaIndex() for area in Area}
+        self.entry_count = 0
+
+    def add(self, young: YoungMessage, entries: Iterable[Entry], now: float) -> None:
+        """A new message and its entries."""
+        self.messages[young.message.spool_id] = young
+        for entry in entries:
+            self.put(young, entry, now)
+
+    def put(self, young: YoungMessage, entry: Entry, now: float) -> None:
+        """A new entry of a message, or the new state of one: it may be taken when it is due."""
+        if entry.number not in young.entries:
+            self.entry_count += 1
+        young.entries[entry.number] = entry
+        self._place(young, entry, entry.due_at, now)
+
+    def _place(self, young: YoungMessage, entry: Entry, due_at: float, now: float) -> None:
+        area = self._areas[entry.area]
+        if due_at <= now:
+            area.add(young, entry)
+        else:
+            area.wait(young.message.spool_id, entry.number, due_at)
+
+    def take(self, wanted: Area, limit: int, now: float, per_message: int) -> list[Message]:
+        """As `IQueue.take`."""
+        area = self._areas[wanted]
+        self._ripen(area, wanted, now)
+        taken: list[Message] = []
+        queue = area.queue
+        if area.parked and per_message > area.parked_at:
+            for spool_id in list(area.parked):
+                area.unpark(spool_id)
+        while limit > 0 and queue:
+            ready = queue.popleft()
+            young = ready.young
+            template = young.message
+            entries: list[Entry] = []
+            room = min(limit, per_message - len(young.out))
+            while room > 0 and ready.entries:
+                entry = ready.entries.popleft()
+                if young.entries.get(entry.number) is entry and entry.number not in young.out:
+                    young.out.add(entry.number)
+                    entries.append(entry)
+                    room -= 1
+            if entries:
+                limit -= len(entries)
+                taken.append(
+                    Message(
+                        template.spool_id,
+                        template.sender,
+                        template.client,
+                        template.eightbit,
+                        template.received_at,
+                        template.size_bytes,
+                        template.recipient_count,
+                        entries,
+                    )
+                )
+            if not ready.entries:
+                del area.by_id[template.spool_id]
+            elif len(young.out) >= per_message:
+                del area.by_id[template.spool_id]
+                area.parked_at = min(per_message, area.parked_at) if area.parked else per_message
+                area.parked[template.spool_id] = ready
+            else:
+                queue.appendleft(ready)
+        return taken
+
+    def _ripen(self, area: _AreaIndex, wanted: Area, now: float) -> None:
+        """Entries whose time has come go to where they may be taken."""
+        waiting = area.waiting
+        while waiting and waiting[0][0] <= now:
+            _, spool_id, number = heapq.heappop(waiting)
+            young = self.messages.get(spool_id)
+            if young is None or number in young.out:
+                continue
+            entry = young.entries.get(number)
+            if entry is not None and entry.area is wanted and entry.due_at <= now:
+                area.add(young, entry)
+
+    def give_back(self, queue_ids: Iterable[QueueId], not_before: float) -> set[Area]:
+        """As `IQueue.give_back`; the areas that entries went back to."""
+        touched = set()
+        for spool_id, number in queue_ids:
+            young = self.messages.get(spool_id)
+            if young is None or number not in young.out:
+                continue
+            young.out.discard(number)
+            entry = young.entries[number]
+            self._areas[entry.area].wait(spool_id, number, not_before)
+            self._unpark(spool_id)
+            touched.add(entry.area)
+        return touched
+
+    def settle(self, young: YoungMessage, number: int, successor: Entry | None, now: float) -> bool:
+        """An entry is over (`successor` None) or goes on as another; whether that was the message's last entry."""
+        young.out.discard(number)
+        spool_id = young.message.spool_id
+        if successor is None:
+            if young.entries.pop(number, None) is not None:
+                self.entry_count -= 1
+            if not young.entries:
+                self.messages.pop(spool_id, None)
+                for area in self._areas.values():
+                    area.parked.pop(spool_id, None)
+                return True
+        elif number in young.entries:
+            self.put(young, successor, now)
+        self._unpark(spool_id)
+        return False
+
+    def _unpark(self, spool_id: SpoolId) -> None:
+        for area in self._areas.values():
+            if area.parked:
+                area.unpark(spool_id)
+
+    def has_ready(self, wanted: Area) -> bool:
+        """Whether something of this area may be taken now, as far as is known without a clock."""
+        return bool(self._areas[wanted].queue)
+
+    def next_due(self, wanted: Area) -> float | None:
+        """When the next waiting entry becomes due. Entries that are gone meanwhile are passed over."""
+        waiting = self._areas[wanted].waiting
+        while waiting:
+            due_at, spool_id, number = waiting[0]
+            young = self.messages.get(spool_id)
+            if young is not None and number not in young.out:
+                entry = young.entries.get(number)
+                if entry is not None and entry.area is wanted and entry.due_at <= due_at:
+                    return due_at
+            heapq.heappop(waiting)
+        return None
+
+    def visit(self, young: YoungMessage, entry: Entry, now: float) -> None:
+        """A waiting entry is due now."""
+        if entry.number not in young.out and entry.due_at > now:
+            entry.due_at = now
+            self._areas[entry.area].add(young, entry)
+
+    def walk(self, first: SpoolId) -> Iterator[YoungMessage]:
+        """Messages in the order of their spool ids, from `first` on. The index may change between two steps."""
+        for spool_id in sorted(self.messages):
+            if spool_id >= first:
+                young = self.messages.get(spool_id)
+                if young is not None:
+                    yield young

@@ -1,0 +1,4 @@
+import pytest
+
+for _name in ("bench", "durable", "entering", "failing", "leaving", "looking", "queue_machine", "settling"):
+    pytest.register_assert_rewrite(f"tests.contracts.{_name}")

@@ -1,0 +1,23 @@
+"""The contract of `queue.interface`, as tests. Every provider passes all of `QueueContract`; one that claims durability
+also `DurableQueueContract`; one whose storage can be broken by its harness also `FailingQueueContract`.
+
+A provider's test module makes a subclass of each that applies, with a fixture `harness`, and calls
+`check_against_a_model`.
+"""
+
+from __future__ import annotations
+
+from tests.contracts.durable import DurableQueueContract
+from tests.contracts.entering import EnteringContract
+from tests.contracts.failing import FailingQueueContract
+from tests.contracts.leaving import LeavingContract
+from tests.contracts.looking import LookingContract
+from tests.contracts.queue_machine import check_against_a_model
+from tests.contracts.settling import SettlingContract
+
+
+class QueueContract(EnteringContract, LeavingContract, SettlingContract, LookingContract):
+    """What every provider guarantees while it runs."""
+
+
+__all__ = ["DurableQueueContract", "FailingQueueContract", "QueueContract", "check_against_a_model"]

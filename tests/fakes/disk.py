@@ -1,0 +1,162 @@
+"""A disk in memory that can lose its power and fail: what was not synced is gone, as POSIX allows."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+
+from mailismus.disk.interface import IFile, ILock, Space
+
+Fault = Callable[[str, str], OSError | None]
+"""Asked before each act with its name and path: the error it fails with, or None."""
+
+
+class _Inode:
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.durable = b""
+
+
+class MemoryFile:
+    """`IFile` of a `MemoryDisk`."""
+
+    def __init__(self, disk: MemoryDisk, path: str, inode: _Inode) -> None:
+        self._disk = disk
+        self._path = path
+        self._inode = inode
+        self.is_open = True
+
+    def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
+        self._disk.check("write", self._path)
+        data = b"".join(buffers)
+        content = self._inode.data
+        if len(content) < offset:
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
+
+    def read_at(self, offset: int, size_bytes: int) -> bytes:
+        self._disk.check("read", self._path)
+        return bytes(self._inode.data[offset : offset + size_bytes])
+
+    def size(self) -> int:
+        return len(self._inode.data)
+
+    def sync(self) -> None:
+        self._disk.check("sync", self._path)
+        self._inode.durable = bytes(self._inode.data)
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+class MemoryLock:
+    """`ILock` of a `MemoryDisk`."""
+
+    def __init__(self, disk: MemoryDisk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+
+    def release(self) -> None:
+        self._disk.locks.discard(self._path)
+
+
+class MemoryDisk:
+    """`IDisk` in memory. Directories are durable at once; names and bytes only when synced."""
+
+    def __init__(self) -> None:
+        self.directories = {"/"}
+        self.names: dict[str, _Inode] = {}
+        self.durable_names: dict[str, _Inode] = {}
+        self.locks: set[str] = set()
+        self.fault: Fault | None = None
+        self.acts: list[tuple[str, str]] = []
+        self.unsafe: dict[str, str] = {}
+        self.total_bytes = 1 << 36
+        self.free_bytes = 1 << 35
+
+    def check(self, act: str, path: str) -> None:
+        """Note the act; fail where a fault says so."""
+        self.acts.append((act, path))
+        error = self.fault(act, path) if self.fault is not None else None
+        if error is not None:
+            raise error
+
+    def power_cut(self) -> None:
+        """What was not synced is gone; nobody holds a lock."""
+        self.names = dict(self.durable_names)
+        for inode in self.names.values():
+            inode.data = bytearray(inode.durable)
+        self.locks.clear()
+
+    def kill(self) -> None:
+        """The process is gone; the page cache is not."""
+        self.locks.clear()
+
+    def content_of(self, path: str) -> bytes:
+        """The bytes under a name."""
+        return bytes(self.names[path].data)
+
+    def damage(self, path: str, offset: int, data: bytes) -> None:
+        """Other bytes at this place, on the medium too."""
+        inode = self.names[path]
+        inode.data[offset : offset + len(data)] = data
+        inode.durable = bytes(inode.data)
+
+    def exists(self, path: str) -> bool:
+        return path in self.directories or path in self.names
+
+    def make_directory(self, path: str) -> None:
+        self.check("mkdir", path)
+        if self.exists(path):
+            raise FileExistsError(errno.EEXIST, "exists", path)
+        self.directories.add(path)
+
+    def list_directory(self, path: str) -> list[str]:
+        if path not in self.directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        return [os.path.basename(name) for name in self.names if os.path.dirname(name) == path]
+
+    def sync_directory(self, path: str) -> None:
+        self.check("sync directory", path)
+        for name in [name for name in self.durable_names if os.path.dirname(name) == path]:
+            del self.durable_names[name]
+        self.durable_names.update({n: inode for n, inode in self.names.items() if os.path.dirname(n) == path})
+
+    def create(self, path: str) -> IFile:
+        self.check("create", path)
+        if self.exists(path):
+            raise FileExistsError(errno.EEXIST, "exists", path)
+        if os.path.dirname(path) not in self.directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        inode = self.names[path] = _Inode()
+        return MemoryFile(self, path, inode)
+
+    def open(self, path: str) -> IFile:
+        self.check("open", path)
+        if path not in self.names:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        return MemoryFile(self, path, self.names[path])
+
+    def rename(self, path: str, new_path: str) -> None:
+        self.check("rename", path)
+        self.names[new_path] = self.names.pop(path)
+
+    def unlink(self, path: str) -> None:
+        self.check("unlink", path)
+        if path not in self.names:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        del self.names[path]
+
+    def lock(self, path: str) -> ILock | None:
+        self.check("lock", path)
+        if path in self.locks:
+            return None
+        self.locks.add(path)
+        return MemoryLock(self, path)
+
+    def space(self, path: str) -> Space:
+        return Space(self.total_bytes, self.free_bytes, 0, 0)
+
+    def refuse_unsafe(self, path: str) -> str | None:
+        return self.unsafe.get(path)

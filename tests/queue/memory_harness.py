@@ -1,0 +1,58 @@
+"""The in-memory provider on a clock of its own, for the contract suite."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from mailismus.queue.interface import IQueue
+from mailismus.queue.providers.memory import MemoryQueue
+
+T = TypeVar("T")
+
+
+class MemoryHarness:
+    """Waits by letting turns of the clock go by."""
+
+    takes_at_once = True
+
+    def __init__(self, pause_bytes: int = 0) -> None:
+        self.clock = Clock()
+        self.clock.advance(1_000_000.0)
+        self._pause_bytes = pause_bytes
+
+    def make(self) -> MemoryQueue:
+        return MemoryQueue(self.clock, pause_bytes=self._pause_bytes)
+
+    def wait(self, deferred: Deferred[T]) -> T:
+        results: list[T] = []
+        failures: list[Failure] = []
+        deferred.addCallbacks(results.append, failures.append)
+        for _ in range(100):
+            if results or failures:
+                break
+            self.clock.advance(0)
+        if failures:
+            failures[0].raiseException()
+        assert results, "it never fires"
+        return results[0]
+
+    def now(self) -> float:
+        return self.clock.seconds()
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    def break_down(self, queue: IQueue) -> None:
+        assert isinstance(queue, MemoryQueue)
+        queue.break_down()
+
+    def mend(self, queue: IQueue) -> None:
+        assert isinstance(queue, MemoryQueue)
+        queue.mend()
+
+    def close(self) -> None:
+        pass

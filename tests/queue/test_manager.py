@@ -1,0 +1,329 @@
+"""The queue manager over the in-memory provider: what is decided, when it is committed, what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from mailismus.config.settings import RetrySettings
+from mailismus.errors import Unavailable
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.reply import Reply
+from mailismus.observe.maillog import MemoryMailLog
+from mailismus.queue.disposition import Disposition
+from mailismus.queue.interface import Area, Entry, Filter, Message
+from mailismus.queue.manager import MAX_IN_DOUBT, QueueManager
+from mailismus.queue.providers.memory import MemoryQueue
+
+DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
+DEFERRED = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.1]:25")
+FAILED = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user"), b"mx[192.0.2.1]:25")
+SHORT = RetrySettings(maxtime_s=7.0, maxtime_reports_s=2.0, delays_s=(1.0, 2.0))
+
+
+class World:
+    """A manager, its provider, and two clocks that can be set apart."""
+
+    def __init__(self, retry: RetrySettings = SHORT, *, max_out: int = 0, per_message: int = 1000) -> None:
+        self.clock = Clock()
+        self.clock.advance(1_700_000_000.0)
+        self.jumped_s = 0.0
+        self.provider = MemoryQueue(self.clock)
+        self.mail_log = MemoryMailLog()
+        self.manager = QueueManager(
+            self.provider,
+            retry,
+            self.clock,
+            lambda: self.clock.seconds() - self.jumped_s,
+            self.mail_log,
+            max_out=max_out,
+            per_message=per_message,
+        )
+
+    def jump(self, seconds: float) -> None:
+        self.clock.rightNow += seconds
+        self.jumped_s += seconds
+
+    def put(self, *recipients: bytes, sender: bytes = b"a@b.example") -> SpoolId:
+        done = self.put_later(*recipients, sender=sender)
+        self.clock.advance(0)
+        assert done.called
+        return self.last_id
+
+    def put_later(self, *recipients: bytes, sender: bytes = b"a@b.example") -> Deferred[Sequence[SpoolId]]:
+        draft = self.manager.draft()
+        self.last_id = draft.spool_id
+        draft.write(b"Subject: x\r\n")
+        return self.manager.accept(draft, Envelope(sender, recipients or (b"c@d.example",)))
+
+    def take(self, area: Area = Area.INCOMING, limit: int = 1000) -> list[Message]:
+        taken: list[list[Message]] = []
+        self.manager.take(area, limit).addCallback(taken.append)
+        return taken[0]
+
+    def take_one(self, area: Area = Area.INCOMING) -> tuple[Message, Entry]:
+        (message,) = self.take(area)
+        (entry,) = message.entries
+        return message, entry
+
+    def entries(self, area: Area) -> list[Entry]:
+        found: list[Entry] = []
+        self.manager.search(Filter(area=area), None, 1000).addCallback(
+            lambda page: found.extend(entry for message in page.messages for entry in message.entries)
+        )
+        return found
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_accept_is_done_when_it_is_durable_and_not_before(world: World) -> None:
+    done = world.put_later()
+    assert not done.called
+    assert world.take() == []
+    world.clock.advance(0)
+    assert done.called
+    message, entry = world.take_one()
+    assert message.received_at == world.clock.seconds()
+    assert entry.recipient == b"c@d.example"
+
+
+def test_accept_fails_as_the_provider_does(world: World) -> None:
+    full = Unavailable("full", full=True)
+    world.provider.fail_next_commit(full)
+    failures: list[object] = []
+    world.put_later().addErrback(lambda failure: failures.append(failure.value))
+    world.clock.advance(0)
+    assert failures == [full]
+
+
+def test_what_was_delivered_is_removed_and_logged_when_that_is_durable(world: World) -> None:
+    spool_id = world.put(b"c@d.example", b"e@f.example")
+    (message,) = world.take()
+    first, second = message.entries
+    assert world.manager.settle(message, [(first, DELIVERED)]) == [Disposition.SENT]
+    assert world.manager.in_doubt == 1
+    world.clock.advance(0)
+    assert world.manager.in_doubt == 0
+    assert world.mail_log.lines == []
+    world.manager.settle(message, [(second, DELIVERED)])
+    assert world.mail_log.lines == []
+    world.clock.advance(0)
+    assert world.mail_log.lines == [b"%016X: removed" % spool_id]
+    assert world.entries(Area.INCOMING) == []
+
+
+def test_a_call_is_one_commit_whatever_its_outcomes(world: World) -> None:
+    world.put(b"a@d.example", b"b@d.example", b"c@d.example")
+    (message,) = world.take()
+    results = list(zip(message.entries, (DELIVERED, DEFERRED, FAILED), strict=True))
+    assert world.manager.settle(message, results) == [Disposition.SENT, Disposition.DEFERRED, Disposition.BOUNCED]
+    world.clock.advance(0)
+    (deferred,) = world.entries(Area.DEFERRED)
+    assert (deferred.recipient, deferred.attempts, deferred.reply) == (b"b@d.example", 1, DEFERRED.reply)
+    (bounce,) = world.entries(Area.BOUNCES)
+    assert (bounce.recipient, bounce.attempts, bounce.reply, bounce.host) == (b"c@d.example", 1, FAILED.reply, FAILED.host)
+    assert world.entries(Area.INCOMING) == []
+    assert world.mail_log.lines == []
+
+
+def test_no_outcomes_are_no_commit(world: World) -> None:
+    world.put()
+    (message,) = world.take()
+    assert world.manager.settle(message, []) == []
+    assert world.manager.in_doubt == 0
+
+
+def test_one_second_and_two_until_seven_are_five_attempts_by_the_clock(world: World) -> None:
+    start = world.clock.seconds()
+    world.put()
+    area = Area.INCOMING
+    made: list[float] = []
+    last = Disposition.DEFERRED
+    while last is Disposition.DEFERRED:
+        message, entry = world.take_one(area)
+        made.append(world.clock.seconds() - start)
+        assert entry.attempts == len(made) - 1
+        (last,) = world.manager.settle(message, [(entry, DEFERRED)])
+        world.clock.advance(0)
+        area = Area.DEFERRED
+        due_at = world.manager.next_due(area)
+        if due_at is not None:
+            world.clock.advance(due_at - world.clock.seconds())
+    assert last is Disposition.EXPIRED
+    assert len(made) == 5
+    for moment, (low, high) in zip(made, [(0, 0), (1, 1.1), (3, 3.3), (5, 5.5), (7, 7)], strict=True):
+        assert low - 0.001 <= moment <= high + 0.001
+    (bounce,) = world.entries(Area.BOUNCES)
+    assert (bounce.attempts, bounce.reply) == (5, DEFERRED.reply)
+
+
+def test_recipients_of_a_message_stay_together(world: World) -> None:
+    world.put(b"a@d.example", b"b@d.example", b"c@d.example")
+    (message,) = world.take()
+    for entry in message.entries:
+        world.manager.settle(message, [(entry, DEFERRED)])
+    world.clock.advance(0)
+    assert len({entry.due_at for entry in world.entries(Area.DEFERRED)}) == 1
+
+
+@pytest.mark.parametrize(("outcome", "word"), [(FAILED, b"bounced"), (DEFERRED, b"expired")])
+def test_a_report_that_fails_is_discarded_and_logged(world: World, outcome: Outcome, word: bytes) -> None:
+    spool_id = world.put(b"c\n@d.example", sender=b"")
+    world.clock.advance(2.0)
+    message, entry = world.take_one()
+    world.manager.settle(message, [(entry, outcome)])
+    world.clock.advance(0)
+    assert world.mail_log.lines == [
+        b"%016X: to=<c\\x0a@d.example>, report discarded: %b" % (spool_id, word),
+        b"%016X: removed" % spool_id,
+    ]
+    assert [world.entries(area) for area in Area] == [[], [], []]
+
+
+def test_a_report_expires_by_its_own_time(world: World) -> None:
+    world.put(sender=b"")
+    world.put()
+    world.clock.advance(2.0)
+    dispositions = [world.manager.settle(message, [(message.entries[0], DEFERRED)])[0] for message in world.take()]
+    assert dispositions == [Disposition.EXPIRED, Disposition.DEFERRED]
+
+
+def test_after_a_clock_jump_nothing_expires_before_another_attempt(world: World) -> None:
+    world.put(b"a@d.example", b"hangs@d.example")
+    (message,) = world.take()
+    entry = message.entries[0]
+    world.jump(1_000_000)
+    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
+    world.clock.advance(0)
+    message, entry = world.take_one(Area.DEFERRED)
+    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
+
+
+def test_a_jump_while_nothing_is_out_still_allows_one_attempt(world: World) -> None:
+    world.put()
+    world.jump(1_000_000)
+    message, entry = world.take_one()
+    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
+
+
+def test_a_clock_that_is_set_back_expires_nothing(world: World) -> None:
+    world.put()
+    message, entry = world.take_one()
+    world.jump(-1_000_000)
+    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
+
+
+def test_a_clock_that_drifts_is_no_jump(world: World) -> None:
+    world.put(b"a@d.example", b"b@d.example")
+    (message,) = world.take()
+    for _ in range(10):
+        world.jump(50)
+        world.take(Area.BOUNCES)
+    assert world.manager.settle(message, [(message.entries[0], DEFERRED)]) == [Disposition.DEFERRED]
+    world.clock.advance(0)
+    (again,) = world.take(Area.DEFERRED)
+    assert world.manager.settle(again, [(again.entries[0], DEFERRED)]) == [Disposition.EXPIRED]
+
+
+def test_while_one_recipient_hangs_the_others_still_expire(world: World) -> None:
+    world.put(b"a@d.example", b"hangs@d.example")
+    (message,) = world.take()
+    world.manager.settle(message, [(message.entries[0], DEFERRED)])
+    for _ in range(20):
+        world.clock.advance(1.0)
+        for again in world.take(Area.DEFERRED):
+            (last,) = world.manager.settle(again, [(again.entries[0], DEFERRED)])
+            if last is Disposition.EXPIRED:
+                return
+    raise AssertionError("it never expires")
+
+
+def test_no_delivery_begins_while_too_many_outcomes_are_not_durable(world: World) -> None:
+    world.put(*(b"r%d@d.example" % number for number in range(MAX_IN_DOUBT + 1)))
+    (message,) = world.take()
+    world.provider.break_down()
+    for entry in message.entries[: MAX_IN_DOUBT - 1]:
+        world.manager.settle(message, [(entry, DELIVERED)])
+    assert world.manager.may_begin
+    assert world.manager.when_may_begin().called
+    world.manager.settle(message, [(message.entries[-1], DELIVERED)])
+    assert not world.manager.may_begin
+    waiting = world.manager.when_may_begin()
+    world.clock.advance(1)
+    assert not waiting.called
+    world.provider.mend()
+    world.clock.advance(0)
+    assert waiting.called
+    assert world.manager.may_begin
+    assert world.manager.in_doubt == 0
+
+
+def test_given_back_is_untried_and_waits(world: World) -> None:
+    world.put()
+    message, entry = world.take_one()
+    world.manager.give_back(message, [entry], 5.0)
+    assert world.manager.out_count == 0
+    world.clock.advance(4.9)
+    assert world.take() == []
+    world.clock.advance(0.2)
+    _, entry = world.take_one()
+    assert entry.attempts == 0
+
+
+def test_never_more_than_max_out_entries_are_out() -> None:
+    world = World(max_out=10)
+    for _ in range(5):
+        world.put(b"a@d.example", b"b@d.example", b"c@d.example")
+    taken = world.take(limit=7) + world.take(limit=7)
+    assert world.manager.out_count == sum(len(message.entries) for message in taken) == 10
+    assert world.take() == []
+    ready = world.manager.ready(Area.INCOMING)
+    world.clock.advance(0)
+    assert not ready.called
+    world.manager.settle(taken[0], [(entry, DELIVERED) for entry in taken[0].entries])
+    assert not ready.called
+    world.clock.advance(0)
+    assert ready.called
+    assert world.manager.out_count == 7
+    assert sum(len(message.entries) for message in world.take()) == 3
+    assert world.manager.out_count == 10
+
+
+def test_a_take_that_finds_little_takes_no_room() -> None:
+    world = World(max_out=10)
+    world.put()
+    assert len(world.take(limit=10)) == 1
+    assert world.manager.out_count == 1
+    assert world.take(Area.DEFERRED) == []
+    assert world.manager.out_count == 1
+
+
+def test_one_big_envelope_comes_in_parts() -> None:
+    world = World(per_message=2)
+    world.put(*(b"r%d@d.example" % number for number in range(5)))
+    sizes = []
+    while taken := world.take():
+        (message,) = taken
+        sizes.append(len(message.entries))
+        world.manager.settle(message, [(entry, DELIVERED) for entry in message.entries])
+        world.clock.advance(0)
+    assert sizes == [2, 2, 1]
+
+
+def test_a_flush_makes_deferred_entries_due(world: World) -> None:
+    world.put()
+    message, entry = world.take_one()
+    world.manager.settle(message, [(entry, DEFERRED)])
+    world.clock.advance(0)
+    numbers: list[int] = []
+    world.manager.visit_all(Filter()).addCallback(numbers.append)
+    assert numbers == [1]
+    assert len(world.take(Area.DEFERRED)) == 1
