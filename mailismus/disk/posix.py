@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import enum
 import fcntl
 import os
 import stat
@@ -13,9 +14,16 @@ from collections.abc import Sequence
 
 from mailismus.disk.interface import IFile, ILock, Space
 
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
+
+
+class Access(enum.Enum):
+    """What existing files are opened for."""
+
+    READ_WRITE = os.O_RDWR
+    READ_ONLY = os.O_RDONLY
 
 
 class PosixFile:
@@ -76,6 +84,10 @@ class PosixLock:
 class PosixDisk:
     """`IDisk` over system calls."""
 
+    def __init__(self, access: Access = Access.READ_WRITE) -> None:
+        """READ_ONLY: files are opened for reading alone, for whoever only looks."""
+        self._flags = _FLAGS | access.value
+
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
@@ -93,10 +105,10 @@ class PosixDisk:
             os.close(fd)
 
     def create(self, path: str) -> IFile:
-        return PosixFile(os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
+        return PosixFile(os.open(path, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
     def open(self, path: str) -> IFile:
-        return PosixFile(os.open(path, _FLAGS))
+        return PosixFile(os.open(path, self._flags))
 
     def rename(self, path: str, new_path: str) -> None:
         os.rename(path, new_path)
@@ -105,7 +117,7 @@ class PosixDisk:
         os.unlink(path)
 
     def lock(self, path: str) -> ILock | None:
-        fd = os.open(path, _FLAGS | os.O_CREAT, 0o600)
+        fd = os.open(path, _FLAGS | os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

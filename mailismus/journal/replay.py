@@ -93,7 +93,7 @@ def survey(disk: IDisk, directory: str) -> Journal:
     others: list[FoundSegment] = []
     for name in sorted(disk.list_directory(directory)):
         if name.endswith(SUFFIX):
-            found = _look_at(os.path.join(directory, name), disk)
+            found = look_at(os.path.join(directory, name), disk)
             (used if found.counts else others).append(found)
     used.sort(key=_number)
     limit = 1 << 64
@@ -108,12 +108,13 @@ def _number(segment: FoundSegment) -> int:
     return segment.header.number if segment.header is not None else 0
 
 
-def _look_at(path: str, disk: IDisk) -> FoundSegment:
+def look_at(path: str, disk: IDisk) -> FoundSegment:
+    """Open one file of the journal. Raises OSError."""
     file = disk.open(path)
     block = file.read_at(0, BLOCK)
     header = decode_header(block)
     size = file.size()
-    counts = header is not None and next(_read_batches(file.read_at(0, size), header), None) is not None
+    counts = header is not None and next(read_batches(file.read_at(0, size), header), None) is not None
     return FoundSegment(path, file, size, header, counts, header is None and looks_like_header(block))
 
 
@@ -128,13 +129,16 @@ def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
         data = segment.file.read_at(0, segment.size_bytes)
         segment.last_sequence = segment.header.first_sequence - 1
         end = BLOCK
-        for batch in _read_batches(data, segment.header):
+        for batch in read_batches(data, segment.header):
             if batch.sequence > segment.limit:
                 break
             if batch.offset > end:
                 journal.damages.append(Damage(segment.path, end, batch.offset - end))
             elif batch.sequence > expected:
                 journal.damages.append(Damage(segment.path, batch.offset, 0))
+                journal.damages += [
+                    Damage(other.path, 0, other.size_bytes) for other in journal.others if other.is_unreadable
+                ]
             end = batch.end
             segment.last_sequence = batch.sequence
             if batch.sequence >= expected:
@@ -142,8 +146,8 @@ def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
                 yield segment, batch
 
 
-def _read_batches(data: bytes, header: SegmentHeader) -> Iterator[Batch]:
-    """Batches of the segment that check, in order. Where one does not, the next valid one behind it."""
+def read_batches(data: bytes, header: SegmentHeader) -> Iterator[Batch]:
+    """Batches in a segment's bytes that check, in order. Where one does not, the next valid one behind it."""
     offset, expected = BLOCK, header.first_sequence
     while True:
         batch = decode_batch(data, offset, header.nonce)

@@ -8,6 +8,7 @@ is written to it again; the next batch needs `turn_over` to a fresh one whose he
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 
@@ -29,14 +30,11 @@ class Written:
     sequence: int
 
 
-@attrs.frozen
 class NoSegment(OSError):
     """No free segment is there: the journal can't grow now. Nothing was written, nothing is sick."""
 
-    text: str = "no free journal segment"
-
-    def __str__(self) -> str:
-        return self.text
+    def __init__(self) -> None:
+        super().__init__(errno.ENOSPC, "no free journal segment")
 
 
 class JournalWriter:

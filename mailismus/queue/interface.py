@@ -205,7 +205,8 @@ class IQueue(Protocol):
         """
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        """Entries of one area that are due, oldest first: at most `limit` entries, at most `per_message` of one message.
+        """Entries of one area that are due, oldest first: at most `limit` entries, and of one message no more than
+        `per_message` out at once, those of earlier takes included.
 
         What is handed out is not handed out again until it is settled or given back; a crash forgets the taking. A
         provider may revoke it (a lease that was lost): duplicates are allowed, silence is not.
@@ -215,8 +216,9 @@ class IQueue(Protocol):
         """Untried: no attempt counted, nothing recorded (a crash forgets it), can be taken again from `not_before` on."""
 
     def ready(self, area: Area) -> Deferred[None]:
-        """Fires when something of this area may be taken: at once when so now, else when it has been committed or given
-        back. Not for entries that only wait for their time: see `next_due`. May fire in vain."""
+        """Fires when something of this area may be taken: at once when so now, else when it has been committed, given
+        back or flushed, or when a message with `per_message` entries out has room again. Not for entries that only wait
+        for their time: see `next_due`. May fire in vain."""
 
     def next_due(self, area: Area) -> float | None:
         """When the next waiting entry of this area becomes due; None: none waits. May be early, never late by more than

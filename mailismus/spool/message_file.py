@@ -77,9 +77,9 @@ def remove_message_file(disk: IDisk, root: str, spool_id: SpoolId) -> None:
 class MessageFileReader:
     """A message file opened for reading, from its start to its end."""
 
-    def __init__(self, disk: IDisk, root: str, spool_id: SpoolId) -> None:
+    def __init__(self, disk: IDisk, path: str) -> None:
         """Raises OSError, or `Corrupt` when the file is shorter or longer than it says."""
-        self._path = message_path(root, spool_id)
+        self._path = path
         self._file = disk.open(self._path)
         try:
             self.size_bytes, self._wanted_crc = self._read_trailer()

@@ -14,7 +14,7 @@ from mailismus.queue.interface import IQueue
 from mailismus.queue.providers.clustered.opening import Opened, open_queue
 from mailismus.queue.providers.clustered.provider import ClusteredQueue, Workers
 from tests.fakes.disk import MemoryDisk
-from tests.fakes.worker import ClockWorker
+from tests.fakes.worker import ACT_S, ClockWorker
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class ClusteredHarness:
         for turn in range(1000):
             if results or failures:
                 break
-            self.clock.advance(0 if turn < 20 else 0.01)
+            self.clock.advance(ACT_S if turn < 20 else 0.01)
         if failures:
             failures[0].raiseException()
         assert results, "it never fires"

@@ -8,6 +8,9 @@ from typing import TypeVar
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 
+ACT_S = 0.0001
+"""Seconds that an act takes."""
+
 T = TypeVar("T")
 
 
@@ -19,7 +22,7 @@ class ClockWorker:
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
         done: Deferred[T] = Deferred()
-        self._clock.callLater(0, lambda: maybeDeferred(function).chainDeferred(done))
+        self._clock.callLater(ACT_S, lambda: maybeDeferred(function).chainDeferred(done))
         return done
 
     def stop(self) -> None:

@@ -99,6 +99,7 @@ class Checkpoints:
 
     def look(self) -> None:
         """Something became durable: is there something to do?"""
+        self._pool.top_up()
         numbers = sorted(self._writer.segments.copy())
         if len(numbers) < 2 or self._is_recording:
             return

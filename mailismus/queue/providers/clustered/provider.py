@@ -50,8 +50,10 @@ from mailismus.queue.providers.clustered.listing import search_page, summarize
 from mailismus.queue.providers.clustered.opening import Opened
 from mailismus.queue.providers.clustered.record import checkpoint_record, lines_record, settled_record
 from mailismus.queue.providers.clustered.space import SpaceWatch
+from mailismus.queue.providers.clustered.stray import StrayWalk
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 from mailismus.spool.message_file import MessageFileReader, MessageFileWriter, remove_message_file
+from mailismus.spool.silo import message_path
 
 DRAFT_BYTES = 32 << 20
 """Memory of all drafts together."""
@@ -112,6 +114,13 @@ class ClusteredQueue:
         self._is_reserving_epoch = False
         self._is_closing = False
         self._idle: Deferred[None] | None = None
+        self.strays = StrayWalk(
+            disk,
+            self._spool_path,
+            workers.files,
+            SpoolId(opened.spool_ids.epoch << 32),
+            lambda spool_id: spool_id in self._index.messages,
+        )
         self.unlinks_failed = 0
 
     # opening and closing
@@ -124,11 +133,13 @@ class ClusteredQueue:
         self._opened.pool.top_up()
         self.space.start()
         self.checkpoints.look()
+        self.strays.start()
         return succeed(None)
 
     def close(self) -> Deferred[None]:
         self._is_closing = True
         self.space.stop()
+        self.strays.stop()
         self._idle = Deferred()
         self.commits.hurry()
         self._look_idle()
@@ -365,7 +376,9 @@ class ClusteredQueue:
         if young.content is not None:
             return young.content
         if young.is_in_silo:
-            return open_in_silo(lambda: MessageFileReader(self._disk, self._spool_path, spool_id), self._workers.files)
+            return open_in_silo(
+                lambda: MessageFileReader(self._disk, message_path(self._spool_path, spool_id)), self._workers.files
+            )
         return self._read_from_journal(young)
 
     def _read_from_journal(self, young: YoungMessage) -> Deferred[IContent]:

@@ -1,0 +1,81 @@
+"""An owner of the client engine that records: what was written, and the fate of every recipient."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from mailismus.mail.reply import Reply
+from mailismus.smtp.client import Client
+from mailismus.smtp.client_transaction import Transaction
+
+
+class Letter(Transaction):
+    """A transaction with a name and its content; `content` None: it comes in pieces."""
+
+    def __init__(
+        self,
+        name: str,
+        recipients: Sequence[bytes] = (b"r@b.example",),
+        content: bytes | None = b"Hello\r\n",
+        sender: bytes = b"s@a.example",
+        eightbit: bool = False,
+    ) -> None:
+        super().__init__(sender, list(recipients), len(content or b""), eightbit)
+        self.name = name
+        self.content = content
+
+
+class RecordingOwner:
+    """Begins the letters one after another; `behind` says whether they may travel behind a final dot."""
+
+    def __init__(self, letters: Iterable[Letter] = (), *, max_pipeline: int = 25, behind: bool = True) -> None:
+        self.waiting = deque(letters)
+        self.behind = behind
+        self.written = b""
+        self.writes: list[bytes] = []
+        self.fates: list[str] = []
+        self.texts: list[bytes] = []
+        self.streamed: list[Letter] = []
+        self.client: Client[Letter] = Client(self, b"me.example", max_pipeline)
+
+    def take_written(self) -> bytes:
+        """What was written since the last time."""
+        written, self.written = self.written, b""
+        return written
+
+    def send(self, parts: Sequence[bytes]) -> None:
+        self.written += b"".join(parts)
+        self.writes.append(b"".join(parts))
+
+    def on_ready(self) -> None:
+        if self.waiting:
+            self.client.begin(self.waiting.popleft())
+        else:
+            self.fates.append("idle")
+
+    def next_transaction(self) -> Letter | None:
+        return self.waiting.popleft() if self.behind and self.waiting else None
+
+    def content_of(self, transaction: Letter) -> bytes | None:
+        if transaction.content is None:
+            self.streamed.append(transaction)
+        return transaction.content
+
+    def on_refused(self, transaction: Letter, position: int, reply: Reply) -> None:
+        self.fates.append(f"{transaction.name}#{position} {reply.code}")
+        self.texts.append(bytes(reply))
+
+    def on_finished(self, transaction: Letter, reply: Reply) -> None:
+        self.fates.append(f"{transaction.name} {reply.code}")
+        self.texts.append(bytes(reply))
+
+    def on_untried(self, transaction: Letter) -> None:
+        self.fates.append(f"{transaction.name} untried")
+
+    def on_unusable(self, reply: Reply) -> None:
+        self.fates.append(f"unusable {reply.code}")
+        self.texts.append(bytes(reply))
+
+    def on_end(self, why: bytes) -> None:
+        self.fates.append("end")

@@ -1,0 +1,175 @@
+"""Group commit: many share one barrier, nothing is said before it, and a failed one is never trusted."""
+
+from __future__ import annotations
+
+import errno
+
+from mailismus.journal.commit import COMPANY_S, RETRY_S
+from tests.journal.world import SEGMENT, Item, World
+
+
+def syncs(world: World) -> int:
+    return sum(act == "sync" for act, _ in world.disk.acts)
+
+
+def test_what_comes_in_one_turn_shares_one_barrier() -> None:
+    world = World()
+    before = syncs(world)
+    items = [Item(b"%d" % n) for n in range(20)]
+    world.append(*items)
+    world.turns()
+    assert syncs(world) - before == 1
+    assert all(item.place is not None for item in items)
+
+
+def test_what_comes_while_a_barrier_runs_shares_the_next() -> None:
+    world = World()
+    first, second, third = Item(b"1"), Item(b"2"), Item(b"3")
+    world.append(first)
+    world.clock.advance(0)  # the batch is handed over
+    world.append(second, third)
+    assert first.place is None
+    world.turns()
+    assert world.batches == 2
+    assert second.place is not None
+    assert third.place is not None
+
+
+def test_nothing_is_durable_before_its_barrier_returned() -> None:
+    world = World()
+    item = Item(b"1")
+    order: list[str] = []
+    world.disk.fault = lambda act, path: order.append(act)
+    item.durable = lambda segment, offset: order.append("durable")  # type: ignore[method-assign]  # to see the order
+    world.append(item)
+    world.turns()
+    assert order.index("sync") < order.index("durable")
+
+
+def test_settles_alone_wait_for_company_and_no_longer() -> None:
+    world = World()
+    settle = Item(b"s", may_fail=False)
+    world.append(settle)
+    world.turns()
+    assert settle.place is None
+    world.clock.advance(COMPANY_S)
+    world.turns()
+    assert settle.place is not None
+
+
+def test_a_message_takes_waiting_settles_along() -> None:
+    world = World()
+    settle, message = Item(b"s", may_fail=False), Item(b"m")
+    world.append(settle, message)
+    world.turns()
+    assert world.batches == 1
+    assert settle.place is not None
+
+
+def test_the_place_of_an_item_is_where_its_bytes_are() -> None:
+    world = World()
+    items = [Item(b"first"), Item(b"second"), Item(b"third")]
+    world.append(*items)
+    world.turns()
+    for item in items:
+        assert item.place is not None
+        segment, offset = item.place
+        content = world.disk.content_of(world.writer.segments[segment].path)
+        assert content[offset : offset + item.size_bytes] == item.buffers[0]
+
+
+def test_a_failed_barrier_fails_who_can_be_refused_and_keeps_the_settles() -> None:
+    world = World()
+    message, settle = Item(b"m"), Item(b"s", may_fail=False)
+    world.fail("sync")
+    world.append(message, settle)
+    world.turns(3)
+    assert message.error is not None
+    assert message.place is None
+    world.turns()
+    assert settle.place is not None
+    assert world.found()[1] == [b"s"]
+
+
+def test_a_sick_segment_is_never_written_again() -> None:
+    world = World()
+    world.append(Item(b"good"))
+    world.turns()
+    assert world.writer.current is not None
+    sick = world.writer.current.path
+    world.fail("sync")
+    world.append(Item(b"lost"), Item(b"settle", may_fail=False))
+    world.turns()
+    world.disk.acts.clear()
+    world.append(Item(b"next"))
+    world.turns()
+    assert not [act for act in world.disk.acts if act == ("write", sick)]
+    assert world.found()[1] == [b"good", b"settle", b"next"]
+
+
+def test_what_failed_does_not_come_back_though_it_can_be_read() -> None:
+    world = World()
+    world.append(Item(b"good"))
+    world.turns()
+    world.fail("sync")
+    world.append(Item(b"refused"), Item(b"settle", may_fail=False))
+    world.turns()
+    assert b"refused" in b"".join(bytes(inode.data) for inode in world.disk.names.values())
+    assert b"refused" not in world.found()[1]
+
+
+def test_what_lives_in_a_sick_segment_is_said_again_before_the_kept_settles() -> None:
+    world = World()
+    world.append(Item(b"live"))
+    world.turns()
+    world.said_again = [Item(b"live again", may_fail=False)]
+    world.fail("sync")
+    world.append(Item(b"settle", may_fail=False))
+    world.clock.advance(COMPANY_S)
+    world.turns()
+    assert world.found()[1] == [b"live", b"live again", b"settle"]
+
+
+def test_nobody_is_accepted_while_what_is_kept_is_not_durable() -> None:
+    world = World()
+    world.fail("sync", times=3)
+    world.append(Item(b"settle", may_fail=False))
+    world.clock.advance(COMPANY_S)
+    world.turns(2)
+    early = Item(b"early")
+    world.append(early)
+    assert early.error is not None
+    for _ in range(4):
+        world.clock.advance(RETRY_S)
+        world.turns()
+    assert world.commit.trouble is None
+    late = Item(b"late")
+    world.append(late)
+    world.turns()
+    assert late.place is not None
+
+
+def test_a_journal_that_can_not_grow_refuses_mail_and_is_not_sick() -> None:
+    world = World(free_segments=1)
+    big = SEGMENT // 2 - 8192
+    world.append(Item(b"1", size=big))
+    world.turns()
+    world.append(Item(b"2", size=big))
+    world.turns()
+    refused = Item(b"3", size=big)
+    world.append(refused)
+    world.turns()
+    assert refused.error is not None
+    assert refused.error.errno == errno.ENOSPC
+    assert world.commit.trouble is None
+    small = Item(b"small")
+    world.append(small)
+    world.turns()
+    assert small.place is not None
+
+
+def test_an_item_longer_than_a_segment_is_refused_at_once() -> None:
+    world = World()
+    item = Item(b"x", size=SEGMENT)
+    world.append(item)
+    assert item.error is not None

@@ -1,0 +1,136 @@
+"""Replay: what counts, what is torn, what is damaged."""
+
+from __future__ import annotations
+
+import pytest
+
+from mailismus.journal.batch import BLOCK
+from mailismus.journal.replay import Journal
+from tests.journal.world import SEGMENT, Item, World
+
+
+def filled(count: int = 5, size: int = 0) -> World:
+    """A journal of so many batches of one record each."""
+    world = World()
+    for n in range(count):
+        world.append(Item(b"%d" % n, size=size))
+        world.turns()
+    return world
+
+
+def offsets(journal: Journal) -> list[int]:
+    return [damage.offset for damage in journal.damages]
+
+
+def test_everything_durable_is_found_in_order() -> None:
+    journal, texts = filled().found()
+    assert texts == [b"0", b"1", b"2", b"3", b"4"]
+    assert journal.damages == []
+
+
+def test_a_power_cut_loses_nothing_durable() -> None:
+    world = filled()
+    world.disk.power_cut()
+    assert world.found()[1] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_several_segments_are_one_journal() -> None:
+    world = filled(5, size=400_000)
+    assert len(world.writer.segments) == 3
+    assert world.found()[1] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 17, 36, 40])
+def test_a_torn_last_batch_is_dropped_and_is_no_damage(kept: int) -> None:
+    world = filled(3)
+    assert world.writer.current is not None
+    start = world.writer.current.end - BLOCK
+    world.disk.damage(world.writer.current.path, start + kept, bytes(BLOCK - kept))
+    journal, texts = world.found()
+    assert texts == [b"0", b"1"] if kept < 38 else [b"0", b"1", b"2"]
+    assert journal.damages == []
+
+
+def test_a_damaged_batch_is_reported_and_the_others_go_on() -> None:
+    world = filled(4)
+    assert world.writer.current is not None
+    world.disk.damage(world.writer.current.path, 2 * BLOCK + 30, b"\xff\xff\xff")
+    journal, texts = world.found()
+    assert texts == [b"0", b"2", b"3"]
+    assert offsets(journal) == [2 * BLOCK]
+
+
+def test_every_damaged_byte_of_a_batch_costs_that_batch_alone() -> None:
+    world = filled(3)
+    assert world.writer.current is not None
+    path = world.writer.current.path
+    good = world.disk.content_of(path)
+    for at in range(2 * BLOCK, 2 * BLOCK + 38):
+        world.disk.damage(path, at, bytes((good[at] ^ 0x55,)))
+        assert world.found()[1] == [b"0", b"2"], at
+        world.disk.damage(path, at, good[at : at + 1])
+
+
+def test_a_damaged_first_batch_does_not_take_its_header_along() -> None:
+    world = filled(3)
+    assert world.writer.current is not None
+    world.disk.damage(world.writer.current.path, BLOCK + 30, b"\xff")
+    journal, texts = world.found()
+    assert texts == [b"1", b"2"]
+    assert offsets(journal) == [BLOCK]
+
+
+def test_a_lost_segment_in_the_middle_is_reported() -> None:
+    world = filled(5, size=400_000)
+    lost = world.writer.segments[2].path
+    world.disk.damage(lost, 0, b"MQJ-SEGMx")
+    journal, texts = world.found()
+    assert texts == [b"0", b"1", b"4"]
+    assert lost in [damage.path for damage in journal.damages]
+
+
+def test_a_header_without_a_batch_denies_nothing() -> None:
+    world = filled(3)
+    world.writer.turn_over()
+    world.writer._begin(1)  # as if stopped between the header and its batch
+    journal, texts = world.found()
+    assert texts == [b"0", b"1", b"2"]
+    assert journal.damages == []
+
+
+def test_a_torn_header_of_a_new_use_is_no_damage() -> None:
+    world = filled(2)
+    fresh = world.pool.take()
+    world.disk.damage(fresh.path, 0, b"MQJ-SEGM\1\0")
+    journal, texts = world.found()
+    assert texts == [b"0", b"1"]
+    assert journal.damages == []
+
+
+def test_batches_left_from_an_earlier_use_do_not_count() -> None:
+    world = filled(4)
+    segment = world.writer.current
+    assert segment is not None
+    world.pool.adopt(segment)
+    world.writer.segments.clear()
+    world.writer.turn_over()
+    world.writer.horizon = world.writer.sequence
+    world.append(Item(b"new"))
+    world.turns()
+    assert world.found()[1] == [b"new"]
+
+
+def test_files_of_other_names_are_left_alone() -> None:
+    world = filled(1)
+    file = world.disk.create("/j/README")
+    file.write_at(0, [b"hello"])
+    assert world.found()[1] == [b"0"]
+
+
+def test_a_segment_shorter_than_it_was_is_read_as_far_as_it_goes() -> None:
+    world = filled(3)
+    assert world.writer.current is not None
+    inode = world.disk.names[world.writer.current.path]
+    del inode.data[3 * BLOCK :]
+    assert len(inode.data) < SEGMENT
+    assert world.found()[1] == [b"0", b"1"]
