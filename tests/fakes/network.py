@@ -1,4 +1,4 @@
-"""A network in memory: `connectTCP` to servers of the test's own, bytes on their way for one turn of the clock.
+"""A network in memory: `connectTCP` to servers of the test's own, bytes on their way for a turn of the clock or longer.
 
 A host that does not listen refuses; one that is a black hole never answers.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from twisted.internet.address import IPv4Address
 from twisted.internet import error
+from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.internet.interfaces import IPullProducer
 from twisted.internet.protocol import ClientFactory, Factory, Protocol
@@ -21,8 +21,8 @@ class Wire:
 
     disconnecting = False
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, latency_s: float) -> None:
+        self._clock, self._latency_s = clock, latency_s
         self.protocol: Protocol
         self.other: Wire
         self.is_open = True
@@ -32,7 +32,7 @@ class Wire:
     def write(self, data: bytes) -> None:
         if self.is_open and not self.disconnecting and data:
             self.written += len(data)
-            self._clock.callLater(0, self.other._deliver, data)
+            self._clock.callLater(self._latency_s, self.other._deliver, data)
             if self._producer is not None:
                 self._clock.callLater(0, self._pull)
 
@@ -42,7 +42,7 @@ class Wire:
     def loseConnection(self) -> None:
         if self.is_open and not self.disconnecting:
             self.disconnecting = True
-            self._clock.callLater(0, self._close, ConnectionDone())
+            self._clock.callLater(self._latency_s, self._close, ConnectionDone())
 
     def abortConnection(self) -> None:
         if self.is_open:
@@ -80,7 +80,7 @@ class Wire:
         self.is_open = False
         if self._producer is not None:
             self._producer.stopProducing()
-        self._clock.callLater(0, self.other._close, ConnectionDone())
+        self._clock.callLater(self._latency_s, self.other._close, ConnectionDone())
         self.protocol.connectionLost(Failure(reason))  # type: ignore[no-untyped-call]  # Twisted has no annotation here
 
 
@@ -89,6 +89,8 @@ class Network:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.latency_s = 0.0
+        """How long bytes are under way."""
         self.servers: dict[tuple[str, int], Factory] = {}
         self.black_holes: set[str] = set()
         self.attempts: list[tuple[str, int]] = []
@@ -105,7 +107,7 @@ class Network:
         if server is None:
             self._refuse(factory)
             return
-        near, far = Wire(self._clock), Wire(self._clock)
+        near, far = Wire(self._clock, self.latency_s), Wire(self._clock, self.latency_s)
         near.other, far.other = far, near
         address = IPv4Address("TCP", host, port)
         for wire, side in ((far, server), (near, factory)):

@@ -25,6 +25,8 @@ _UNSAFE = re.compile(rb"[^!-$&-~]")
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 _NO_REPLY = b"- - - -"
 _EIGHTBIT = b"8BITMIME"
+_ROUNDING = 0.01
+"""Milliseconds: a time that was read from a line comes out as it went in, and none is ever written later than it is."""
 _MOST_SIZE = 1 << 50
 _MOST_TIME_MS = 1 << 48
 
@@ -52,7 +54,7 @@ def unescape(field: bytes) -> bytes:
 def format_lines(message: Message, entries: list[Entry]) -> bytes:
     """The live lines of these entries of the message, one behind the other."""
     head = b"A %016X " % message.spool_id
-    received_ms = round(message.received_at * 1000)
+    received_ms = int(message.received_at * 1000 + _ROUNDING)
     tail = b"%d %b %b %b " % (
         message.size_bytes,
         _EIGHTBIT if message.eightbit else b"-",
@@ -68,7 +70,7 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
             entry.number,
             count,
             received_ms,
-            round(entry.due_at * 1000),
+            int(entry.due_at * 1000 + _ROUNDING),
             entry.attempts,
             tail,
             escape(entry.recipient),
