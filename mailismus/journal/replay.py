@@ -29,11 +29,15 @@ SUFFIX = ".mqj"
 
 @attrs.frozen
 class Damage:
-    """Bytes of a segment that do not check. Size 0: nothing is there to set aside, batches are missing."""
+    """Bytes of a segment that do not check. Size 0: nothing is there to set aside, batches are missing.
+
+    What is missing are batches numbered below `before`: with a horizon at or behind the last of them nothing is.
+    """
 
     path: str
     offset: int
     size_bytes: int
+    before: int
 
 
 @attrs.define
@@ -121,7 +125,8 @@ def look_at(path: str, disk: IDisk) -> FoundSegment:
 def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
     """The batches that count, in order, those before the horizon of `journal` left out.
 
-    A checkpoint among them may say a later horizon: who replays drops what was last said before that one.
+    A checkpoint among them may say a later horizon: who replays drops what was last said before that one, and asks
+    `drop_explained` about the damages.
     """
     expected = journal.horizon + 1
     for segment in journal.used:
@@ -133,17 +138,21 @@ def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
             if batch.sequence > segment.limit:
                 break
             if batch.offset > end:
-                journal.damages.append(Damage(segment.path, end, batch.offset - end))
+                journal.damages.append(Damage(segment.path, end, batch.offset - end, batch.sequence))
             elif batch.sequence > expected:
-                journal.damages.append(Damage(segment.path, batch.offset, 0))
-                journal.damages += [
-                    Damage(other.path, 0, other.size_bytes) for other in journal.others if other.is_unreadable
-                ]
+                journal.damages.append(Damage(segment.path, batch.offset, 0, batch.sequence))
+                unreadable = [other for other in journal.others if other.is_unreadable]
+                journal.damages += [Damage(other.path, 0, other.size_bytes, batch.sequence) for other in unreadable]
             end = batch.end
             segment.last_sequence = batch.sequence
             if batch.sequence >= expected:
                 expected = batch.sequence + 1
                 yield segment, batch
+
+
+def drop_explained(journal: Journal, horizon: int) -> None:
+    """Damages to what nobody needs any more are none: segments behind the horizon are used again in any order."""
+    journal.damages = [damage for damage in journal.damages if damage.before - 1 > horizon]
 
 
 def read_batches(data: bytes, header: SegmentHeader) -> Iterator[Batch]:

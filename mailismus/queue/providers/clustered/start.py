@@ -10,7 +10,7 @@ import attrs
 from mailismus.disk.interface import IDisk
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import Batch
-from mailismus.journal.replay import FoundSegment, Journal, replay, survey
+from mailismus.journal.replay import FoundSegment, Journal, drop_explained, replay, survey
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Entry
 from mailismus.queue.providers.clustered.line import parse_line
@@ -63,6 +63,7 @@ def load(disk: IDisk, directory: str) -> Loaded:
         found.last, found.last_segment = batch, segment
     for spool_id in [spool_id for spool_id, sequence in found.said.items() if sequence <= found.horizon]:
         found.youngs.pop(spool_id, None)
+    drop_explained(journal, found.horizon)
     return found
 
 
