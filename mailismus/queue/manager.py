@@ -60,6 +60,15 @@ class _Out:
     taken_at: float | None
 
 
+@attrs.define(eq=False)
+class _Listener:
+    """Somebody who waits for an area: what fires for him, what the provider was asked, and the next time he knows of."""
+
+    fires: Deferred[None]
+    asked: Deferred[None]
+    next_due: float | None
+
+
 class QueueManager:
     """Over one provider, which is open. `clock` gives UTC seconds, `monotonic` seconds that never jump; `max_out` bounds
     the entries that are handed out in all (0: no limit); `salt` makes the retry times of servers differ."""
@@ -94,6 +103,7 @@ class QueueManager:
         self._in_doubt = 0
         self._waiting_to_begin: list[Deferred[None]] = []
         self._waiting_for_room: list[Deferred[None]] = []
+        self._listeners: dict[Area, list[_Listener]] = {area: [] for area in Area}
 
     # In
 
@@ -143,12 +153,40 @@ class QueueManager:
         return failure
 
     def ready(self, area: Area) -> Deferred[None]:
-        """Fires when something of the area may be taken and there is room for it; may fire in vain."""
+        """Fires when something of the area may be taken and there is room for it, and when an entry was settled that
+        becomes due before `next_due` said: ask that again. May fire in vain."""
         if self._max_out and self._out_count >= self._max_out:
             room: Deferred[None] = Deferred()
             self._waiting_for_room.append(room)
             return room.addCallback(lambda _: self.ready(area))
-        return self._provider.ready(area)
+        asked = self._provider.ready(area)
+        if asked.called:
+            return asked
+        fires: Deferred[None] = Deferred(lambda _: asked.cancel())
+        listener = _Listener(fires, asked, self._provider.next_due(area))
+        self._listeners[area].append(listener)
+        asked.addCallbacks(self._is_ready, self._is_deaf, callbackArgs=(area, listener), errbackArgs=(area, listener))
+        return fires
+
+    def _is_ready(self, _: None, area: Area, listener: _Listener) -> None:
+        self._listeners[area].remove(listener)
+        listener.fires.callback(None)
+
+    def _is_deaf(self, failure: Failure, area: Area, listener: _Listener) -> None:
+        if listener in self._listeners[area]:  # otherwise it was `_wake` that cancelled
+            self._listeners[area].remove(listener)
+            listener.fires.errback(failure)
+
+    def _wake(self, area: Area, due_at: float) -> None:
+        """An entry that becomes due then has come: who expects the next one later, or knows only of one that is past, is
+        told."""
+        now = self._clock.seconds()
+        for listener in list(self._listeners[area]):
+            known = listener.next_due
+            if known is None or known <= now or due_at < known:
+                self._listeners[area].remove(listener)
+                listener.asked.cancel()
+                listener.fires.callback(None)
 
     def next_due(self, area: Area) -> float | None:
         """When the next waiting entry of the area becomes due, see `IQueue`."""
@@ -196,6 +234,7 @@ class QueueManager:
         spool_id = message.spool_id
         dispositions: list[Disposition] = []
         settlements: list[Settlement] = []
+        due_at: float | None = None
         for entry, outcome in results:
             if outcome.kind is OutcomeKind.DELIVERED:
                 dispositions.append(Disposition.SENT)
@@ -204,11 +243,13 @@ class QueueManager:
                 disposition, settlement = self._decide(message, entry, outcome)
                 dispositions.append(disposition)
                 settlements.append(settlement)
+                if settlement.area is Area.DEFERRED and (due_at is None or settlement.due_at < due_at):
+                    due_at = settlement.due_at
         count = len(settlements)
         if count:
             self._in_doubt += count
             done = self._provider.commit((), settlements)
-            done.addCallbacks(self._settled, self._not_settled, callbackArgs=(count,), errbackArgs=(spool_id, count))
+            done.addCallbacks(self._settled, self._not_settled, callbackArgs=(count, due_at), errbackArgs=(spool_id, count))
             self._come_back(spool_id, count)
         return dispositions
 
@@ -252,10 +293,12 @@ class QueueManager:
             return min(now, max(known.taken_at, entry.due_at))
         return entry.due_at if self._jumped_at <= entry.due_at <= now else None
 
-    def _settled(self, gone: Sequence[SpoolId], count: int) -> None:
+    def _settled(self, gone: Sequence[SpoolId], count: int, due_at: float | None) -> None:
         for spool_id in gone:
             self._mail_log.write(b"%016X: removed" % spool_id)
         self._sure(count)
+        if due_at is not None and self._listeners[Area.DEFERRED]:
+            self._wake(Area.DEFERRED, due_at)
 
     def _not_settled(self, failure: Failure, spool_id: SpoolId, count: int) -> None:
         self.log.failure(

@@ -7,6 +7,7 @@ it checks. The nonce of a segment is shown to nobody.
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TextIO
 
@@ -26,6 +27,8 @@ from mailismus.spool.silo import spool_id_of
 def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
     """Print the file. Raises `Corrupt` for what is none of ours or does not check, `OSError`."""
     disk = disk or PosixDisk(Access.READ_ONLY)
+    if not disk.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if path.endswith(SUFFIX):
         _dump_segment(path, out, disk)
     elif path.endswith(".msg"):

@@ -357,14 +357,15 @@ class ClusteredQueue:
     def ready(self, area: Area) -> Deferred[None]:
         if self._index.has_ready(area):
             return succeed(None)
-        waiting: Deferred[None] = Deferred(self._ready[area].remove)
+        waiting: Deferred[None] = Deferred()
         self._ready[area].append(waiting)
         return waiting
 
     def _fire(self, area: Area) -> None:
         waiting, self._ready[area] = self._ready[area], []
         for deferred in waiting:
-            deferred.callback(None)
+            if not deferred.called:  # cancelled
+                deferred.callback(None)
 
     def next_due(self, area: Area) -> float | None:
         return self._index.next_due(area)

@@ -285,7 +285,7 @@ class MemoryQueue:
         due_at = self.next_due(area)
         if due_at is not None and due_at <= self._clock.seconds():
             return succeed(None)
-        waiting: Deferred[None] = Deferred()
+        waiting: Deferred[None] = Deferred(self._waiting[area].remove)
         self._waiting[area].append(waiting)
         return waiting
 
@@ -389,5 +389,6 @@ class MemoryQueue:
     def _wake(self, areas: set[Area]) -> None:
         for area in areas:
             waiting, self._waiting[area] = self._waiting[area], []
-            for deferred in waiting:
-                deferred.callback(None)
+            for deferred in list(waiting):
+                if not deferred.called:  # one that fired before may have cancelled it
+                    deferred.callback(None)
