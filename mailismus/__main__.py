@@ -1,0 +1,123 @@
+"""The command line: `mailismus`, also `python -m mailismus`.
+
+*Rules*: each command's parser is filled in where its work is (`start.configcommands`, `admin.commands`); it sets `run`,
+a function of the parsed arguments that gives an exit code. A command that is documented and not built is refused by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, TextIO
+
+from mailismus.admin.commands import CommandTools
+from mailismus.admin.commands import register as register_admin
+from mailismus.admin.source import OfflineQueue
+from mailismus.config.load import DEFAULT_FILES, find_file, load
+from mailismus.config.settings import Settings
+from mailismus.errors import ConfigError, StartError, StorageError
+from mailismus.start import configcommands
+from mailismus.start.exits import Exit, complain, exit_code_of
+from mailismus.start.version import program_version
+
+_NOT_BUILT = frozenset({"why", "fsck", "shell", "sendmail", "mailq"})
+_NOT_BUILT_QUEUE = frozenset({"show", "flush", "hold", "release", "delete", "bounce", "shape"})
+_WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors end the program with 64."""
+
+    def error(self, message: str) -> NoReturn:
+        complain(f"{self.prog}: {message}; see: {self.prog} --help")
+        raise SystemExit(int(Exit.USAGE))
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = _Parser(
+        prog="mailismus",
+        description="Looks after a mail queue server; the server itself is run by: twistd -n mailismus --config FILE",
+        epilog="Exit codes: 0 done, 64 usage, 65 bad data, 69 server needed but not running, 70 internal error, "
+        "74 input or output failed, 75 try again, 77 no permission, 78 configuration.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"Mailismus {program_version()}")
+    parser.add_argument(
+        "--config", metavar="FILE", help=f"the configuration file (default: ./{DEFAULT_FILES[0]}, else {DEFAULT_FILES[1]})"
+    )
+    commands: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=_Parser
+    )
+    configcommands.register(commands)
+    register_admin(commands, CommandTools(load_settings, _open_offline, _dump))
+    return parser
+
+
+def load_settings(arguments: argparse.Namespace) -> Settings:
+    """The settings that these arguments name. Raises `ConfigError`."""
+    return load(find_file(arguments.config)).settings
+
+
+def _open_offline(queue_path: str, spool_path: str) -> OfflineQueue:
+    # Imported where it is needed: most commands ask the running server and shall start fast.
+    from mailismus.queue.providers.clustered.offline import open_readonly
+
+    return open_readonly(queue_path, spool_path)
+
+
+def _dump(path: str, out: TextIO) -> None:
+    from mailismus.queue.providers.clustered.dump import dump
+
+    dump(path, out)
+
+
+def find_unbuilt(arguments: Sequence[str]) -> str | None:
+    """The command asked for, where it is documented but not built."""
+    words = []
+    skip = False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in _WITH_VALUE:
+            skip = True
+        elif not argument.startswith("-"):
+            words.append(argument)
+    if words and words[0] in _NOT_BUILT:
+        return words[0]
+    if len(words) > 1 and words[0] == "queue" and words[1] in _NOT_BUILT_QUEUE:
+        return f"queue {words[1]}"
+    return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    os.umask(0o077)
+    unbuilt = find_unbuilt(given)
+    if unbuilt is not None:
+        complain(f"mailismus: {unbuilt} is not available in this version")
+        return Exit.USAGE
+    try:
+        parsed = build_parser().parse_args(given)
+        status = int(parsed.run(parsed))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Who read our output has seen enough: no error, and no second one when Python closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Exit.OK
+    except (ConfigError, StartError, StorageError) as error:
+        complain(str(error))
+        return exit_code_of(error)
+    except OSError as error:
+        complain(f"mailismus: {error}")
+        return exit_code_of(error)
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,281 @@
+"""Assembling: checked values to `Settings`, with what only several values together can get wrong.
+
+*Rules*: every complaint names the element it is about and its line. Files are read here only for names
+(`config.lists`); whether paths can be used is found out by those who use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import attrs
+
+from mailismus.config import table_application as app
+from mailismus.config import table_deliver as dlv
+from mailismus.config import table_queue as que
+from mailismus.config import table_submit as sub
+from mailismus.config.check import Given
+from mailismus.config.lists import read_names
+from mailismus.config.names import parse_domain, parse_user
+from mailismus.config.openfiles import PER_CONNECTION, RESERVE, Demand, TooMany, fit
+from mailismus.config.settings import (
+    AdminSettings,
+    ApplicationSettings,
+    ClientSettings,
+    DeliverSettings,
+    JournalSettings,
+    ListenerSettings,
+    MessageStoreSettings,
+    MinFree,
+    QueueSettings,
+    RelaySettings,
+    RetrySettings,
+    ServerSettings,
+    Settings,
+    SpoolSettings,
+)
+from mailismus.config.table import Setting
+from mailismus.config.table_root import MTA
+from mailismus.config.units import UnitError
+from mailismus.errors import ConfigError
+from mailismus.mail.directory import Directory
+from mailismus.mail.networks import Networks
+
+_RAISE = "ulimit -Hn, or LimitNOFILE= of systemd"
+
+
+@attrs.define
+class Assembly:
+    """One configuration on its way to `Settings`. `changed`: limits that gave way, by block and key."""
+
+    top: Given
+    listeners: list[Given]
+    file: str
+    hard_limit: int | None
+    notes: list[str] = attrs.Factory(list)
+    changed: dict[tuple[int, str], int] = attrs.Factory(dict)
+
+    def settings(self) -> Settings:
+        """The settings. Raises `ConfigError`."""
+        deliver = self.top.one(MTA).one(dlv.DELIVER)
+        application = self._application()
+        directory = self._directory()
+        relays = self._relays(deliver)
+        names = self._listener_names()
+        self._check_listeners()
+        limits = self._fit_connections(deliver)
+        return Settings(
+            file=self.file,
+            application=application,
+            directory=directory,
+            message_store=self._message_store(),
+            queue=self._queue(),
+            listeners=tuple(
+                self._listener(listener, name, limit)
+                for listener, name, limit in zip(self.listeners, names, limits, strict=False)
+            ),
+            deliver=self._deliver(deliver, relays, limits[-1]),
+            admin=AdminSettings(self.top.one(app.ADMIN).get(app.SOCKET)),
+        )
+
+    def _refuse(self, line: int, text: str) -> NoReturn:
+        raise ConfigError(self.file, line, text)
+
+    def _application(self) -> ApplicationSettings:
+        block = self.top.one(app.APPLICATION)
+        paths = block.one(app.DIRPATHS)
+        return ApplicationSettings(
+            announcehost=block.get(app.ANNOUNCEHOST).encode("ascii"),
+            root_path=paths.get(app.ROOT),
+            config_path=paths.get(app.CONFIG),
+            var_path=paths.get(app.VAR),
+            logs_path=paths.get(app.LOGS),
+            stop_timeout_s=block.get(app.STOP_TIMEOUT),
+        )
+
+    def _directory(self) -> Directory:
+        block = self.top.one(app.DIRECTORY)
+        domains = self._names(block, app.DOMAINS, parse_domain)
+        users = self._names(block, app.USERS, parse_user)
+        postmaster = block.get(app.POSTMASTER)
+        if domains and not postmaster:
+            self._refuse(
+                block.line_of(app.DOMAINS),
+                "<directory> has local domains but no <postmaster>: write the user who gets postmaster's mail",
+            )
+        if postmaster and postmaster.encode("ascii") not in users:
+            self._refuse(
+                block.line_of(app.POSTMASTER),
+                f'<postmaster> is "{postmaster}", who is not one of <users>: write one of them',
+            )
+        return Directory(domains, users, postmaster.encode("ascii"))
+
+    def _names(self, block: Given, setting: Setting[tuple[str, ...]], parse_name: Callable[[str], str]) -> frozenset[bytes]:
+        try:
+            return read_names(block.get(setting), parse_name)
+        except UnitError as error:
+            self._refuse(block.line_of(setting), f"{setting.title}: {error}")
+
+    def _message_store(self) -> MessageStoreSettings:
+        block = self.top.one(app.MESSAGE_STORE)
+        return MessageStoreSettings(block.get(app.USERPATH), block.get(app.MAILPATH))
+
+    def _queue(self) -> QueueSettings:
+        block = self.top.one(MTA).one(que.QUEUE)
+        journal = block.one(que.JOURNAL)
+        spool = block.one(que.SPOOL)
+        if block.get(que.ROOTPATH) == spool.get(que.SPOOL_ROOTPATH):
+            self._refuse(spool.line_of(que.SPOOL_ROOTPATH), "<rootpath> of <spool> is that of <queue>: write two paths")
+        share, size_bytes = block.get(que.MINFREE)
+        return QueueSettings(
+            provider=block.get(que.PROVIDER),
+            rootpath=block.get(que.ROOTPATH),
+            maxclustersize=block.get(que.MAXCLUSTERSIZE),
+            maxmemoryqueue=block.get(que.MAXMEMORYQUEUE),
+            retry=RetrySettings(
+                block.get(que.RETRY_MAXTIME), block.get(que.RETRY_MAXTIME_REPORTS), block.get(que.RETRY_DELAYS)
+            ),
+            minfree=MinFree(share, size_bytes),
+            journal=JournalSettings(
+                journal.get(que.SEGMENTSIZE),
+                journal.get(que.LARGEMSGSIZE),
+                journal.get(que.MAXAGE),
+                journal.get(que.MAXSIZE),
+            ),
+            spool=SpoolSettings(
+                spool.get(que.SPOOL_ROOTPATH), spool.get(que.BUFSIZE), spool.get(que.MAXSPIDCACHE), spool.get(que.HARDLINKS)
+            ),
+        )
+
+    def _listener_names(self) -> list[str]:
+        """A name for each listener; those without one get SMTP, SMTP2 and so on."""
+        taken: dict[str, int] = {}
+        for listener in self.listeners:
+            name = listener.get(sub.NAME)
+            if name and name in taken:
+                self._refuse(
+                    listener.line, f'two listeners are called "{name}", the other in line {taken[name]}: rename one'
+                )
+            taken[name] = listener.line
+        free = (
+            name for number in range(1, len(self.listeners) + len(taken) + 1) if (name := _numbered(number)) not in taken
+        )
+        return [listener.get(sub.NAME) or next(free) for listener in self.listeners]
+
+    def _check_listeners(self) -> None:
+        seen: list[Given] = []
+        for listener in self.listeners:
+            interface, port = listener.get(sub.INTERFACE), listener.get(sub.PORT)
+            for other in seen:
+                if (
+                    port
+                    and other.get(sub.PORT) == port
+                    and (not interface or not other.get(sub.INTERFACE) or interface == other.get(sub.INTERFACE))
+                ):
+                    self._refuse(
+                        listener.line,
+                        f"this listener and that of line {other.line} share port {port}: write another port or interface",
+                    )
+            seen.append(listener)
+
+    def _listener(self, listener: Given, name: str, maxconnections: int) -> ListenerSettings:
+        server = listener.one(sub.SERVER)
+        return ListenerSettings(
+            name=name,
+            interface=listener.get(sub.INTERFACE),
+            port=listener.get(sub.PORT),
+            server=ServerSettings(
+                relay_clients=Networks.of(server.get(sub.RELAY_CLIENTS)),
+                maxmsgsize=server.get(sub.MAXMSGSIZE),
+                maxrecips=server.get(sub.MAXRECIPS),
+                maxmessages=server.get(sub.MAXMESSAGES),
+                maxpeerconnections=server.get(sub.MAXPEERCONNECTIONS),
+                maxconnections=maxconnections,
+                maxbadreqs=server.get(sub.MAXBADREQS),
+                timeout_s=server.get(sub.TIMEOUT),
+            ),
+        )
+
+    def _relays(self, deliver: Given) -> tuple[RelaySettings, ...]:
+        relays = []
+        homes: dict[str, int] = {}
+        default_line = 0
+        for relay in deliver.one(dlv.RELAYS).all(dlv.RELAY):
+            domains = relay.get(dlv.DESTDOMAINS)
+            if not domains and default_line:
+                self._refuse(
+                    relay.line,
+                    f"this is a second default relay, the first is in line {default_line}: remove one, or write destdomains",
+                )
+            if not domains:
+                default_line = relay.line
+            for domain in domains:
+                if domain in homes:
+                    self._refuse(
+                        relay.line,
+                        f'"{domain}" stands in destdomains twice, in line {homes[domain]} too: leave it in one relay only',
+                    )
+                homes[domain] = relay.line
+            host, port = relay.get(dlv.ADDRESS)
+            relays.append(
+                RelaySettings(
+                    address=dlv.ADDRESS.kind.show((host, port)),
+                    host=host,
+                    port=port,
+                    destdomains=tuple(domain.encode("ascii") for domain in domains),
+                    line=relay.line,
+                )
+            )
+        return tuple(relays)
+
+    def _deliver(self, block: Given, relays: tuple[RelaySettings, ...], maxconnections: int) -> DeliverSettings:
+        client = block.one(dlv.CLIENT)
+        return DeliverSettings(
+            relays=relays,
+            queuecache=block.get(dlv.QUEUECACHE),
+            maxconnections=maxconnections,
+            maxserverconnections=block.get(dlv.MAXSERVERCONNECTIONS),
+            maxmessages=block.get(dlv.MAXMESSAGES),
+            maxrecips=block.get(dlv.MAXRECIPS),
+            interval_low_s=block.get(dlv.INTERVAL_LOW),
+            interval_high_s=block.get(dlv.INTERVAL_HIGH),
+            interval_error_s=block.get(dlv.INTERVAL_ERROR),
+            delay_start_s=block.get(dlv.DELAY_START),
+            client=ClientSettings(
+                timeout_s=client.get(dlv.CLIENT_TIMEOUT),
+                timeout_connect_s=client.get(dlv.TIMEOUT_CONNECT),
+                timeout_final_s=client.get(dlv.TIMEOUT_FINAL),
+                maxpipeline=client.get(dlv.MAXPIPELINE),
+            ),
+        )
+
+    def _fit_connections(self, deliver: Given) -> Sequence[int]:
+        """The connections of each listener, then those of delivery, as the hard open-file limit allows."""
+        places = [(listener.one(sub.SERVER), sub.MAXCONNECTIONS) for listener in self.listeners]
+        places.append((deliver, dlv.MAXCONNECTIONS))
+        demands = [
+            Demand(wanted := block.get(setting), not wanted or str(wanted) == setting.default) for block, setting in places
+        ]
+        limits = fit(demands, self.hard_limit)
+        if isinstance(limits, TooMany):
+            if limits.index is None:
+                self._refuse(1, f"a hard open-file limit of {self.hard_limit} is too low to work with: raise it ({_RAISE})")
+            block, setting = places[limits.index]
+            cost = f"{PER_CONNECTION} files for a connection, {RESERVE} for the rest"
+            self._refuse(
+                block.line_of(setting),
+                f'{setting.title} of <{block.block.name}> is "{block.get(setting)}", but the hard open-file limit is '
+                f"{self.hard_limit} ({cost}): write at most {limits.room}, or raise the limit ({_RAISE})",
+            )
+        for (block, setting), demand, given in zip(places, demands, limits, strict=True):
+            if given != demand.wanted:
+                self.changed[id(block), setting.key] = given
+                was = f"lowered from {demand.wanted}" if demand.wanted else "set"
+                title = f"{setting.title} of <{block.block.name}>"
+                self.notes.append(f"{title} is {was} to {given} to fit the hard open-file limit of {self.hard_limit}")
+        return limits
+
+
+def _numbered(number: int) -> str:
+    return "SMTP" if number == 1 else f"SMTP{number}"

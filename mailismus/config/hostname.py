@@ -1,0 +1,42 @@
+"""The host's full name, found without asking any network: the kernel's host name, and /etc/hosts to complete it."""
+
+from __future__ import annotations
+
+import socket
+
+from mailismus.config.names import parse_domain
+from mailismus.config.units import UnitError
+
+HOSTS_FILE = "/etc/hosts"
+FALLBACK = "localhost.localdomain"
+
+
+def find_host_name(short_name: str, hosts_text: str) -> str:
+    """The full name of a host: `short_name` where it has a dot, else the first name of its line in the hosts file that
+    has one; failing that `short_name` itself, or `FALLBACK` where it is no domain name."""
+    try:
+        short_name = parse_domain(short_name.rstrip("."))
+    except UnitError:
+        return FALLBACK
+    if "." in short_name:
+        return short_name
+    for line in hosts_text.splitlines():
+        names = [name.lower() for name in line.partition("#")[0].split()[1:]]
+        if short_name in names:
+            for name in names:
+                if "." in name and name.partition(".")[0] == short_name:
+                    try:
+                        return parse_domain(name)
+                    except UnitError:
+                        continue
+    return short_name
+
+
+def host_name() -> str:
+    """This host's full name, as well as it can be known here and now."""
+    try:
+        with open(HOSTS_FILE, encoding="utf-8", errors="replace") as stream:
+            hosts_text = stream.read(2**20)
+    except OSError:
+        hosts_text = ""
+    return find_host_name(socket.gethostname(), hosts_text)

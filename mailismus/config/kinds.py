@@ -1,0 +1,265 @@
+"""Kinds: what sort of value a setting takes: how it is read and shown, and how a schema says so.
+
+A kind's pattern (in the regular expressions of XML Schema part 2, appendix F) takes whatever its `parse` takes, as near
+as a pattern can say it: bounds of times and sizes, and which names exist, only `parse` knows.
+
+*Rules*: pure; `parse` raises `units.UnitError`. Where a place matters (paths, tokens) it is handed in.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from mailismus.config import names, units
+from mailismus.config.blocks import BLOCK_FORM, Block, parse_block, show_block
+from mailismus.config.units import UnitError
+
+_UNITS = ("d", "h", "m", "s", "ms")
+_TIME_PATTERN = "[0-9]+|" + "|".join(
+    f"[0-9]+{unit}" + "".join(f"([0-9]+{lower})?" for lower in _UNITS[place + 1 :]) for place, unit in enumerate(_UNITS)
+)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@attrs.frozen
+class Place:
+    """Where values are read: the configuration file's folder (absolute) and what the tokens stand for so far."""
+
+    folder: str
+    tokens: Mapping[str, str]
+
+
+@attrs.frozen
+class Kind(Generic[T_co]):
+    """One kind of value. `lowest` and `highest` are as written in the file, empty for no bound."""
+
+    form: str
+    pattern: str
+    parse: Callable[[str, Place], T_co]
+    show: Callable[[Any], str]
+    """Any: a kind shows what it has parsed, and a table of kinds is covariant."""
+    lowest: str = ""
+    highest: str = ""
+    is_number: bool = False
+    """Bounds of plain numbers can be said in a schema."""
+
+
+def _within(parse: Callable[[str], int], text: str, lowest: str, highest: str) -> int:
+    value = parse(text)
+    if lowest and value < parse(lowest):
+        raise UnitError(f"write at least {lowest}")
+    if highest and value > parse(highest):
+        raise UnitError(f"write at most {highest}")
+    return value
+
+
+def count(lowest: int = 0, highest: int = 1_000_000_000) -> Kind[int]:
+    """A whole number."""
+    return Kind(
+        form=f"{units.COUNT_FORM} from {lowest} to {highest}",
+        pattern="[0-9]+",
+        parse=lambda text, place: _within(units.parse_count, text, str(lowest), str(highest)),
+        show=str,
+        lowest=str(lowest),
+        highest=str(highest),
+        is_number=True,
+    )
+
+
+def time(lowest: str = "0", highest: str = "365d") -> Kind[float]:
+    """A time, in seconds."""
+    return Kind(
+        form=units.TIME_FORM,
+        pattern=_TIME_PATTERN,
+        parse=lambda text, place: _within(units.parse_time_ms, text, lowest, highest) / 1000,
+        show=lambda value: units.show_time_ms(round(value * 1000)),
+        lowest=lowest,
+        highest=highest,
+    )
+
+
+def size(lowest: str = "0", highest: str = "1000G") -> Kind[int]:
+    """A size in bytes."""
+    return Kind(
+        form=units.SIZE_FORM,
+        pattern="[0-9]+(K|M|G|Ki|Mi|Gi)?",
+        parse=lambda text, place: _within(units.parse_size, text, lowest, highest),
+        show=units.show_size,
+        lowest=lowest,
+        highest=highest,
+    )
+
+
+def choice(built: tuple[str, ...], unbuilt: tuple[str, ...] = ()) -> Kind[str]:
+    """One of some words; those of `unbuilt` will come."""
+
+    def parse(text: str, place: Place) -> str:
+        if text in unbuilt:
+            raise UnitError(f"that is not available in this version; write {' or '.join(built)}, or remove it")
+        if text not in built:
+            raise UnitError(f"write {' or '.join(built)}")
+        return text
+
+    return Kind(form=" or ".join(built), pattern="|".join(built), parse=parse, show=str)
+
+
+def only(built: str) -> Kind[str]:
+    """The one value that is built of a setting that is not."""
+
+    def parse(text: str, place: Place) -> str:
+        if text != built:
+            raise UnitError(f"that is not available in this version; write {built}, or remove it")
+        return text
+
+    return Kind(form=built, pattern=built, parse=parse, show=str)
+
+
+def list_of(
+    form: str, item: Callable[[str, Place], T], show: Callable[[T], str], pattern: str, separator: str = "|", least: int = 0
+) -> Kind[tuple[T, ...]]:
+    """A list; `least` 1: not an empty one."""
+
+    def parse(text: str, place: Place) -> tuple[T, ...]:
+        items = tuple(item(part, place) for part in units.parse_list(text, separator))
+        if len(items) < least:
+            raise UnitError(f"write {form}")
+        return items
+
+    bar = f" ?{chr(92) if separator == '|' else ''}{separator} ?"
+    whole = f"({pattern})({bar}({pattern}))*"
+    glue = f" {separator} " if separator == "|" else separator
+    return Kind(form, whole if least else f"({whole})?", parse, lambda value: glue.join(show(part) for part in value))
+
+
+def _parse_only_no(text: str, place: Place) -> bool:
+    if units.parse_boolean(text):
+        raise UnitError("that is not available in this version; write N, or remove it")
+    return False
+
+
+_FALSE_PATTERN = "[Nn]|[Nn][Oo]|[Ff][Aa][Ll][Ss][Ee]"
+
+
+def _parse_time_s(text: str, place: Place) -> float:
+    return _within(units.parse_time_ms, text, "100ms", "365d") / 1000
+
+
+ONLY_NO: Kind[bool] = Kind("N", _FALSE_PATTERN, _parse_only_no, units.show_boolean)
+"""A boolean whose Y is not built yet."""
+
+DELAYS: Kind[tuple[float, ...]] = list_of(
+    'times separated by "|", such as 15m | 30m | 2h',
+    _parse_time_s,
+    lambda value: units.show_time_ms(round(value * 1000)),
+    _TIME_PATTERN,
+    least=1,
+)
+
+NETWORKS: Kind[tuple[Block, ...]] = list_of(
+    f'networks separated by "|", each {BLOCK_FORM}',
+    lambda text, place: parse_block(text),
+    show_block,
+    r"[0-9]+(\.[0-9]+){0,3}/[0-9]+|[0-9]+(\.[0-9]+){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(/[0-9]+)?",
+)
+
+_DOMAIN_PATTERN = r"[A-Za-z0-9]([A-Za-z0-9\-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9\-]*[A-Za-z0-9])?)*"
+_TOKEN_PATTERN = "%(" + "|".join(names.TOKENS) + ")%"
+_PATH_PATTERN = "([^%]|" + _TOKEN_PATTERN + ")+"
+
+DOMAIN: Kind[str] = Kind(
+    names.DOMAIN_FORM,
+    f"{_DOMAIN_PATTERN}|%SYSNAME%",
+    lambda text, place: names.parse_domain(names.expand_tokens(text, {"SYSNAME": place.tokens["SYSNAME"]})),
+    str,
+)
+
+DOMAINS: Kind[tuple[str, ...]] = list_of(
+    'domain names separated by ","', lambda text, place: names.parse_domain(text), str, _DOMAIN_PATTERN, separator=","
+)
+
+LISTENER_NAME: Kind[str] = Kind(
+    "a name",
+    r"([A-Za-z0-9][A-Za-z0-9._\-]*)?",
+    lambda text, place: names.parse_listener_name(text) if text else "",
+    str,
+)
+
+INTERFACE: Kind[str] = Kind(
+    "an IP address of this host",
+    r"(\[?[0-9A-Fa-f:.]+(%.+)?\]?)?",
+    lambda text, place: names.parse_interface(text),
+    str,
+)
+
+HOST_PORT: Kind[tuple[str, int]] = Kind(
+    names.ADDRESS_FORM,
+    r"\[[0-9A-Fa-f:.%]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
+    lambda text, place: names.parse_host_port(text, 25),
+    lambda value: f"[{value[0]}]:{value[1]}" if ":" in value[0] else f"{value[0]}:{value[1]}",
+)
+
+USER: Kind[str] = Kind(
+    "a user's name",
+    r"([A-Za-z0-9_+][A-Za-z0-9_+.\-]*)?",
+    lambda text, place: names.parse_user(text) if text else "",
+    str,
+)
+
+
+def _parse_name_or_file(text: str, place: Place) -> str:
+    expanded = names.expand_tokens(text, place.tokens)
+    return names.parse_path(text, place.tokens["DIRTOP"], place.tokens) if "/" in expanded else expanded
+
+
+NAMES_OR_FILES: Kind[tuple[str, ...]] = list_of(
+    'names or files separated by "|"; what has a "/" is a file with one name a line',
+    _parse_name_or_file,
+    str,
+    r"[^|%]([^|])*|%[^|]*",
+)
+
+PATH: Kind[str] = Kind(
+    "a path; a relative one begins at the root",
+    _PATH_PATTERN,
+    lambda text, place: names.parse_path(text, place.tokens["DIRTOP"], place.tokens),
+    str,
+)
+
+ROOT_PATH: Kind[str] = Kind(
+    "a path; a relative one begins at this file's folder",
+    _PATH_PATTERN,
+    lambda text, place: names.parse_path(text, place.folder, {"SYSNAME": place.tokens["SYSNAME"]}),
+    str,
+)
+
+INNER_PATH: Kind[str] = Kind("a relative path", "[^%/][^%]*", lambda text, place: names.parse_inner_path(text), str)
+
+
+def _parse_minfree(text: str, place: Place) -> tuple[float, int]:
+    if text.endswith("%"):
+        digits, dot, decimals = text[:-1].partition(".")
+        if units.parse_count(digits) >= 100 or (dot and len(decimals) > 3):
+            raise UnitError("write less than 100%, with at most 3 decimals")
+        return (units.parse_count(digits) * 1000 + units.parse_count((decimals or "0").ljust(3, "0"))) / 100_000, 0
+    return 0.0, _within(units.parse_size, text, "0", "1000000G")
+
+
+def _show_minfree(value: tuple[float, int]) -> str:
+    return f"{value[0] * 100:g}%" if value[0] else units.show_size(value[1])
+
+
+MINFREE: Kind[tuple[float, int]] = Kind(
+    "a share such as 2%, a size such as 500M, or 0 for off",
+    r"[0-9]{1,2}(\.[0-9]{1,3})?%|[0-9]+(K|M|G|Ki|Mi|Gi)?",
+    _parse_minfree,
+    _show_minfree,
+)
+
+port = functools.partial(count, highest=65535)
+"""A TCP port; the lowest is given."""

@@ -1,0 +1,44 @@
+"""Lists: domains and users, named in the configuration or in files, one name a line.
+
+*Rules*: `#` begins a comment, text behind `:` is ignored (a file of users of the original has passwords there), case is
+ignored. A file that can't be read, or a name in it that can't be, is an error at the element that names the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mailismus.config.units import UnitError
+
+MAX_BYTES = 256 * 2**20
+
+
+def read_names(items: Sequence[str], parse_name: Callable[[str], str]) -> frozenset[bytes]:
+    """The names of a list whose items are names, or absolute paths of files. Raises `UnitError`."""
+    names: set[str] = set()
+    for item in items:
+        if "/" in item:
+            names.update(_read_file(item, parse_name))
+        else:
+            names.add(parse_name(item))
+    return frozenset(name.encode("ascii") for name in names)
+
+
+def _read_file(path: str, parse_name: Callable[[str], str]) -> set[str]:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UnitError(f"{path} can't be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise UnitError(f"{path} is larger than {MAX_BYTES} bytes")
+    names = set()
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        text = line.partition(b"#")[0].partition(b":")[0].strip().decode("utf-8", "replace")
+        if not text:
+            continue
+        try:
+            names.add(parse_name(text))
+        except UnitError as error:
+            raise UnitError(f"{path} line {number}: {error}") from None
+    return names

@@ -1,0 +1,136 @@
+"""Names: domains, users, hosts with ports, and tokens in paths, as people write them.
+
+*Rules*: pure. Domain and user names come out in lower case. User names become names of directories: the alphabet is
+closed and none begins with a dot. Tokens are expanded once: what a token stands for is not looked at again.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import posixpath
+import re
+from collections.abc import Mapping
+
+from mailismus.config.units import UnitError, parse_count
+from mailismus.mail.address import is_domain
+
+DOMAIN_FORM = "a domain name such as mail.example.net"
+USER_FORM = 'a-z, 0-9, "_", "+", "-" and single dots inside, not beginning with "-", at most 64 characters'
+ADDRESS_FORM = "HOST:PORT, such as relay.example.net:25, 192.0.2.1 or [2001:db8::1]:587"
+TOKENS = ("DIRTOP", "DIRCONF", "DIRVAR", "DIRLOG", "SYSNAME")
+
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_USER = re.compile(r"(?=.{1,64}\Z)[a-z0-9_+][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*")
+_TOKEN = re.compile(r"%(?:([A-Za-z_]+)%)?")
+_LISTENER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
+
+
+def parse_domain(text: str) -> str:
+    """A domain as it may stand in an address, lower case, no dot at its end (RFC 5321 4.1.2)."""
+    name = _bare_name(text)
+    if not is_domain(name.encode("ascii")) or name.rpartition(".")[2].isdigit():
+        raise UnitError(f'"{text}" is not a domain name: write {DOMAIN_FORM}')
+    return name
+
+
+def parse_host_name(text: str) -> str:
+    """The name of a host as DNS or /etc/hosts has it, lower case: a domain that may have "_" too."""
+    name = _bare_name(text)
+    if not _HOST.fullmatch(name) or len(name) > 253 or name.rpartition(".")[2].isdigit():
+        raise UnitError(f'"{text}" is not a host name: write {DOMAIN_FORM}')
+    return name
+
+
+def _bare_name(text: str) -> str:
+    if not text.isascii():
+        raise UnitError(f'"{text}" is not in ASCII: write its xn-- form')
+    if text.endswith("."):
+        raise UnitError(f'"{text}" ends with a dot: write {text.rstrip(".")}')
+    return text.lower()
+
+
+def parse_user(text: str) -> str:
+    """A user name, lower case."""
+    name = text.lower()
+    if not name.isascii() or not _USER.fullmatch(name):
+        raise UnitError(f'"{text}" can\'t be a user: write {USER_FORM}')
+    return name
+
+
+def parse_listener_name(text: str) -> str:
+    """The name of a listener: what the ready line and the log call it."""
+    if not _LISTENER.fullmatch(text):
+        raise UnitError('write letters, digits, ".", "_" and "-", at most 32, the first a letter or digit')
+    return text
+
+
+def parse_interface(text: str) -> str:
+    """An IP address of this host, or empty for all interfaces; brackets around IPv6 are dropped."""
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if not bare:
+        return ""
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        raise UnitError(
+            "write an IP address of this host such as 127.0.0.1 or ::1, or leave it out for all interfaces"
+        ) from None
+
+
+def parse_port(text: str, lowest: int) -> int:
+    """A TCP port from `lowest` (0 or 1) to 65535."""
+    port = parse_count(text)
+    if not lowest <= port <= 65535:
+        raise UnitError(f"write a port from {lowest} to 65535")
+    return port
+
+
+def parse_host_port(text: str, default_port: int) -> tuple[str, int]:
+    """`host`, `host:port`, `[v6]` or `[v6]:port`: host name (lower case) or IP address without brackets, and port."""
+    try:
+        if text.startswith("["):
+            host, bracket, rest = text[1:].partition("]")
+            if not bracket or (rest and not rest.startswith(":")):
+                raise UnitError("no host")
+            return str(ipaddress.IPv6Address(host)), parse_port(rest[1:], 1) if rest else default_port
+        if text.count(":") > 1:
+            return str(ipaddress.IPv6Address(text)), default_port
+        host, colon, port_text = text.partition(":")
+        port = parse_port(port_text, 1) if colon else default_port
+        if host.replace(".", "").isdigit():
+            return str(ipaddress.IPv4Address(host)), port
+        return parse_host_name(host), port
+    except ValueError as error:
+        reason = f" ({error})" if isinstance(error, UnitError) and str(error).startswith("write a port") else ""
+        raise UnitError(f'"{text}" is not a host{reason}: write {ADDRESS_FORM}') from None
+
+
+def expand_tokens(text: str, values: Mapping[str, str]) -> str:
+    """`text` with every `%NAME%` replaced once. A name that is not in `values` is an error, and so is a `%` alone."""
+
+    def value_of(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name in values:
+            return values[name]
+        if name in TOKENS:
+            raise UnitError(f"%{name}% can't be used here: it is not known yet")
+        found = f"there is no token %{name}%" if name else "a % is no token"
+        raise UnitError(f"{found}: write one of " + " ".join(f"%{known}%" for known in TOKENS))
+
+    return _TOKEN.sub(value_of, text)
+
+
+def parse_path(text: str, base: str, values: Mapping[str, str]) -> str:
+    """An absolute path: tokens expanded, begun at the absolute path `base` where relative, `.` and `..` resolved by text."""
+    if not text:
+        raise UnitError("write a path")
+    return posixpath.normpath(posixpath.join(base, expand_tokens(text, values)))
+
+
+def parse_inner_path(text: str) -> str:
+    """A path below some directory: relative, never leading out of it."""
+    path = posixpath.normpath(text) if text else ""
+    if not path or path == "." or path.startswith(("/", "../")) or path == ".." or "%" in path:
+        raise UnitError('write a relative path without ".." and tokens, such as Maildir')
+    return path

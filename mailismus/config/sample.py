@@ -1,0 +1,81 @@
+"""The sample: the shipped configuration file, every setting that is built with its default and one sentence.
+
+*Rules*: written from the table alone. Where the sample must say something else than the default, so that it works as it
+stands on one host (`Setting.sample`), its sentence ends with the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.sax.saxutils import escape, quoteattr
+
+from mailismus.config.table import Block, Setting
+from mailismus.config.table_root import MAILSERVER
+
+WIDTH = 100
+_HEAD = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<?xml-model href="mailismus.rng" schematypens="http://relaxng.org/ns/structure/1.0"?>
+<!--
+  A server on this host alone: it listens on 127.0.0.1 port 2525, keeps the mail of one user, alice@example.net, under
+  var/ms and hands everything else to a relay on 127.0.0.1 port 8025.
+
+  Every setting is here with its default, but those whose comment ends with "default: ..."; what is left out has its
+  default too. Order is free. Times: 1h30m, units d h m s ms. Sizes: K M G of 1,000, Ki Mi Gi of 1,024. Lists are
+  separated by "|". After a change: mailismus config check
+-->
+"""
+
+
+def write_sample() -> str:
+    """The whole file."""
+    return _HEAD + "".join(f"{line}\n" for line in _write_block(MAILSERVER))
+
+
+def _comment(text: str) -> str:
+    return f"<!-- {escape(text).replace('--', '- -')} -->"
+
+
+def _indent(lines: Iterator[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
+
+
+def _write_block(block: Block) -> Iterator[str]:
+    attributes = [setting for setting in block.attributes if _said(setting)]
+    tag = " ".join([block.name, *(f"{setting.name}={quoteattr(_said(setting))}" for setting in attributes)])
+    yield _comment(block.sentence)
+    for setting in block.attributes:
+        yield _comment(f"{setting.name}: {_sentence(setting)}")
+    if not block.elements:
+        yield f"<{tag}/>"
+        return
+    yield f"<{tag}>"
+    for item in block.elements:
+        if isinstance(item, Block):
+            yield from _indent(_write_block(item))
+        elif not item.hidden:
+            yield from _indent(_write_setting(item))
+    yield f"</{block.name}>"
+
+
+def _write_setting(setting: Setting[object]) -> Iterator[str]:
+    if setting.example:
+        yield (
+            _comment(f"<{setting.name}>{setting.example}</{setting.name}>: {_sentence(setting)}")
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+        )
+        return
+    line = f"<{setting.name}>{escape(_said(setting))}</{setting.name}>"
+    yield f"{line:<48} {_comment(_sentence(setting))}"
+
+
+def _said(setting: Setting[object]) -> str:
+    return setting.sample if setting.sample is not None else setting.default or ""
+
+
+def _sentence(setting: Setting[object]) -> str:
+    if setting.sample is None or setting.default is None or "by default" in setting.sentence:
+        return setting.sentence
+    home = setting.default or "none"
+    return f"{setting.sentence.removesuffix('.')}; default: {home}."

@@ -1,0 +1,92 @@
+"""The table's words: settings, the blocks they stand in, and what is shown but not built.
+
+The table itself, in `table_application`, `table_queue`, `table_submit` and `table_deliver`, joined by `table_root`, is
+the only home of every setting: what checks the file, `config show`, the shipped sample and the schema all read it.
+
+*Rules*: pure values. A default is written as in the file and goes through the same conversion as what is found there.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Generic, TypeVar
+
+import attrs
+
+from mailismus.config.kinds import Kind
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Form(enum.Enum):
+    """How a setting is written."""
+
+    ELEMENT = "element"
+    ATTRIBUTE = "attribute"
+
+
+class Occurs(enum.Enum):
+    """How often a block may stand in the one around it."""
+
+    ONCE = "once"
+    MANY = "many"
+
+
+@attrs.frozen
+class Setting(Generic[T_co]):
+    """One setting.
+
+    `default` None: it must be written. `sample`: what the shipped sample says, where that is not the default;
+    `example`: what it shows in a comment, for a setting whose default is "none" or worked out.
+    `hidden`: taken, but not shown by `config show` or the sample, because only its default is built.
+    """
+
+    name: str
+    kind: Kind[T_co]
+    default: str | None
+    sentence: str
+    form: Form = Form.ELEMENT
+    sample: str | None = None
+    example: str = ""
+    hidden: bool = False
+
+    @property
+    def title(self) -> str:
+        """As named in messages."""
+        return f"<{self.name}>" if self.form is Form.ELEMENT else f"attribute {self.name}"
+
+    @property
+    def key(self) -> str:
+        """Its last step in a path: `name` or `@name`."""
+        return self.name if self.form is Form.ELEMENT else "@" + self.name
+
+
+@attrs.frozen
+class Block:
+    """An element that holds settings and blocks.
+
+    `unbuilt`: shown in the manual, not built: refused as such. `original`: of the original Mailismus, not here.
+    An attribute in these lists has an `@` before its name.
+    """
+
+    name: str
+    sentence: str
+    content: tuple[Setting[object] | Block, ...]
+    occurs: Occurs = Occurs.ONCE
+    unbuilt: tuple[str, ...] = ()
+    original: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its step in a path."""
+        return self.name
+
+    @property
+    def attributes(self) -> tuple[Setting[object], ...]:
+        """The settings written as attributes."""
+        return tuple(item for item in self.content if isinstance(item, Setting) and item.form is Form.ATTRIBUTE)
+
+    @property
+    def elements(self) -> tuple[Setting[object] | Block, ...]:
+        """What is written as an element: settings and blocks."""
+        return tuple(item for item in self.content if isinstance(item, Block) or item.form is Form.ELEMENT)

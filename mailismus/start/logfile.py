@@ -1,0 +1,145 @@
+"""The log's destination: mail lines and the program's events in one stream, in the order they came.
+
+*Rules*: a mail line costs a stamp and an append; bytes are written out within `FLUSH_DELAY_S`, or when `FLUSH_BYTES` have
+gathered. An event of the program is written out at once, and everything before it. What can't be written is kept up to
+`MAX_BACKLOG` bytes; what comes then is dropped, and the number of lines lost is logged when writing works again.
+
+*Not here*: who may block (`start.output`), which file it is (`start.maker`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import ILogObserver, LogEvent, formatEventAsClassicLogText
+from zope.interface import implementer
+
+from mailismus.start.output import Output
+from mailismus.start.server import Reactor
+
+FLUSH_DELAY_S = 0.05
+FLUSH_BYTES = 64 << 10
+MAX_BACKLOG = 8 << 20
+_PLUGIN_CACHE = "Unable to write to plugin cache"
+
+
+def format_stamp(at: float) -> bytes:
+    """A time stamp in twistd's style: local time and its offset from UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(at)).encode("ascii")
+
+
+@implementer(ILogObserver)
+class LogDestination:
+    """A `MailLog` and the observer of the program's events. Used from the reactor's thread; events come from any."""
+
+    def __init__(self, output: Output, reactor: Reactor, now: Callable[[], float] = time.time) -> None:
+        self.output = output
+        self._reactor = reactor
+        self._now = now
+        self._thread = threading.get_ident()
+        self._second = -1
+        self._prefix = b""
+        self._lines: list[bytes] = []
+        self._chunks: deque[memoryview] = deque()
+        self._size_bytes = 0
+        self._lost = 0
+        self._timer: IDelayedCall | None = None
+
+    def write(self, line: bytes) -> None:
+        """One mail line."""
+        now = self._now()
+        if int(now) != self._second:
+            self._second = int(now)
+            self._prefix = format_stamp(now) + b" [mail] "
+        self._append(self._prefix + line + b"\n")
+        if self._size_bytes >= FLUSH_BYTES and not self._chunks:
+            self.flush()
+        elif self._timer is None:
+            self._timer = self._reactor.callLater(FLUSH_DELAY_S, self._flush_late)
+
+    def __call__(self, event: LogEvent) -> None:
+        """One event of the program, at any time, from any thread."""
+        if str(event.get("format") or event.get("log_format") or "").startswith(_PLUGIN_CACHE):
+            return  # a read-only installation is no news: the plugin has been found all the same
+        text = formatEventAsClassicLogText(event)
+        if text is None:
+            return
+        data = "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)
+        if threading.get_ident() == self._thread:
+            self._write_event(data.encode("utf-8", "backslashreplace"))
+        else:
+            self._reactor.callFromThread(self._write_event, data.encode("utf-8", "backslashreplace"))
+
+    def flush(self) -> None:
+        """Write out what can be written without waiting; `_chunks` is what could not."""
+        chunks = self._chunks
+        if self._lines:
+            chunks.append(memoryview(b"".join(self._lines)))
+            self._lines.clear()
+        try:
+            while chunks:
+                count = self.output.write(chunks[0])
+                if not count:
+                    break
+                self._size_bytes -= count
+                if count == len(chunks[0]):
+                    chunks.popleft()
+                else:
+                    chunks[0] = chunks[0][count:]
+        except OSError:
+            pass  # said by the line that counts what was lost, once something can be said again
+        if chunks:
+            if self._timer is None:
+                self._timer = self._reactor.callLater(FLUSH_DELAY_S, self._flush_late)
+        elif self._lost:
+            lost, self._lost = self._lost, 0
+            self.write(b"%d log lines were lost: the log could not be written" % lost)
+
+    def reopen(self) -> None:
+        """Go on in the file that has the log's name now. Raises `OSError`, and goes on in the old one."""
+        self.flush()
+        self.output.reopen()
+
+    def close(self, patience_s: float = 1.0) -> None:
+        """Write out what is left, waiting for a slow reader no longer than `patience_s`."""
+        deadline = time.monotonic() + patience_s
+        self.flush()
+        while self._chunks and (left := deadline - time.monotonic()) > 0 and self.output.wait(left):
+            size_bytes = self._size_bytes
+            self.flush()
+            if self._size_bytes == size_bytes:
+                break
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _flush_late(self) -> None:
+        self._timer = None
+        self.flush()
+
+    def _write_event(self, data: bytes) -> None:
+        self._append(data)
+        self.flush()
+
+    def _append(self, data: bytes) -> None:
+        if self._size_bytes + len(data) > MAX_BACKLOG:
+            self._lost += 1
+            return
+        self._lines.append(data)
+        self._size_bytes += len(data)
+
+
+@attrs.frozen
+class EventLog:
+    """A `MailLog` for a log that is not ours (`--syslog`, `--logger`): each line becomes an event. Slower by far."""
+
+    emit: Callable[[str], None]
+
+    def write(self, line: bytes) -> None:
+        """One mail line."""
+        self.emit(line.decode("ascii", "backslashreplace"))

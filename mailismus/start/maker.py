@@ -1,0 +1,158 @@
+"""Making the service: what `twistd` and `twist` call, once their options are read, before anything goes into the background.
+
+*Rules*: whatever can refuse a start is tried here, and refuses it with one line on stderr and an exit code of ours. The
+three ways of starting call the same code at the same point, so they end alike. The log goes where the runner's own goes:
+`--logfile`, or `twistd.log`, or stdout with `-n` and with `twist`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+import attrs
+from twisted.internet.error import CannotListenError
+from twisted.logger import Logger
+from twisted.python import usage
+
+from mailismus.config.load import find_file, load
+from mailismus.errors import ConfigError, StartError, StorageError
+from mailismus.observe.maillog import MailLog
+from mailismus.start.exits import Exit, complain, exit_code_of
+from mailismus.start.logfile import EventLog, LogDestination
+from mailismus.start.output import FileOutput, Output
+from mailismus.start.server import Reactor
+from mailismus.start.service import MailismusService
+from mailismus.start.version import program_version
+
+_PROGRAM = "mailismus"
+
+
+class Options(usage.Options):
+    """The options of `twistd mailismus` and `twist mailismus`. Wrong ones end the program with 64."""
+
+    synopsis = "[--config FILE]"
+    longdesc = (
+        "Runs the mail queue server. FILE is ./config/mailismus.xml by default, or else /etc/mailismus/mailismus.xml. "
+        'The last line of its start is "ready: NAME=HOST:PORT ...". See also: mailismus --help'
+    )
+    optParameters = [["config", "c", None, "The configuration file."]]
+
+    def parseOptions(self, options: Any = None) -> None:  # Any: Twisted's own signature has no types
+        """Read them."""
+        try:
+            super().parseOptions(options)
+        except usage.UsageError as error:
+            complain(f"{_PROGRAM}: {error}; see: twistd mailismus --help")
+            raise SystemExit(int(Exit.USAGE)) from None
+
+    def opt_version(self) -> NoReturn:
+        """Show the version and exit."""
+        print(f"Mailismus {program_version()}")
+        raise SystemExit(0)
+
+
+def makeService(options: usage.Options) -> MailismusService:
+    """The service, everything tried that can refuse a start. Raises `SystemExit` with an exit code of ours."""
+    os.umask(0o077)
+    try:
+        return _make_service(options)
+    except (ConfigError, StartError, StorageError) as error:
+        complain(str(error))
+        raise SystemExit(exit_code_of(error)) from None
+    except (OSError, CannotListenError) as error:
+        complain(f"{_PROGRAM}: {error}")
+        raise SystemExit(exit_code_of(error)) from None
+    except Exception as error:
+        traceback.print_exc()
+        complain(f"{_PROGRAM}: internal error: {error!r}")
+        raise SystemExit(int(Exit.SOFTWARE)) from None
+
+
+def _make_service(options: usage.Options) -> MailismusService:
+    from twisted.internet import reactor as installed
+
+    from mailismus import app
+
+    reactor = cast(Reactor, installed)
+    runner: Mapping[str, Any] = options.parent or {}  # Any: options of Twisted's runners, of many types
+    _refuse_unsafe(runner)
+    loaded = load(find_file(options["config"]))
+    _raise_open_files()
+    log = find_log(runner, reactor)
+    notes = list(loaded.notes)
+    if os.geteuid() == 0:
+        notes.append("The server runs as root; give it a user of its own")
+    server = app.build(loaded.settings, reactor, log.maillog)
+    return MailismusService(server, reactor, log.maillog, log.destination, notes)
+
+
+def _refuse_unsafe(runner: Mapping[str, Any]) -> None:
+    """Options of twistd that change the process after the queue and the ports have been opened."""
+    for name in ("uid", "gid", "chroot"):
+        if runner.get(name) is not None:
+            raise StartError(
+                Exit.USAGE, f"{_PROGRAM}: --{name} is not available in this version; start as that user, or by systemd"
+            )
+
+
+def _raise_open_files() -> None:
+    """As many open files as this process may have without privileges."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):
+            pass  # no limit at all is more than the kernel has: the soft one stays, and is logged when it is met
+
+
+@attrs.frozen
+class Log:
+    """Where mail lines go; `destination` is None where the log is not ours."""
+
+    maillog: MailLog
+    destination: LogDestination | None
+
+
+def find_log(runner: Mapping[str, Any], reactor: Reactor) -> Log:
+    """Where this runner logs to. Raises `StartError`."""
+    if "fileLogObserverFactory" in runner:
+        return _find_twist_log(runner, reactor)
+    if runner.get("syslog") or runner.get("logger"):
+        events = Logger("mail")
+        return Log(EventLog(lambda line: events.info("{line}", line=line)), None)
+    path = runner.get("logfile")
+    if path == "-" and runner and not runner["nodaemon"]:
+        raise StartError(Exit.USAGE, f"{_PROGRAM}: a daemon can't log to stdout: write --logfile FILE, or start with -n")
+    if path == "-" or (not path and (not runner or runner["nodaemon"])):
+        return _of(_standard_output(), reactor)
+    name = path or "twistd.log"
+    try:
+        return _of(FileOutput(name), reactor)
+    except OSError as error:
+        raise StartError(exit_code_of(error), f"{_PROGRAM}: the log {name} can't be opened: {error.strerror}") from None
+
+
+def _find_twist_log(runner: Mapping[str, Any], reactor: Reactor) -> Log:
+    """Twist writes JSON where it has no terminal; unless that was asked for, its events are text like the mail lines."""
+    stream = runner["logFile"]
+    log = _of(Output(stream.fileno()), reactor)
+    if not any(argument.startswith("--log-format") for argument in sys.argv):
+        cast(dict[str, Any], runner)["fileLogObserverFactory"] = lambda file: log.destination
+    return log
+
+
+def _standard_output() -> Output:
+    try:
+        return Output(1)
+    except OSError:
+        return Output(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC))
+
+
+def _of(output: Output, reactor: Reactor) -> Log:
+    destination = LogDestination(output, reactor)
+    return Log(destination, destination)

@@ -1,0 +1,53 @@
+"""The server as start-up sees it: what `app.build` makes, and what it is made with.
+
+    def build(settings: Settings, reactor: Reactor, log: MailLog) -> Server
+
+`build` is called before the process goes into the background: whatever can refuse a start is tried there (locking,
+opening and replaying the queue, binding every port), and is raised as `ConfigError` or `StartError`. It starts no
+thread and accepts nobody: threads do not survive the fork, and who connected would be answered twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import (
+    IReactorCore,
+    IReactorFDSet,
+    IReactorSocket,
+    IReactorTCP,
+    IReactorThreads,
+    IReactorTime,
+    IReactorUNIX,
+)
+
+
+class Reactor(IReactorCore, IReactorFDSet, IReactorSocket, IReactorTCP, IReactorThreads, IReactorTime, IReactorUNIX):
+    """What is asked of the reactor: Twisted's own for Unix have all of it."""
+
+
+@attrs.frozen
+class Listening:
+    """A listener that accepts mail: its name, and the address and port it is bound to."""
+
+    name: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As in the ready line: `NAME=HOST:PORT`, IPv6 in brackets."""
+        return f"{self.name}=[{self.host}]:{self.port}" if ":" in self.host else f"{self.name}={self.host}:{self.port}"
+
+
+class Server(Protocol):
+    """A whole mail server, built and not yet running."""
+
+    def start(self) -> Deferred[Sequence[Listening]]:
+        """Begin, in the process that will serve, with the reactor running. Fires once mail is accepted. What fails here
+        ends the process: a `StartError` with its status, anything else with 70."""
+
+    def stop(self) -> Deferred[None]:
+        """Stop as the manual says; called once, `start` finished or not. Fires when everything is at rest."""

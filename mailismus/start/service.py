@@ -1,0 +1,115 @@
+"""The service: the server as a child of Twisted's Application, from the fork to the end of the process.
+
+*Rules*: nothing here can refuse a start: that has happened in `start.maker`. What fails nevertheless is logged, and ends
+the process with a code of ours. Signals: SIGUSR1 reopens the log, SIGHUP says that reloading is not available;
+SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one changes nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+from twisted.application.service import IServiceCollection, Service
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.error import ReactorNotRunning
+from twisted.logger import ILogObserver, Logger
+from twisted.python.components import Componentized
+from twisted.python.failure import Failure
+
+from mailismus.observe.maillog import MailLog
+from mailismus.start.exits import end_with, exit_code_of
+from mailismus.start.logfile import LogDestination
+from mailismus.start.server import Listening, Reactor, Server
+
+
+class MailismusService(Service):
+    """Starts and stops one server. `destination` None: the log is not ours (`--syslog`, `--logger`)."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        server: Server,
+        reactor: Reactor,
+        maillog: MailLog,
+        destination: LogDestination | None,
+        notes: Sequence[str] = (),
+        end: Callable[[int], None] = end_with,
+    ) -> None:
+        self.setName("mailismus")
+        self._server = server
+        self._reactor = reactor
+        self._maillog = maillog
+        self._destination = destination
+        self._notes = notes
+        self._end = end
+        self._stopping = False
+
+    def setServiceParent(self, parent: IServiceCollection) -> None:
+        """Join the Application, and give it our log in place of twistd's own."""
+        super().setServiceParent(parent)
+        if self._destination is not None and isinstance(parent, Componentized):
+            parent.setComponent(ILogObserver, self._destination)
+
+    def startService(self) -> None:
+        """Begin as soon as the reactor runs; the process is the one that will serve."""
+        super().startService()
+        signal.signal(signal.SIGUSR1, self._on_signal)
+        signal.signal(signal.SIGHUP, self._on_signal)
+        if self._destination is not None:
+            self._reactor.addSystemEventTrigger("after", "shutdown", self._destination.close)
+        self._reactor.callWhenRunning(self._begin)
+
+    def stopService(self) -> Deferred[None]:
+        """Stop the server; fires when all is at rest."""
+        super().stopService()
+        if self._stopping:
+            return succeed(None)
+        self._stopping = True
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+        return self._server.stop().addErrback(self._log_failure)
+
+    def _begin(self) -> None:
+        for note in self._notes:
+            self._log.warn("{note}", note=note)
+        if not self._stopping:
+            self._server.start().addCallbacks(self._say_ready, self._give_up)
+
+    def _say_ready(self, listening: Sequence[Listening]) -> None:
+        self._maillog.write(" ".join(["ready:", *map(str, listening)]).encode("ascii"))
+        if self._destination is not None:
+            self._destination.flush()
+
+    def _give_up(self, failure: Failure) -> None:
+        self._log.failure("The server can't start", failure)
+        self._end(exit_code_of(failure.value or RuntimeError()))
+        try:
+            self._reactor.stop()
+        except ReactorNotRunning:
+            pass
+
+    def _log_failure(self, failure: Failure) -> None:
+        self._log.failure("The server did not stop cleanly", failure)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        acts = {signal.SIGUSR1: self._reopen, signal.SIGHUP: self._refuse_reload}
+        self._reactor.callFromThread(acts.get(signal.Signals(number), self._say_stopping))
+
+    def _reopen(self) -> None:
+        if self._destination is None:
+            return
+        try:
+            self._destination.reopen()
+        except OSError as error:
+            self._log.error("The log can't be reopened, the old file is kept: {error}", error=str(error))
+        else:
+            self._log.info("The log was reopened")
+
+    def _say_stopping(self) -> None:
+        self._log.info("Already stopping")
+
+    def _refuse_reload(self) -> None:
+        self._log.warn("SIGHUP: reloading the configuration is not available in this version; restart instead")

@@ -1,0 +1,242 @@
+"""The corpus: configuration files, good and broken, that table and schema must agree on.
+
+A broken one has the line of its fault and words that the message must hold.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class Broken:
+    """A file with one fault. `is_seen_by_schema` False: only the table can tell."""
+
+    name: str
+    text: str
+    line: int
+    words: str
+    is_seen_by_schema: bool = True
+
+
+def in_queue(inner: str) -> str:
+    return f"<mailserver>\n<mta>\n<queue>\n{inner}</queue></mta></mailserver>"
+
+
+def in_deliver(inner: str) -> str:
+    return f"<mailserver>\n<mta>\n<deliver>\n{inner}</deliver></mta></mailserver>"
+
+
+def in_listeners(inner: str) -> str:
+    return f"<mailserver>\n<mta>\n<submit><listeners>\n{inner}</listeners></submit></mta></mailserver>"
+
+
+def in_server(inner: str) -> str:
+    return in_listeners(f"<listener><server>{inner}</server></listener>")
+
+
+def in_directory(inner: str) -> str:
+    return f"<mailserver>\n<directory>\n{inner}</directory></mailserver>"
+
+
+GOOD = {
+    "empty": "<mailserver/>",
+    "empty blocks": "<mailserver><mta><submit><listeners/></submit><queue/></mta><application/><admin/></mailserver>",
+    "any order": in_queue("<spool><bufsize>8K</bufsize></spool><minfree>0</minfree><journal/><rootpath>q</rootpath>"),
+    "times": in_queue("<retry_maxtime>1h30m</retry_maxtime><retry_delays>100ms|15m | \n2h</retry_delays>"),
+    "bare number": in_deliver("<interval_low>100</interval_low><delay_start>0</delay_start>"),
+    "sizes": in_queue("<maxclustersize> 256Ki </maxclustersize><journal><maxsize>1G</maxsize><maxage>0</maxage></journal>"),
+    "shares": in_queue("<minfree>2.5%</minfree>"),
+    "free bytes": in_queue("<minfree>500M</minfree>"),
+    "boolean in words": in_queue("<spool><hardlinks>False</hardlinks></spool>"),
+    "networks": in_server("<relay_clients>127.0.0.1 | ::1 | 192.168/16 | 2001:db8::/32 | 10/8</relay_clients>"),
+    "no networks": in_server("<relay_clients/>"),
+    "two listeners": in_listeners(
+        '<listener interface="::1" port="2525"/><listener name="x" interface="127.0.0.1" port="2525"/>'
+    ),
+    "free ports": in_listeners('<listener port="0"/><listener port="0"/>'),
+    "relays": in_deliver(
+        '<relays><relay address="a.example"/><relay address="127.0.0.1:8025" destdomains="a.example, b.example"/>'
+        '<relay address="[::1]:587" destdomains="c.example"/></relays>'
+    ),
+    "only default built": in_deliver("<messages_per_minute>0</messages_per_minute>"),
+    "directory": in_directory(
+        "<domains>example.net | b.example</domains><users>alice|bob</users><postmaster>Alice</postmaster>"
+    ),
+    "tokens": "<mailserver><message_store><userpath>%DIRVAR%/%SYSNAME%/ms</userpath></message_store></mailserver>",
+    "own name": "<mailserver><application><announcehost>%SYSNAME%</announcehost></application></mailserver>",
+    "directories": "<mailserver><application><dirpaths><root>/s</root><var>v</var></dirpaths></application></mailserver>",
+}
+
+BROKEN = [
+    Broken("other root", "<server/>", 1, "write <mailserver>"),
+    Broken("unknown element", "<mailserver>\n\n<nonsense/></mailserver>", 3, "<nonsense> is not known in <mailserver>"),
+    Broken("misspelt element", in_queue("<retry_maxtme\n>1h</retry_maxtme>"), 4, "did you mean <retry_maxtime>?"),
+    Broken("element elsewhere", "<mailserver>\n<minfree>0</minfree></mailserver>", 2, "it belongs into <queue>"),
+    Broken("unknown attribute", in_listeners('<listener\n\nporrt="25"/>'), 4, "did you mean attribute port?"),
+    Broken("attribute as element", in_listeners("<listener>\n<port>25</port></listener>"), 5, "write it as an attribute"),
+    Broken("attribute of a value", in_queue('<minfree unit="x">0</minfree>'), 4, "<minfree> has no attribute unit"),
+    Broken("attribute of a block", '<mailserver\nxmlns:x="y"/>', 1, "attribute xmlns:x", False),
+    Broken("element in a value", in_queue("<minfree>\n<x/></minfree>"), 5, "takes a value, no element"),
+    Broken(
+        "doubled value",
+        in_queue("<minfree>0</minfree>\n<minfree>0</minfree>"),
+        5,
+        "stands twice in <queue>: it is in line 4 too",
+    ),
+    Broken("doubled block", "<mailserver>\n<admin/>\n<admin/></mailserver>", 3, "stands twice"),
+    Broken("stray text", in_queue("oops <minfree>0</minfree>"), 3, '"oops" is text'),
+    Broken("stray CDATA", "<mailserver>\n<mta><![CDATA[x]]></mta></mailserver>", 2, '"x" is text'),
+    Broken(
+        "an inclusion",
+        '<mailserver>\n<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="/etc/passwd"/></mailserver>',
+        2,
+        "<xi:include>",
+    ),
+    Broken("time", in_deliver("<interval_low>5x</interval_low>"), 4, '<interval_low> is "5x": write a time such as'),
+    Broken("time order", in_queue("<retry_maxtime>30m1h</retry_maxtime>"), 4, "the larger first"),
+    Broken("time empty", in_queue("<retry_maxtime/>"), 4, "<retry_maxtime> is empty"),
+    Broken("time too short", in_deliver("<interval_low>99ms</interval_low>"), 4, "write at least 100ms", False),
+    Broken("time of the world", in_deliver("<interval_low>1000d</interval_low>"), 4, "write at most 365d", False),
+    Broken("delays", in_queue("<retry_delays>15m | x</retry_delays>"), 4, "write a time"),
+    Broken("no delays", in_queue("<retry_delays></retry_delays>"), 4, "<retry_delays> is empty"),
+    Broken("empty delay", in_queue("<retry_delays>15m || 2h</retry_delays>"), 4, "item 2 of the list is empty"),
+    Broken("no segments", in_queue("<journal>\n<segmentsize>0</segmentsize></journal>"), 5, "write at least 1Mi", False),
+    Broken("no journal", in_queue("<journal>\n<maxsize>0</maxsize></journal>"), 5, "write at least 1Mi", False),
+    Broken("size", in_queue("<maxclustersize>256k</maxclustersize>"), 4, "there is no unit k"),
+    Broken("count", in_queue("<maxmemoryqueue>10K</maxmemoryqueue>"), 4, "write a whole number"),
+    Broken("negative", in_server("<maxrecips>-1</maxrecips>"), 4, "write a whole number"),
+    Broken("share", in_queue("<minfree>100%</minfree>"), 4, "less than 100%"),
+    Broken("boolean", in_queue("<spool><hardlinks>1</hardlinks></spool>"), 4, "write Y or N"),
+    Broken("hard links", in_queue("<spool><hardlinks>Y</hardlinks></spool>"), 4, "not available in this version; write N"),
+    Broken("provider", in_queue("").replace("<queue>", '<queue provider="chunk">'), 3, "not available in this version"),
+    Broken("other provider", in_queue("").replace("<queue>", '<queue provider="x">'), 3, "write clustered"),
+    Broken("network", in_server("<relay_clients>127.0.0.1 | nets</relay_clients>"), 4, '"nets" is not a network'),
+    Broken(
+        "network bits", in_server("<relay_clients>10.0.0.1/8</relay_clients>"), 4, "write 10.0.0.0/8 for the network", False
+    ),
+    Broken("network width", in_server("<relay_clients>10.0.0.0/33</relay_clients>"), 4, "at most 32", False),
+    Broken(
+        "token", "<mailserver><admin>\n<socket>%DIRTMP%/s</socket></admin></mailserver>", 2, "there is no token %DIRTMP%"
+    ),
+    Broken(
+        "token too early",
+        "<mailserver><application><dirpaths>\n<config>%DIRVAR%</config></dirpaths></application></mailserver>",
+        2,
+        "not known yet",
+        False,
+    ),
+    Broken("port", in_listeners('<listener port="65536"/>'), 4, "at most 65535"),
+    Broken("port name", in_listeners('<listener port="smtp"/>'), 4, "attribute port of <listener>"),
+    Broken("interface", in_listeners('<listener interface="eth0"/>'), 4, "write an IP address"),
+    Broken("listener name", in_listeners('<listener name="a b"/>'), 4, "write letters"),
+    Broken(
+        "same names",
+        in_listeners('<listener name="a" port="1"/>\n<listener name="a" port="2"/>'),
+        5,
+        'called "a", the other in line 4',
+        False,
+    ),
+    Broken(
+        "same ports", in_listeners('<listener port="26"/>\n<listener interface="::1" port="26"/>'), 5, "share port 26", False
+    ),
+    Broken("relay nowhere", in_deliver("<relays>\n<relay/></relays>"), 5, "<relay> has no attribute address"),
+    Broken("relay address", in_deliver('<relays>\n<relay address="a:b:c"/></relays>'), 5, "write HOST:PORT", False),
+    Broken("relay domains", in_deliver('<relays>\n<relay address="a" destdomains="*.a"/></relays>'), 5, "not a domain name"),
+    Broken(
+        "two defaults",
+        in_deliver('<relays>\n<relay address="a"/>\n<relay address="b"/></relays>'),
+        6,
+        "second default relay, the first is in line 5",
+        False,
+    ),
+    Broken(
+        "domain in two relays",
+        in_deliver(
+            '<relays>\n<relay address="a" destdomains="x.example"/>\n<relay address="b" destdomains="X.example"/></relays>'
+        ),
+        6,
+        "twice, in line 5 too",
+        False,
+    ),
+    Broken(
+        "senders",
+        in_deliver('<relays>\n<relay address="a" senders="x"/></relays>'),
+        5,
+        "attribute senders in <relay> is not available",
+    ),
+    Broken(
+        "relay TLS",
+        in_deliver('<relays>\n<relay address="a">\n<tls/></relay></relays>'),
+        6,
+        "<tls> in <relay> is not available",
+    ),
+    Broken(
+        "listener TLS",
+        in_listeners('<listener>\n<ssl latent="Y"/></listener>'),
+        5,
+        "<ssl> in <listener> is not available in this version",
+    ),
+    Broken("aliases", in_directory("<aliases>x</aliases>"), 3, "<aliases> in <directory> is not available"),
+    Broken("report", "<mailserver><mta>\n<report/></mta></mailserver>", 2, "<report> in <mta> is not available"),
+    Broken("metrics", "<mailserver><admin>\n<metrics/></admin></mailserver>", 2, "<metrics> in <admin> is not available"),
+    Broken("rates", in_deliver("<messages_per_minute>6</messages_per_minute>"), 4, "not available in this version; write 0"),
+    *(
+        Broken(name, in_deliver(f"<{name}/>"), 4, f"<{name}> in <deliver> is not available in this version")
+        for name in ("destinations", "schedule", "dns", "audit")
+    ),
+    *(
+        Broken(
+            name, in_deliver(f"<client>\n<{name}/></client>"), 5, f"<{name}> in <client> is not available in this version"
+        )
+        for name in ("fallbackMX_A", "eightbit", "mxport", "loopback", "tls")
+    ),
+    *(
+        Broken(name, in_server(f"<{name}/>"), 4, f"<{name}> in <server> is of the original, not here")
+        for name in (
+            "transcript",
+            "validate_helo",
+            "blacklist",
+            "greylist",
+            "filter",
+            "remotenets",
+            "delay_greet",
+            "authtypes",
+        )
+    ),
+    Broken(
+        "class",
+        in_queue("").replace("<queue>", '<queue class="x">'),
+        3,
+        "attribute class in <queue> is of the original, not here",
+    ),
+    Broken("pop3", "<mailserver>\n<pop3server/></mailserver>", 2, "is of the original, not here"),
+    Broken("domain", in_directory("<domains>a..b</domains>"), 3, '"a..b" is not a domain name', False),
+    Broken("no postmaster", in_directory("<domains>a.example</domains><users>a</users>"), 3, "no <postmaster>", False),
+    Broken(
+        "no such postmaster", in_directory("<users>a</users>\n<postmaster>b</postmaster>"), 4, "not one of <users>", False
+    ),
+    Broken("user as path", in_directory("<users>..</users>"), 3, '".." can\'t be a user', False),
+    Broken("no such file", in_directory("<users>./missing</users>"), 3, "missing can't be read: No such file", False),
+    Broken(
+        "mailpath out",
+        "<mailserver><message_store>\n<mailpath>../x</mailpath></message_store></mailserver>",
+        2,
+        "write a relative path",
+        False,
+    ),
+    Broken(
+        "one place for two",
+        in_queue("<rootpath>q</rootpath>\n<spool><rootpath>q</rootpath></spool>"),
+        5,
+        "write two paths",
+        False,
+    ),
+    Broken(
+        "announced IP",
+        "<mailserver><application>\n<announcehost>1.2.3.4</announcehost></application></mailserver>",
+        2,
+        "not a domain name",
+        False,
+    ),
+]

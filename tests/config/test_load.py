@@ -1,0 +1,156 @@
+"""Loading: what a file says, what is in force without it, and how every kind of fault is told."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import pytest
+
+from mailismus.config.document import parse
+from mailismus.config.load import Loaded, default_settings, load, load_tree
+from mailismus.errors import ConfigError
+from mailismus.mail.networks import Networks
+from tests.config.corpus import BROKEN, GOOD, Broken, in_deliver, in_directory, in_listeners, in_server
+
+FILE = "/srv/mail/config/mailismus.xml"
+
+
+def load_text(text: str, hard_limit: int | None = None, file: str = FILE) -> Loaded:
+    return load_tree(parse(text.encode(), file), file, "mx.example.net", hard_limit)
+
+
+@pytest.mark.parametrize("text", GOOD.values(), ids=GOOD.keys())
+def test_a_good_file_loads(text: str) -> None:
+    assert load_text(text).settings.file == FILE
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
+def test_a_broken_file_is_refused_with_line_and_words(broken: Broken) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_text(broken.text)
+    assert (caught.value.file, caught.value.line) == (FILE, broken.line)
+    assert broken.words in caught.value.text
+
+
+def test_all_defaults_are_in_force_without_any_block() -> None:
+    settings = load_text("<mailserver/>").settings
+    assert (
+        settings == load_text("<mailserver><mta><queue/><submit/><deliver><client/></deliver></mta></mailserver>").settings
+    )
+    assert settings.application.announcehost == b"mx.example.net"
+    assert settings.application.stop_timeout_s == 30
+    (listener,) = settings.listeners
+    assert (listener.name, listener.interface, listener.port) == ("SMTP", "", 25)
+    assert listener.server.relay_clients == Networks()
+    assert (listener.server.maxmsgsize, listener.server.maxrecips, listener.server.maxbadreqs) == (50_000_000, 1000, 10)
+    assert settings.queue.rootpath == "/srv/mail/var/queue"
+    assert settings.queue.spool.rootpath == "/srv/mail/var/spool"
+    assert settings.queue.retry.delays_s == (900, 1800, 7200, 14400)
+    assert settings.queue.minfree.share == 0.02
+    assert settings.queue.journal.segmentsize == 32 * 2**20
+    assert settings.deliver.relays == ()
+    assert settings.deliver.interval_low_s == 0.1
+    assert settings.deliver.client.timeout_final_s == 600
+    assert settings.admin.socket_path == "/srv/mail/var/run/admin.sock"
+    assert settings.directory.postmaster == b""
+
+
+def test_default_settings_are_those_of_an_empty_file() -> None:
+    assert default_settings("/srv/mail") == load_text("<mailserver/>").settings
+
+
+def test_directories_follow_one_another() -> None:
+    text = "<mailserver><application><dirpaths><root>/r</root><var>v/%SYSNAME%</var></dirpaths></application></mailserver>"
+    application = load_text(text).settings.application
+    assert application.var_path == "/r/v/mx.example.net"
+    assert application.logs_path == "/r/var/logs"
+    assert application.config_path == "/r/config"
+
+
+def test_networks_are_as_written() -> None:
+    settings = load_text(in_server("<relay_clients>192.168/16 | ::1</relay_clients>")).settings
+    blocks = [ipaddress.ip_network("192.168.0.0/16"), ipaddress.ip_network("::1")]
+    assert settings.listeners[0].server.relay_clients == Networks.of(blocks)
+
+
+def test_listeners_without_a_name_are_numbered_around_those_with_one() -> None:
+    text = in_listeners('<listener port="1"/><listener port="2" name="SMTP2"/><listener port="3"/>')
+    assert [listener.name for listener in load_text(text).settings.listeners] == ["SMTP", "SMTP2", "SMTP3"]
+
+
+def test_relays_keep_order_and_line() -> None:
+    text = in_deliver(
+        '<relays>\n<relay\naddress="[2001:db8::1]:587" destdomains="A.example,b.example"/>\n'
+        '<relay address="r.example"/></relays>'
+    )
+    first, second = load_text(text).settings.deliver.relays
+    assert (first.host, first.port, first.destdomains, first.line) == ("2001:db8::1", 587, (b"a.example", b"b.example"), 5)
+    assert (second.address, second.host, second.port, second.destdomains, second.line) == (
+        "r.example:25",
+        "r.example",
+        25,
+        (),
+        7,
+    )
+
+
+def test_names_come_from_files_too(tmp_path: Path) -> None:
+    (tmp_path / "users").write_bytes(b"\xef\xbb\xbf# people\r\nAlice:secret:x\r\n\r\n  bob # the other\nalice")
+    text = in_directory(f"<domains>example.net</domains><users>carol | {tmp_path}/users</users><postmaster>bob</postmaster>")
+    directory = load_text(text).settings.directory
+    assert directory.users == {b"alice", b"bob", b"carol"}
+    assert directory.postmaster == b"bob"
+
+
+@pytest.mark.parametrize("name", ["../evil", ".", "a b", "/etc", "é"])
+def test_a_bad_name_in_a_file_is_told_with_file_and_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "users").write_text(f"alice\n\n{name}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_text(in_directory(f"<users>{tmp_path}/users</users>"))
+    assert caught.value.line == 3
+    assert f"{tmp_path}/users line 3: " in caught.value.text
+
+
+def test_a_default_gives_way_to_the_open_file_limit_written_or_not() -> None:
+    for text in ("<mailserver/>", in_server("<maxconnections>2000</maxconnections>")):
+        loaded = load_text(text, hard_limit=4096)
+        assert 16 < loaded.settings.listeners[0].server.maxconnections < 2000
+        assert 16 < loaded.settings.deliver.maxconnections < 2500
+        assert len(loaded.notes) == 2
+        assert (
+            any(value.is_lowered and value.path.endswith("server/maxconnections") for value in loaded.effective)
+            or text == "<mailserver/>"
+        )
+
+
+def test_a_limit_that_was_set_is_refused_where_it_does_not_fit() -> None:
+    with pytest.raises(
+        ConfigError, match=r":4: <maxconnections> of <server> is \"9000\".*hard open-file limit is 4096.*at most 1904"
+    ):
+        load_text(in_server("<maxconnections>9000</maxconnections>"), hard_limit=4096)
+    assert (
+        load_text(in_server("<maxconnections>1904</maxconnections>"), hard_limit=4096)
+        .settings.listeners[0]
+        .server.maxconnections
+        == 1904
+    )
+
+
+def test_effective_values_say_where_they_come_from() -> None:
+    values = {value.path: value for value in load_text(in_server("<maxrecips>\n7</maxrecips>")).effective}
+    assert (
+        values["mta/submit/listeners/listener/server/maxrecips"].text,
+        values["mta/submit/listeners/listener/server/maxrecips"].line,
+    ) == ("7", 4)
+    assert (values["mta/queue/retry_delays"].text, values["mta/queue/retry_delays"].line) == ("15m | 30m | 2h | 4h", 0)
+
+
+def test_the_default_listener_is_among_the_effective_values() -> None:
+    values = {value.path: value.text for value in load_text("<mailserver/>").effective}
+    assert values["mta/submit/listeners/listener/@port"] == "25"
+
+
+def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"^{tmp_path}/x.xml: "):
+        load(str(tmp_path / "x.xml"))

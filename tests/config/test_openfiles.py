@@ -1,0 +1,58 @@
+"""Open files: which limits give way to the hard limit, and which are refused."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailismus.config.openfiles import LEAST, PER_CONNECTION, RESERVE, Demand, TooMany, fit
+
+DEFAULTS = [Demand(2000, True), Demand(2500, True)]
+
+
+def test_without_a_limit_all_stays() -> None:
+    assert fit([*DEFAULTS, Demand(0, True)], None) == [2000, 2500, 0]
+
+
+def test_defaults_that_fit_stay() -> None:
+    assert fit(DEFAULTS, RESERVE + PER_CONNECTION * 4500) == [2000, 2500]
+
+
+def test_defaults_are_lowered_to_fit() -> None:
+    limits = fit(DEFAULTS, 1024)
+    assert isinstance(limits, list)
+    assert RESERVE + PER_CONNECTION * sum(limits) <= 1024
+    assert limits[0] < limits[1] < 2500
+
+
+def test_what_was_set_is_refused_with_what_there_is_room_for() -> None:
+    refused = fit([Demand(5000, False), Demand(2500, True)], 4096)
+    assert isinstance(refused, TooMany)
+    assert refused.index == 0
+    assert fit([Demand(refused.room, False), Demand(2500, True)], 4096) == [refused.room, LEAST]
+    assert isinstance(fit([Demand(refused.room + 1, False), Demand(2500, True)], 4096), TooMany)
+
+
+def test_a_limit_too_low_for_anything_names_nobody() -> None:
+    assert fit(DEFAULTS, 64) == TooMany(None, 0)
+
+
+def test_no_limit_gets_what_is_left() -> None:
+    assert fit([Demand(0, True), Demand(2500, True)], RESERVE + PER_CONNECTION * 10_000) == [7500, 2500]
+
+
+@given(
+    st.lists(
+        st.builds(Demand, st.integers(0, 10_000), st.just(True)) | st.builds(Demand, st.integers(1, 10_000), st.just(False)),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(0, 100_000),
+)
+def test_what_is_given_fits_and_nothing_set_is_changed(demands: list[Demand], hard_limit: int) -> None:
+    limits = fit(demands, hard_limit)
+    if isinstance(limits, TooMany):
+        return
+    assert RESERVE + PER_CONNECTION * sum(limits) <= hard_limit
+    for demand, limit in zip(demands, limits, strict=True):
+        assert limit == demand.wanted if not demand.is_flexible else limit > 0 and limit <= (demand.wanted or limit)

@@ -1,0 +1,66 @@
+"""The import rule holds in the tree, and each part of it can fail."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project import rules
+from tests.project.rules import Sources
+
+DIRECTORY = Path(__file__).parents[2] / rules.ROOT
+RULES = [rules.check_levels, rules.check_loader, rules.check_purity, rules.check_reactor, rules.check_files]
+
+
+@pytest.fixture(scope="module")
+def sources() -> Sources:
+    return rules.read_sources(DIRECTORY)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sources: Sources) -> None:
+    assert list(rule(sources)) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "text"),
+    [
+        (rules.check_levels, "mail.address", "from mailismus.smtp import server"),
+        (rules.check_levels, "disk.posix", "import mailismus.net.peer"),
+        (rules.check_levels, "submit.task", "from mailismus.deliver.task import DeliverTask"),
+        (rules.check_levels, "admin.verbs", "def f():\n    from mailismus.report import task"),
+        (rules.check_levels, "queue.manager", "from mailismus.queue.providers.clustered import provider"),
+        (rules.check_levels, "queue.providers.memory.x", "from mailismus.queue.providers.clustered.y import z"),
+        (rules.check_levels, "journal.batch", "from mailismus.app import build"),
+        (rules.check_levels, "novelty.thing", ""),
+        (rules.check_loader, "deliver.task", "from mailismus.config.load import load"),
+        (rules.check_loader, "submit.task", "from mailismus.config import table"),
+        (rules.check_purity, "mail.reply", "import time"),
+        (rules.check_purity, "smtp.server", "from twisted.internet import defer"),
+        (rules.check_purity, "queue.retry", "from random import random"),
+        (rules.check_purity, "config.units", "import os.path"),
+        (rules.check_reactor, "net.peer", "from twisted.internet import reactor"),
+        (rules.check_reactor, "app", "import twisted.internet.reactor"),
+        (rules.check_files, "journal.writer", "x = open('y', 'wb')"),
+        (rules.check_files, "spool.sweep", "import os\nos.unlink('y')"),
+        (rules.check_files, "queue.manager", "from pathlib import Path"),
+    ],
+)
+def test_each_rule_can_fail(rule: Callable[[Sources], Iterator[str]], name: str, text: str) -> None:
+    assert len(list(rule({name: ast.parse(text)}))) == 1
+
+
+def test_every_exemption_is_still_needed(sources: Sources) -> None:
+    for (name, first), _reason in rules.PURE_EXEMPT.items():
+        assert any(imported.partition(".")[0] == first for _, imported in rules.imports_of(sources[name]))
+
+
+def test_every_module_that_may_touch_files_is_there(sources: Sources) -> None:
+    assert [name for name in rules.FILE_USERS if name not in sources] == []
+
+
+def test_every_pure_module_that_is_named_exists(sources: Sources) -> None:
+    assert [name for name in rules.PURE if name not in sources] == []

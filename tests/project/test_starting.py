@@ -1,0 +1,170 @@
+"""Starting: three ways, which end alike when a start is refused, and log to one place when it is not."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.project.runners import WAYS, await_text, command, end_daemon, environment, running
+
+MINIMAL = """\
+<mailserver>
+  <application><dirpaths><root>.</root></dirpaths></application>
+  <mta><queue><minfree>0</minfree></queue>
+    <submit><listeners><listener interface="127.0.0.1" port="0"/></listeners></submit></mta>
+</mailserver>
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "mailismus.xml"
+    path.write_text(MINIMAL)
+    return path
+
+
+def refuse(directory: Path, config: str, before: Callable[[], None] | None = None) -> tuple[int, str]:
+    """Exit code and message of a start that must be refused, the same for all ways."""
+    processes = [
+        subprocess.Popen(
+            command(way, config),
+            cwd=directory,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=before,
+        )
+        for way in WAYS
+    ]
+    results = []
+    for process in processes:
+        _output, errors = process.communicate(timeout=60)
+        results.append((process.returncode, errors))
+    assert results[0] == results[1] == results[2]
+    return results[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("<minfree>0</minfree>", "<minfree>\n200%</minfree>", 3, "<minfree> is "),
+        ("<mta>", "<mta>\n\n<nonsense/>", 5, "<nonsense> is not known in <mta>"),
+        ("<mailserver>", "<!DOCTYPE mailserver><mailserver>", 1, "DOCTYPE"),
+        ("</mta>", "", 5, "not well-formed"),
+    ],
+)
+def test_a_broken_configuration_ends_all_ways_alike(config: Path, old: str, new: str, line: int, words: str) -> None:
+    config.write_text(MINIMAL.replace(old, new))
+    status, message = refuse(config.parent, str(config))
+    assert status == 78
+    assert message.startswith(f"{config}:{line}: ")
+    assert words in message
+    assert message.count("\n") == 1
+
+
+def test_a_missing_configuration_ends_all_ways_alike(tmp_path: Path) -> None:
+    status, message = refuse(tmp_path, "none.xml")
+    assert (status, message.count("\n")) == (78, 1)
+    assert message.startswith("none.xml: ")
+
+
+def test_an_open_file_limit_too_low_for_a_setting_is_a_configuration_error(config: Path) -> None:
+    config.write_text(
+        MINIMAL.replace('port="0"/>', 'port="0"><server>\n<maxconnections>9999</maxconnections></server></listener>')
+    )
+    status, message = refuse(config.parent, str(config), lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)))
+    assert status == 78
+    assert message.startswith(f"{config}:5: <maxconnections>")
+
+
+def test_an_address_in_use_ends_all_ways_with_75(config: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config.write_text(MINIMAL.replace('port="0"', f'port="{taken.getsockname()[1]}"'))
+        # One after the other: at once, they would meet at the lock of the queue.
+        results = set()
+        for way in WAYS:
+            done = subprocess.run(
+                command(way, str(config)),
+                cwd=config.parent,
+                env=environment(),
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            results.add((done.returncode, done.stderr))
+    ((status, message),) = results
+    assert status == 75
+    assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize("way", ["foreground", "twist"])
+def test_in_the_foreground_everything_goes_to_stdout(config: Path, way: str) -> None:
+    with running(command(way, str(config)), config.parent) as (process, output):
+        text = await_text(output, "ready: SMTP=127.0.0.1:")
+        assert text.splitlines()[-1].partition(" [mail] ")[2].startswith("ready: ")
+        process.send_signal(signal.SIGHUP)
+        await_text(output, "reloading the configuration is not available")
+        process.send_signal(signal.SIGUSR1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) in (0, -signal.SIGTERM)
+    assert "Traceback" not in output.read_text()
+
+
+def test_a_daemon_logs_to_its_file_and_reopens_it(config: Path) -> None:
+    directory = config.parent
+    done = subprocess.run(
+        [*WAYS["daemon"], "--logfile=mail.log", "mailismus", "--config", config.name],
+        cwd=directory,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    pid = int((directory / "twistd.pid").read_text())
+    try:
+        await_text(directory / "mail.log", "ready: SMTP=127.0.0.1:")
+        (directory / "mail.log").rename(directory / "mail.log.1")
+        os.kill(pid, signal.SIGUSR1)
+        await_text(directory / "mail.log", "The log was reopened")
+    finally:
+        end_daemon(pid)
+    assert "Server Shut Down" in (directory / "mail.log").read_text()
+    assert not (directory / "twistd.log").exists()
+
+
+def test_wrong_options_end_with_64(tmp_path: Path) -> None:
+    for way in WAYS:
+        done = subprocess.run(
+            [*WAYS[way], "mailismus", "--nonsense"],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr.count("\n")) == (64, 1)
+
+
+def test_a_change_of_user_by_twistd_is_refused_by_name(config: Path) -> None:
+    done = subprocess.run(
+        [*WAYS["foreground"], "--uid=1", "mailismus", "--config", str(config)],
+        cwd=config.parent,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 64
+    assert "--uid is not available" in done.stderr

@@ -1,0 +1,79 @@
+"""The command line: exit codes, help, and what is not built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mailismus.__main__ import find_unbuilt, main
+
+CONFIG = str(Path(__file__).parents[2] / "config" / "mailismus.xml")
+
+
+def test_a_good_configuration_is_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--config", CONFIG, "config", "check"]) == 0
+    assert capsys.readouterr().out.endswith(f"{CONFIG}: ok\n")
+
+
+def test_a_broken_one_is_told_in_one_line_with_78(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "c.xml").write_text("<mailserver>\n<oops\x85\u202e/></mailserver>")
+    (tmp_path / "d.xml").write_text("<mailserver>\n<admin><socket>\x9b2J\u2028%X%\n\n</socket></admin></mailserver>")
+    for name in ("c.xml", "d.xml"):
+        assert main(["--config", str(tmp_path / name), "config", "check"]) == 78
+        message = capsys.readouterr().err
+        assert message.startswith(f"{tmp_path / name}:2: ")
+        assert message.removesuffix("\n").isprintable()
+
+
+def test_every_value_is_shown_with_its_origin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--config", CONFIG, "config", "show"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(f"mta/queue/minfree = 2% [{CONFIG}:") for line in lines)
+    assert any(line.startswith("application/announcehost = ") and line.endswith("[default]") for line in lines)
+
+
+@pytest.mark.parametrize("verb", ["sample", "schema"])
+def test_what_is_shipped_is_printed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", verb]) == 0
+    name = {"sample": "mailismus.xml", "schema": "mailismus.rng"}[verb]
+    assert capsys.readouterr().out == (Path(CONFIG).parent / name).read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["config"], ["config", "nonsense"], ["config", "check", "--nonsense"], ["--config"]]
+)
+def test_wrong_usage_is_64(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 64
+    assert "--help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["why", "x"],
+        ["fsck", "--repair"],
+        ["shell"],
+        ["--config", "x", "queue", "flush"],
+        ["queue", "--queue", "d", "hold", "x"],
+        ["sendmail"],
+    ],
+)
+def test_what_is_not_built_is_refused_by_name(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 64
+    assert capsys.readouterr().err == f"mailismus: {find_unbuilt(arguments)} is not available in this version\n"
+
+
+def test_a_command_that_is_built_is_not_taken_for_one_that_is_not() -> None:
+    assert find_unbuilt(["queue", "list", "why"]) is None
+    assert find_unbuilt(["--config", "why", "config", "check"]) is None
+
+
+def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--help"], ["config", "--help"], ["config", "check", "--help"], ["--version"]):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 0
+    assert "Mailismus" in capsys.readouterr().out
