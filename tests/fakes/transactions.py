@@ -9,6 +9,12 @@ from mailismus.mail.reply import Reply
 from mailismus.smtp.client import Client
 from mailismus.smtp.client_transaction import Transaction
 
+PIPELINING = b"250-mx\r\n250 PIPELINING\r\n"
+ACCEPTED = b"250 ok\r\n250 ok\r\n354 go\r\n"
+"""Replies to MAIL, RCPT and DATA."""
+ENVELOPE = b"MAIL FROM:<s@a.example>\r\nRCPT TO:<r@b.example>\r\nDATA\r\n"
+BODY = b"Hello\r\n.\r\n"
+
 
 class Letter(Transaction):
     """A transaction with a name and its content; `content` None: it comes in pieces."""
@@ -79,3 +85,15 @@ class RecordingOwner:
 
     def on_end(self, why: bytes) -> None:
         self.fates.append("end")
+
+
+def letters(count: int, recipients: int = 1) -> list[Letter]:
+    names = [b"r@b.example"] if recipients == 1 else [b"r%d@b.example" % i for i in range(recipients)]
+    return [Letter("ABCDEFGH"[i], names) for i in range(count)]
+
+
+def opened(*some: Letter, greeting: bytes = PIPELINING, behind: bool = True, max_pipeline: int = 25) -> RecordingOwner:
+    owner = RecordingOwner(some, behind=behind, max_pipeline=max_pipeline)
+    owner.client.receive(b"220 mx\r\n")
+    owner.client.receive(greeting)
+    return owner

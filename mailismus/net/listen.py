@@ -1,0 +1,104 @@
+"""Listening sockets, made before there is a reactor's turn: at the start of the program, while it may still bind ports below
+1024, tell its caller what is wrong, and has not gone into the background.
+
+*Rules*: a socket here is bound and listens, but nobody accepts: clients wait in the kernel until the reactor is given it. A
+reactor's poll must not see it before the fork of a daemon, whose child would share the poll with its parent.
+All interfaces (`""`) are two sockets, IPv6 and IPv4 each for itself, on the same port; without IPv6 it is one.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import attrs
+
+from mailismus.errors import StartError
+
+BACKLOG = 1024
+"""Clients that may wait to be accepted; the kernel may allow fewer."""
+PORT_TRIES = 10
+"""Free ports that are tried in one family, to find one that is free in the other too."""
+_NO_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT)
+
+
+@attrs.frozen
+class Listening:
+    """One bound socket: the listener's name, and where it really listens."""
+
+    name: str
+    bound: socket.socket
+    family: int
+    host: str
+    port: int
+
+
+def bind(name: str, interface: str, port: int) -> list[Listening]:
+    """The sockets of one listener. `interface`: an IP address of this host, its name, or `""` for all.
+
+    Raises `StartError`: 75 if the address is in use, 77 if the port may not be bound, 78 if there is no such address here.
+    """
+    try:
+        found = _bind_all(name, port, PORT_TRIES) if interface == "" else [_bind_one(name, *_resolve(interface, port))]
+    except OSError as trouble:
+        raise _explain(trouble, name, interface or "all interfaces", port) from trouble
+    return found
+
+
+def close_all(listening: list[Listening]) -> None:
+    """Nobody listens there any more."""
+    for one in listening:
+        one.bound.close()
+
+
+def _resolve(interface: str, port: int) -> tuple[int, tuple[object, ...]]:
+    family, _, _, _, address = socket.getaddrinfo(interface, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return family, address
+
+
+def _bind_all(name: str, port: int, tries: int) -> list[Listening]:
+    try:
+        v6 = _bind_one(name, socket.AF_INET6, ("::", port))
+    except OSError as trouble:
+        if trouble.errno not in _NO_FAMILY:
+            raise
+        return [_bind_one(name, socket.AF_INET, ("0.0.0.0", port))]
+    try:
+        return [_bind_one(name, socket.AF_INET, ("0.0.0.0", v6.port)), v6]
+    except OSError as trouble:
+        if trouble.errno in _NO_FAMILY:
+            return [v6]
+        v6.bound.close()
+        if port == 0 and trouble.errno == errno.EADDRINUSE and tries > 1:
+            return _bind_all(name, port, tries - 1)
+        raise
+
+
+def _bind_one(name: str, family: int, address: tuple[object, ...]) -> Listening:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what accept() gives has it too (Linux)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+        made.listen(BACKLOG)
+        host, port = made.getsockname()[:2]
+    except BaseException:
+        made.close()
+        raise
+    return Listening(name, made, family, host, port)
+
+
+def _explain(trouble: OSError, name: str, interface: str, port: int) -> StartError:
+    where = f"listener {name!r} cannot listen on {interface}, port {port}: "
+    if isinstance(trouble, socket.gaierror):
+        return StartError(78, f"{where}no such interface address")
+    if trouble.errno == errno.EADDRINUSE:
+        return StartError(75, f"{where}the address is in use")
+    if trouble.errno in (errno.EACCES, errno.EPERM):
+        return StartError(77, f"{where}permission denied")
+    if trouble.errno == errno.EADDRNOTAVAIL:
+        return StartError(78, f"{where}this host does not have that address")
+    return StartError(75, f"{where}{trouble.strerror}")

@@ -1,0 +1,43 @@
+"""The extensions we offer: what EHLO says of them, and the parameters they give to MAIL.
+
+PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), ENHANCEDSTATUSCODES (RFC 2034). RCPT has no parameters.
+
+*Rules*: a parameter that no offered extension defines is 555 5.5.4 (RFC 5321 4.1.1.11); a bad value, or a parameter
+given twice, is 501 5.5.4.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mailismus.smtp import replies
+
+_PARAMETER = re.compile(rb"(?i:SIZE=([0-9]{1,20})|BODY=(7BIT|8BITMIME))").fullmatch
+_KNOWN = (b"SIZE", b"BODY")
+
+
+def hello_replies(host: bytes, max_size: int) -> tuple[bytes, bytes]:
+    """The answers to HELO and to EHLO. `max_size` in bytes; 0: no fixed limit."""
+    lines = (host, b"PIPELINING", b"SIZE %d" % max_size, b"8BITMIME", b"ENHANCEDSTATUSCODES")
+    return b"250 %b\r\n" % host, b"".join(b"250-%b\r\n" % line for line in lines[:-1]) + b"250 %b\r\n" % lines[-1]
+
+
+def parse_mail_parameters(text: bytes) -> tuple[int, bool] | bytes:
+    """The declared size (0: none) and whether the body is declared 8BITMIME; or the reply that refuses.
+
+    `text` is printable ASCII and blanks.
+    """
+    size, eightbit, seen = 0, False, set()
+    for parameter in text.split():
+        keyword = parameter.partition(b"=")[0].upper()
+        if keyword not in _KNOWN:
+            return replies.UNKNOWN_PARAMETER
+        found = _PARAMETER(parameter)
+        if found is None or keyword in seen:
+            return replies.BAD_PARAMETER
+        seen.add(keyword)
+        if found[1] is not None:
+            size = int(found[1])
+        else:
+            eightbit = found[2].upper() == b"8BITMIME"
+    return size, eightbit

@@ -1,0 +1,71 @@
+"""The replies of the server: every fixed one, as the bytes that are sent (RFC 5321 4.2, RFC 2034, RFC 3463).
+
+*Rules*: one line, CRLF at its end; an enhanced status in each but the greeting, the answers to HELO and EHLO, and 354.
+Trouble of our own is 4xx. A reply is chosen by name and never put together on the way; the few with a variable part are
+functions here.
+
+*Not here*: when which one is given (`smtp.server`, `submit.policy`); replies of other servers (`mail.reply`).
+"""
+
+from __future__ import annotations
+
+from mailismus.mail.ids import SpoolId
+
+OK = b"250 2.0.0 Ok\r\n"
+SENDER_OK = b"250 2.1.0 Ok\r\n"
+RECIPIENT_OK = b"250 2.1.5 Ok\r\n"
+START_CONTENT = b"354 End data with <CR><LF>.<CR><LF>\r\n"
+BYE = b"221 2.0.0 Bye\r\n"
+CANNOT_VERIFY = b"252 2.0.0 Cannot verify the user, but will take a message for him\r\n"
+HELP = b"214 2.0.0 Commands: HELO EHLO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; see RFC 5321\r\n"
+
+# What a client did wrong in a command.
+UNKNOWN_COMMAND = b"500 5.5.2 Command not recognized\r\n"
+BAD_BYTES = b"500 5.5.2 Bare CR, LF or NUL in a command\r\n"
+LINE_TOO_LONG = b"500 5.5.6 Line too long\r\n"
+BAD_ARGUMENT = b"501 5.5.4 Syntax error in arguments\r\n"
+BAD_PARAMETER = b"501 5.5.4 Bad value of a parameter\r\n"
+BAD_SENDER = b"501 5.1.7 Bad sender address syntax\r\n"
+BAD_RECIPIENT = b"501 5.1.3 Bad recipient address syntax\r\n"
+UNKNOWN_PARAMETER = b"555 5.5.4 Parameter not recognized\r\n"
+NOT_IMPLEMENTED = b"502 5.5.1 Command not implemented\r\n"
+BAD_SEQUENCE = b"503 5.5.1 Bad sequence of commands\r\n"
+NO_RECIPIENTS = b"554 5.5.1 No valid recipients\r\n"
+
+# What is refused.
+TOO_LARGE = b"552 5.3.4 Message too big\r\n"
+BARE_BYTES = b"550 5.6.0 Bare CR, LF or NUL in the message\r\n"
+LOOP = b"554 5.4.6 Too many Received fields: a loop\r\n"
+UNKNOWN_USER = b"550 5.1.1 User unknown\r\n"
+RELAY_DENIED = b"554 5.7.1 Relay access denied\r\n"
+TOO_MANY_RECIPIENTS = b"452 4.5.3 Too many recipients\r\n"
+TOO_MANY_MESSAGES = b"421 4.7.0 Too many messages on one connection\r\n"
+
+# Our own trouble, and the ends of a session.
+STORAGE_TROUBLE = b"451 4.3.0 Local storage trouble, try again later\r\n"
+STORAGE_FULL = b"452 4.3.1 Insufficient system storage\r\n"
+SHUTTING_DOWN = b"421 4.3.2 Service shutting down\r\n"
+TIMED_OUT = b"421 4.4.2 Timeout exceeded\r\n"
+TOO_SLOW = b"421 4.4.2 Data comes too slowly\r\n"
+TOO_MANY_ERRORS = b"421 4.7.0 Too many errors\r\n"
+TOO_MANY_CONNECTIONS = b"421 4.7.0 Too many connections\r\n"
+
+
+def greeting(host: bytes) -> bytes:
+    """The first line of a session."""
+    return b"220 %b ESMTP\r\n" % host
+
+
+def queued(spool_id: SpoolId) -> bytes:
+    """The promise: the message is durable and ours."""
+    return b"250 2.0.0 Ok: queued as %016X\r\n" % spool_id
+
+
+def is_positive(reply: bytes) -> bool:
+    """2xx."""
+    return reply.startswith(b"2")
+
+
+def closes(reply: bytes) -> bool:
+    """421: the session ends with it (RFC 5321 3.8)."""
+    return reply.startswith(b"421")

@@ -1,0 +1,239 @@
+"""Reception: the transactions of one session, from MAIL to the queue.
+
+*Rules*: room is asked for before 354; 250 is answered from the callback that says "durable", and from nowhere else. A client
+that vanishes behind the final dot has sent its mail all the same; one that vanishes before has not. Trouble of our own is
+4xx. Every refusal is logged.
+
+*Not here*: bytes and commands (`smtp.server`), who may (`submit.policy`), sockets (`submit.protocol`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.errors import StorageError, Unavailable
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import SpoolId
+from mailismus.net.peer import literal_of
+from mailismus.observe.maillog import MailLog
+from mailismus.observe.text import plain
+from mailismus.queue.interface import IDraft
+from mailismus.smtp import replies
+from mailismus.smtp.header import HeaderScan
+from mailismus.smtp.trace import date_time, received_opening
+from mailismus.submit.policy import ENTRY_BYTES, Policy
+from mailismus.submit.seam import Acceptance
+
+
+class Desk:
+    """What the sessions of one listener share. `is_closing`: no transaction may begin.
+
+    Counters for metrics: `messages`, `recipients` and `content_bytes` of what was accepted, `refusals` (replies).
+    """
+
+    def __init__(self, host: bytes, policy: Policy, manager: Acceptance, maillog: MailLog, clock: IReactorTime) -> None:
+        self.host, self.policy, self.manager, self.maillog, self.clock = host, policy, manager, maillog, clock
+        self.messages = self.recipients = self.content_bytes = self.refusals = 0
+        self.is_closing = False
+        self._second, self._date = -1, b""
+
+    def date(self) -> bytes:
+        """Now, as it stands in a trace field."""
+        second = int(self.clock.seconds())
+        if second != self._second:
+            self._second, self._date = second, date_time(second)
+        return self._date
+
+
+class Reception:
+    """The receiver (`smtp.receiver.Receiver`) of one session. `answer` is called when an open question has its answer."""
+
+    __slots__ = (
+        "_answer",
+        "_desk",
+        "_draft",
+        "_eightbit",
+        "_envelope_bytes",
+        "_header",
+        "_host",
+        "_is_asked",
+        "_is_blocked",
+        "_known",
+        "_messages",
+        "_name",
+        "_opening",
+        "_protocol",
+        "_recipients",
+        "_sender",
+        "_standing",
+        "_trace",
+    )
+
+    log = Logger()
+
+    def __init__(self, desk: Desk, host: str, answer: Callable[[bytes], None]) -> None:
+        self._desk, self._host, self._answer = desk, host, answer
+        self._standing = desk.policy.standing_of(host)
+        self._messages = self._envelope_bytes = 0
+        self._name = self._protocol = self._opening = self._sender = self._trace = self._known = b""
+        self._recipients: list[bytes] = []
+        self._eightbit = self._is_asked = self._is_blocked = False
+        self._draft: IDraft | None = None
+        self._header: HeaderScan | None = None
+
+    # -- the transaction's envelope
+
+    def greet(self, name: bytes, protocol: bytes) -> None:
+        self._name, self._protocol, self._opening = name, protocol, b""
+
+    def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes:
+        desk = self._desk
+        reply = replies.SHUTTING_DOWN if desk.is_closing else desk.policy.check_sender(size_bytes, self._messages)
+        if not replies.is_positive(reply):
+            return self._reject(b"MAIL", reply, sender)
+        self._sender, self._eightbit, self._recipients, self._envelope_bytes = sender, eightbit, [], 0
+        return reply
+
+    def check_recipient(self, recipient: bytes) -> bytes:
+        recipients = self._recipients
+        reply = self._desk.policy.check_recipient(recipient, self._standing, len(recipients), self._envelope_bytes)
+        if not replies.is_positive(reply):
+            return self._reject(b"RCPT", reply, self._sender, recipient)
+        recipients.append(recipient)
+        self._envelope_bytes += len(recipient) + ENTRY_BYTES
+        return reply
+
+    def reset(self) -> None:
+        self._sender, self._recipients = b"", []
+        draft, self._draft, self._header = self._draft, None, None
+        if draft is not None:
+            draft.abandon()
+
+    # -- its content
+
+    def begin_content(self) -> bytes:
+        desk = self._desk
+        try:
+            draft = desk.manager.draft()
+        except StorageError as trouble:
+            return self._reject(b"DATA", _reply_to(trouble), self._sender)
+        opening = self._opening
+        if not opening:
+            opening = self._opening = received_opening(self._name, literal_of(self._host), desk.host, self._protocol)
+        self._draft, self._header = draft, HeaderScan()
+        self._trace = b"%b%016X;\r\n\t%b\r\n" % (opening, draft.spool_id, desk.date())
+        return replies.START_CONTENT
+
+    def add_content(self, piece: bytes) -> bool:
+        draft, header = self._draft, self._header
+        assert draft is not None  # begin_content made both
+        assert header is not None
+        if not header.is_whole:
+            header.add(piece)
+        if self._trace:
+            piece, self._trace = self._trace + piece, b""
+        wait = draft.write(piece)
+        if wait is None:
+            return True
+        self._is_blocked, self._is_asked = True, False
+        wait.addBoth(self._unblock)
+        self._is_asked = self._is_blocked
+        return not self._is_blocked
+
+    def _unblock(self, _: object) -> None:
+        self._is_blocked = False
+        if self._is_asked:
+            self._is_asked = False
+            self._answer(b"")
+
+    def end_content(self) -> bytes | None:
+        draft, header = self._draft, self._header
+        assert draft is not None  # begin_content made both
+        assert header is not None
+        if header.is_looping():
+            self.refuse_content(replies.LOOP)
+            return replies.LOOP
+        if self._trace:
+            draft.write(self._trace)
+        sender, recipients = self._sender, tuple(self._recipients)
+        self._draft = self._header = None
+        self._sender, self._recipients = b"", []
+        self._messages += 1
+        self._known, self._is_asked = b"", False
+        envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit)
+        waiting = self._desk.manager.accept(draft, envelope)
+        waiting.addCallbacks(
+            self._accepted, self._failed, callbackArgs=(draft, envelope, header.message_id()), errbackArgs=(draft, envelope)
+        )
+        waiting.addErrback(self._broken)
+        if self._known:
+            return self._known
+        self._is_asked = True
+        return None
+
+    def refuse_content(self, reply: bytes) -> None:
+        draft = self._draft
+        assert draft is not None  # begin_content made it
+        self._reject(b"END-OF-MESSAGE", reply, self._sender, spool_id=draft.spool_id)
+        self.reset()
+
+    # -- what became of it
+
+    def _accepted(self, _: object, draft: IDraft, envelope: Envelope, message_id: bytes) -> None:
+        desk, spool_id, size_bytes = self._desk, draft.spool_id, draft.size_bytes
+        desk.messages += 1
+        desk.recipients += len(envelope.recipients)
+        desk.content_bytes += size_bytes
+        write = desk.maillog.write
+        write(b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol))
+        write(
+            b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
+            % (spool_id, envelope.sender, size_bytes, len(envelope.recipients), plain(message_id) or b"<>")
+        )
+        self._settle(replies.queued(spool_id))
+
+    def _failed(self, failure: Failure, draft: IDraft, envelope: Envelope) -> None:
+        draft.abandon()
+        trouble = failure.value
+        if not isinstance(trouble, StorageError):
+            self.log.failure("Accepting a message broke", failure)
+        self._settle(self._reject(b"END-OF-MESSAGE", _reply_to(trouble), envelope.sender, spool_id=draft.spool_id))
+
+    def _broken(self, failure: Failure) -> None:
+        """Answering broke, after the message was safe: a bug of ours, which must not stay unheard."""
+        self.log.failure("Answering a message broke", failure)
+
+    def _settle(self, reply: bytes) -> None:
+        if self._is_asked:
+            self._is_asked = False
+            self._answer(reply)
+        else:
+            self._known = reply
+
+    def _reject(
+        self, command: bytes, reply: bytes, sender: bytes, recipient: bytes | None = None, spool_id: SpoolId | None = None
+    ) -> bytes:
+        """Logs a refusal, as Postfix words it; gives the reply."""
+        self._desk.refusals += 1
+        self._desk.maillog.write(
+            b"%b: reject: %b from unknown[%b]: %b; from=<%b>%b proto=%b helo=<%b>"
+            % (
+                b"NOQUEUE" if spool_id is None else b"%016X" % spool_id,
+                command,
+                self._host.encode("ascii", "replace"),
+                reply[:-2],
+                sender,
+                b"" if recipient is None else b" to=<%b>" % recipient,
+                self._protocol,
+                self._name,
+            )
+        )
+        return reply
+
+
+def _reply_to(trouble: BaseException | None) -> bytes:
+    return replies.STORAGE_FULL if isinstance(trouble, Unavailable) and trouble.full else replies.STORAGE_TROUBLE

@@ -1,0 +1,203 @@
+"""Mail in over real sockets: a submitting task in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import smtplib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+ENVELOPE = b"EHLO c\r\nMAIL FROM:<a@x.example>\r\nRCPT TO:<joe@our.example>\r\n"
+
+
+class Running:
+    """The process; `port` once it listens."""
+
+    def __init__(self, **options: int) -> None:
+        command = [sys.executable, "-m", "tests.scenarios.submit_server", *(f"{k}={v}" for k, v in options.items())]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+        self.sockets: list[socket.socket] = []
+
+    def connect(self) -> socket.socket:
+        made = socket.create_connection(("127.0.0.1", self.port), 10)
+        made.settimeout(10)
+        self.sockets.append(made)
+        return made
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self) -> tuple[int, int]:
+        """SIGTERM; messages taken, pauses in accepting."""
+        assert self.process.stdout is not None
+        self.process.send_signal(signal.SIGTERM)
+        taken, pauses = self.process.stdout.readline().split()
+        assert self.process.wait(10) == 0
+        return int(taken), int(pauses)
+
+    def close(self) -> None:
+        for made in self.sockets:
+            made.close()
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Running]:
+    running = Running()
+    yield running
+    running.close()
+
+
+def read_until(connection: socket.socket, end: bytes) -> bytes:
+    data = b""
+    while not data.endswith(end):
+        piece = connection.recv(65536)
+        assert piece, data
+        data += piece
+    return data
+
+
+def read_all(connection: socket.socket) -> bytes:
+    data = b""
+    while piece := connection.recv(65536):
+        data += piece
+    return data
+
+
+def test_an_ordinary_client_sends_mail_of_all_sizes(server: Running) -> None:
+    with smtplib.SMTP("127.0.0.1", server.port, timeout=10) as client:
+        client.ehlo()
+        assert client.has_extn("pipelining")
+        assert client.has_extn("8bitmime")
+        assert client.esmtp_features["size"] == "1000000"
+        for size in (0, 1, 1000, 100_000, 900_000):
+            assert not client.sendmail(
+                "a@x.example", ["joe@our.example", "b@y.example"], b"Subject: s\r\n\r\n" + b"x\r\n" * (size // 3)
+            )
+        with pytest.raises(smtplib.SMTPSenderRefused):
+            client.sendmail("a@x.example", ["joe@our.example"], b"x" * 1_000_001)
+        with pytest.raises(smtplib.SMTPRecipientsRefused):
+            client.sendmail("a@x.example", ["nobody@our.example"], b"")
+    assert server.stop()[0] == 5
+
+
+def test_a_smuggled_message_is_none(server: Running) -> None:
+    connection = server.connect()
+    smuggled = b"\r\n.\nMAIL FROM:<evil@x.example>\r\nRCPT TO:<joe@our.example>\r\nDATA\r\nevil\r\n.\r\n"
+    connection.sendall(ENVELOPE + b"DATA\r\nfirst" + smuggled + b"QUIT\r\n")
+    replies = read_all(connection)
+    assert replies.count(b"354 ") == 1
+    assert b"550 5.6.0 " in replies
+    assert server.stop()[0] == 0
+
+
+def test_a_whole_session_may_come_in_one_packet_or_byte_by_byte(server: Running) -> None:
+    wire = ENVELOPE + b"DATA\r\nx\r\n.\r\n" + ENVELOPE[8:] + b"DATA\r\n.\r\nQUIT\r\n"
+    whole, slow = server.connect(), server.connect()
+    slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    whole.sendall(wire)
+    for byte in wire:
+        slow.send(bytes([byte]))
+    for connection in (whole, slow):
+        replies = read_all(connection)
+        assert replies.count(b"queued as") == 2
+        assert replies.endswith(b"221 2.0.0 Bye\r\n")
+    assert server.stop()[0] == 4
+
+
+def test_a_client_that_vanishes_behind_the_dot_has_sent_its_mail(server: Running) -> None:
+    connection = server.connect()
+    connection.sendall(ENVELOPE + b"DATA\r\n")
+    read_until(connection, b"<CR><LF>.<CR><LF>\r\n")
+    connection.sendall(b"x\r\n.\r\n")
+    connection.close()
+    time.sleep(0.2)
+    assert server.stop()[0] == 1
+
+
+def test_a_stop_answers_what_is_behind_its_dot_and_cuts_the_rest_off() -> None:
+    server = Running(durable_ms=300)
+    try:
+        behind, before, idle = (server.connect() for _ in range(3))
+        idle.sendall(ENVELOPE)
+        for connection in (behind, before):
+            connection.sendall(ENVELOPE + b"DATA\r\n")
+            read_until(connection, b"<CR><LF>.<CR><LF>\r\n")
+        before.sendall(b"not the end\r\n")
+        behind.sendall(b"x\r\n.\r\n")
+        time.sleep(0.1)
+        assert server.stop()[0] == 1
+        assert b"queued as" in read_all(behind)
+        for connection in (before, idle):
+            assert read_all(connection).endswith(b"421 4.3.2 Service shutting down\r\n")
+    finally:
+        server.close()
+
+
+def test_time_outs_of_a_tenth_of_a_second_are_kept() -> None:
+    server = Running(timeout_ms=200)
+    try:
+        connection = server.connect()
+        began = time.monotonic()
+        assert read_all(connection).endswith(b"421 4.4.2 Timeout exceeded\r\n")
+        assert 0.15 < time.monotonic() - began < 2
+    finally:
+        server.close()
+
+
+def test_hundreds_of_slow_clients_do_not_keep_a_quick_one_from_its_mail(server: Running) -> None:
+    slow = [server.connect() for _ in range(150)]
+    for connection in slow:
+        connection.sendall(b"EHLO sl")
+    with smtplib.SMTP("127.0.0.1", server.port, timeout=10) as client:
+        for _ in range(20):
+            assert not client.sendmail("a@x.example", ["joe@our.example"], b"Subject: s\r\n\r\nx\r\n")
+
+
+def flood(connection: socket.socket, limit: int) -> None:
+    sent = 0
+    while sent < limit:
+        sent += connection.send(b"EHLO c\r\n" * 1000)
+
+
+def test_a_client_that_never_reads_does_not_fill_memory() -> None:
+    server = Running(maxbadreqs=0)
+    try:
+        connection = server.connect()
+        connection.settimeout(1)
+        with pytest.raises(TimeoutError):
+            flood(connection, 50_000_000)
+        memory_kb = int(Path(f"/proc/{server.process.pid}/status").read_text().partition("VmRSS:")[2].split()[0])
+        assert memory_kb < 150_000
+    finally:
+        server.close()
+
+
+def test_without_descriptors_clients_wait_and_the_process_does_not_spin() -> None:
+    server = Running(nofile=40)
+    try:
+        clients = [server.connect() for _ in range(60)]
+        time.sleep(0.5)
+        before = server.cpu_s()
+        time.sleep(1.0)
+        assert server.cpu_s() - before < 0.3
+        for client in clients[:50]:
+            client.close()
+        assert clients[-1].recv(100).startswith(b"220 ")
+        assert server.stop()[1] > 0
+    finally:
+        server.close()

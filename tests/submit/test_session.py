@@ -1,0 +1,260 @@
+"""Sessions as connections: their number, their time, what is not read, and the end of the service."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from twisted.internet.defer import Deferred
+
+from mailismus.smtp import replies
+from mailismus.smtp.server import MAX_WAITING
+from mailismus.submit.protocol import CLOSE_TICKS, MIN_RATE
+from tests.net.sockets import Pair
+from tests.submit.fakes import SETTINGS, Client, House
+
+EHLO = b"EHLO client.example\r\n"
+ENVELOPE = b"MAIL FROM:<a@x.example>\r\nRCPT TO:<joe@our.example>\r\n"
+QUEUED = b"250 2.0.0 Ok: queued as 0000000000000001\r\n"
+
+
+def test_a_pipelined_group_is_answered_with_one_write() -> None:
+    house = House()
+    writes: list[bytes] = []
+    client = house.connect()
+    client.wire.write = writes.append  # type: ignore[method-assign]  # to see each
+    client.wire.writeSequence = lambda parts: writes.append(b"".join(parts))  # type: ignore[method-assign]  # to see each
+    client.session.dataReceived(EHLO + ENVELOPE + b"DATA\r\n")
+    assert len(writes) == 1
+
+
+def test_quit_closes_behind_its_reply() -> None:
+    client = House().connect()
+    assert client.say(b"QUIT\r\n").endswith(replies.BYE)
+    assert not client.is_open
+
+
+def test_too_many_errors_close() -> None:
+    client = House().connect()
+    assert client.say(b"XYZZY\r\n" * 10).endswith(replies.TOO_MANY_ERRORS)
+    assert not client.is_open
+
+
+def test_connections_are_limited_in_all() -> None:
+    house = House(attrs.evolve(SETTINGS, maxconnections=2))
+    clients = [house.connect(), house.connect()]
+    refused = house.connect()
+    assert refused.heard() == replies.TOO_MANY_CONNECTIONS
+    assert not refused.is_open
+    clients[0].wire.drop()
+    assert house.connect().heard().startswith(b"220 ")
+    assert (house.factory.connections, house.factory.refused_connections) == (4, 1)
+
+
+def test_connections_are_limited_for_each_peer_and_64() -> None:
+    house = House(attrs.evolve(SETTINGS, maxpeerconnections=1))
+    first = house.connect("2001:db8::1")
+    assert house.connect("2001:db8::2").heard() == replies.TOO_MANY_CONNECTIONS
+    assert house.connect("2001:db8:0:1::2").is_open
+    assert house.connect("192.0.2.1").is_open
+    assert house.connect("192.0.2.2").is_open
+    assert not house.connect("192.0.2.1").is_open
+    first.wire.drop()
+    assert house.connect("2001:db8::2").is_open
+
+
+def test_an_idle_client_is_told_and_closed() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    client = house.connect()
+    client.heard()
+    house.tick(10)
+    client.say(b"NOOP\r\n")
+    house.tick(10)
+    assert client.heard() == b""
+    house.tick(1)
+    assert client.heard() == replies.TIMED_OUT
+    assert not client.is_open
+    assert house.factory.timeouts == 1
+
+
+def test_dripping_a_command_gains_no_time() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    client = house.connect()
+    for _ in range(11):
+        client.session.dataReceived(b"x")
+        house.tick(1)
+    assert client.heard().endswith(replies.TIMED_OUT)
+
+
+def test_each_piece_of_content_gains_time_until_it_is_too_slow_in_all() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n")
+    for _ in range(20):
+        client.say(b"x")
+        house.tick(1)
+    assert client.is_open
+    client.say(b"x")
+    house.tick(2)
+    assert client.heard() == replies.TOO_SLOW
+    assert house.manager.drafts[0].is_abandoned
+    assert not client.is_open
+
+
+def test_content_that_comes_at_the_least_rate_may_take_its_time() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n")
+    for _ in range(100):
+        client.say(b"x" * (MIN_RATE - 1) + b"\r\n")
+        house.tick(1)
+    assert client.is_open
+
+
+def test_the_time_of_one_message_is_not_counted_to_the_next() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    house.manager.is_quick = True
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n")
+    for _ in range(20):  # at each tick content is coming
+        house.tick(9)
+        client.say(b".\r\n" + ENVELOPE + b"DATA\r\n")
+    assert client.is_open
+
+
+def test_what_waits_for_us_costs_the_client_no_time() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n.\r\n")
+    house.tick(100)
+    assert client.is_open
+    house.manager.fire()
+    house.tick(10)
+    assert client.heard() == QUEUED
+    house.tick(1)
+    assert client.heard() == replies.TIMED_OUT
+
+
+def test_no_timeout_is_no_limit() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=0.0))
+    client = house.connect()
+    house.tick(100_000)
+    assert client.is_open
+
+
+def test_reading_stops_while_too_much_waits_behind_a_dot() -> None:
+    house = House(attrs.evolve(SETTINGS, maxbadreqs=0))
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n.\r\n")
+    client.say(b"NOOP\r\n")
+    assert client.wire.producerState == "producing"
+    client.say(b"NOOP\r\n" * (MAX_WAITING // 6))
+    assert client.wire.producerState == "paused"
+    house.manager.fire()
+    assert client.wire.producerState == "producing"
+    heard = client.heard()
+    assert heard.startswith(QUEUED)
+    assert heard.count(b"\r\n") == MAX_WAITING // 6 + 2
+
+
+def connect_pair(house: House) -> Pair:
+    return Pair(house.factory.buildProtocol(None))  # type: ignore[arg-type]  # not looked at
+
+
+def test_reading_stops_while_the_client_does_not_read() -> None:
+    house = House(attrs.evolve(SETTINGS, maxbadreqs=0))
+    pair = connect_pair(house)
+    session = pair.protocol
+    count = 0
+    while pair.transport in pair.reactor.readers:
+        session.dataReceived(b"HELP\r\n" * 1000)
+        count += 1000
+        assert count < 100_000
+    assert len(pair.transport.dataBuffer) + pair.transport._tempDataLen < 200_000
+    heard = pair.drain()
+    assert heard.count(replies.HELP[:3]) + heard.count(b"500 ") >= count
+    assert pair.transport in pair.reactor.readers
+    pair.close()
+
+
+def test_a_client_that_never_reads_is_dropped() -> None:
+    house = House(attrs.evolve(SETTINGS, maxbadreqs=0, timeout_s=10.0))
+    pair = connect_pair(house)
+    while pair.transport in pair.reactor.readers:
+        pair.protocol.dataReceived(b"HELP\r\n" * 1000)
+    house.tick(11)
+    pair.reactor.advance(0)
+    assert not house.factory.sessions
+
+
+def test_a_client_that_does_not_read_our_last_words_is_dropped() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=1000.0))
+    pair = connect_pair(house)
+    pair.transport.write(b"x" * 500_000)
+    pair.protocol.dataReceived(b"QUIT\r\n")
+    house.tick(CLOSE_TICKS)
+    assert house.factory.sessions
+    house.tick(1)
+    pair.reactor.advance(0)
+    assert not house.factory.sessions
+
+
+def stop(house: House) -> None:
+    house.desk.is_closing = True
+    for session in tuple(house.factory.sessions):
+        session.shut_down()
+
+
+@pytest.mark.parametrize("sent", [b"", EHLO, EHLO + ENVELOPE])
+def test_at_the_end_an_idle_session_is_told(sent: bytes) -> None:
+    house = House()
+    client = house.connect()
+    client.say(sent)
+    stop(house)
+    assert client.heard().endswith(replies.SHUTTING_DOWN)
+    assert not client.is_open
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_at_the_end_a_message_before_its_dot_is_cut_off(is_behind: bool) -> None:
+    house = House()
+    wait: Deferred[None] = Deferred()
+    house.manager.waits.extend([wait] * is_behind)
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\nx\r\n")
+    stop(house)
+    assert client.heard() == replies.SHUTTING_DOWN
+    assert house.manager.drafts[0].is_abandoned
+    assert not client.is_open
+    wait.callback(None)
+
+
+def test_at_the_end_a_message_behind_its_dot_is_answered() -> None:
+    house = House()
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n.\r\n")
+    stop(house)
+    assert client.is_open
+    assert client.session.is_awaited
+    house.manager.fire()
+    assert client.heard() == QUEUED + replies.SHUTTING_DOWN
+    assert not client.is_open
+
+
+def test_at_the_end_what_is_pipelined_behind_the_dot_begins_nothing() -> None:
+    house = House()
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n.\r\n" + ENVELOPE + b"DATA\r\n.\r\n")
+    stop(house)
+    house.manager.fire()
+    assert client.heard() == QUEUED + replies.SHUTTING_DOWN
+    assert len(house.manager.drafts) == 1
+    assert not client.is_open
+
+
+def test_who_comes_at_the_end_is_told() -> None:
+    house = House()
+    stop(house)
+    client: Client = house.connect()
+    assert client.heard() == replies.SHUTTING_DOWN
+    assert not client.is_open
+    assert not house.factory.sessions
