@@ -1,0 +1,49 @@
+"""The log line of one recipient's attempt, with the field names that log analysers know (pure).
+
+    SPID: to=<c@d>, relay=host[ip]:port, delay=1.1, delays=0.02/0/0.5/0.6, dsn=2.0.0, status=sent (250 2.0.0 Ok)
+
+delays: before the queue manager, waiting for a connection, connection set-up, transmission. Seconds with at most two
+digits that count: 0.02, 1.1, 35.
+"""
+
+from __future__ import annotations
+
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import Outcome
+from mailismus.observe.text import plain
+from mailismus.queue.disposition import Disposition
+
+_STATUS = {disposition: disposition.value.encode("ascii") for disposition in Disposition}
+_HUNDREDTHS = [b"%g" % (number / 100) for number in range(101)]
+_TENTHS = [b"%g" % (number / 10) for number in range(101)]
+
+
+def compact(seconds: float) -> bytes:
+    """Seconds as logged; what is negative (a clock was set) is 0."""
+    if seconds < 0.995:
+        return _HUNDREDTHS[int(seconds * 100 + 0.5)] if seconds > 0 else b"0"
+    if seconds < 9.95:
+        return _TENTHS[int(seconds * 10 + 0.5)]
+    return b"%d" % (seconds + 0.5)
+
+
+def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: float) -> bytes:
+    """The four delays: equal for all recipients of one transaction."""
+    return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
+
+
+def format_line(
+    spool_id: SpoolId, recipient: bytes, outcome: Outcome, delay_s: float, delays: bytes, disposition: Disposition
+) -> bytes:
+    """The line, free of control bytes."""
+    reply = outcome.reply
+    return b"%016X: to=<%b>, relay=%b, delay=%b, delays=%b, dsn=%b, status=%b (%b)" % (
+        spool_id,
+        plain(recipient),
+        outcome.host,
+        compact(delay_s),
+        delays,
+        reply.enhanced or b"%d.0.0" % (reply.code // 100),
+        _STATUS[disposition],
+        bytes(reply),
+    )

@@ -1,0 +1,38 @@
+"""The conversion of a message on its way into a maildir: lines end in LF, dots unstuffed (RFC 5321 4.5.2). Pure.
+
+*Rules*: content comes as on the wire, without the final dot, cut anywhere; the first dot of a line that begins with one is
+dropped, CRLF becomes LF, every other byte stays. A last line without an end gets none.
+"""
+
+from __future__ import annotations
+
+
+class Conversion:
+    """One message's conversion, piece by piece. Holds back one byte at most."""
+
+    __slots__ = ("_at_line_start", "_held")
+
+    def __init__(self) -> None:
+        self._at_line_start = True
+        self._held = b""
+
+    def convert(self, piece: bytes) -> bytes:
+        """What this piece comes to."""
+        data = self._held + piece if self._held else piece
+        self._held = b""
+        if not data:
+            return b""
+        if self._at_line_start and data.startswith(b"."):
+            data = data[1:]
+            if not data:
+                self._at_line_start = False
+                return b""
+        self._at_line_start = data.endswith(b"\r\n")
+        if data.endswith(b"\r"):
+            data, self._held = data[:-1], b"\r"
+        return data.replace(b"\r\n.", b"\r\n").replace(b"\r\n", b"\n")
+
+    def finish(self) -> bytes:
+        """What was held back; call once, at the end."""
+        held, self._held = self._held, b""
+        return held

@@ -1,0 +1,113 @@
+"""The reply parser: bytes from a server to replies (RFC 5321 4.2, RFC 2034), whatever the server sends.
+
+*Rules*: a reply is told by three digits, the first of them 2 to 5, then a blank, a hyphen (more lines follow) or the end
+of the line; of several lines the last one's code counts. Lines end in LF, a CR before it is dropped. Memory is bounded: a
+line of more than `MAX_LINE` bytes, a reply of more than `MAX_LINES` lines, or a line that is no reply breaks the parser
+for good: what came whole before still counts, nothing behind it is looked at.
+
+A reply comes out as `(code, raw)`, raw being its lines as they came, LF between them: most replies are only asked for
+their code. `make_reply` makes the value, harmless for logs, records and terminals.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mailismus.mail.reply import MAX_TEXT, Reply
+
+MAX_LINE = 2048
+"""Bytes of a reply line without its end; RFC 5321 4.5.3.1.5 asks for 512 with it."""
+MAX_LINES = 100
+"""Lines of one reply."""
+
+RawReply = tuple[int, bytes]
+
+_CODES = {b"%d" % code: code for code in range(200, 600)}
+_HARMLESS = bytes(byte if 32 <= byte < 127 else 32 if byte == 9 else 63 for byte in range(256))
+_ENHANCED = re.compile(rb"([245]\.\d{1,3}\.\d{1,3})(?: +|\Z)").match
+
+
+class ReplyParser:
+    """Fed with what comes, in pieces of any size. Use it for one connection."""
+
+    __slots__ = ("_lines", "_rest", "broken")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._lines: list[bytes] = []
+        self.broken = b""
+        """Why nothing more will come out; empty while all is well."""
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a reply has begun and is not whole."""
+        return bool(self._rest or self._lines)
+
+    def feed(self, data: bytes) -> list[RawReply]:
+        """The replies that are whole now, in order. Look at `broken` afterwards."""
+        if self.broken:
+            return []
+        if self._rest:
+            data = self._rest + data
+        *lines, rest = data.split(b"\n")
+        self._rest = rest
+        found: list[RawReply] = []
+        for line in lines:
+            if line.endswith(b"\r"):
+                line = line[:-1]
+            code = _CODES.get(line[:3])
+            mark = line[3:4]
+            if code is None or len(line) > MAX_LINE or mark not in b" -":
+                return self._break(b"what came is no reply" if len(line) <= MAX_LINE else b"reply line too long", found)
+            if mark == b"-":
+                if len(self._lines) >= MAX_LINES - 1:
+                    return self._break(b"reply of too many lines", found)
+                self._lines.append(line)
+            elif self._lines:
+                self._lines.append(line)
+                found.append((code, b"\n".join(self._lines)))
+                self._lines = []
+            else:
+                found.append((code, line))
+        if len(rest) > MAX_LINE + 1:  # a CR may be its last
+            return self._break(b"reply line too long", found)
+        return found
+
+    def _break(self, why: bytes, found: list[RawReply]) -> list[RawReply]:
+        self.broken, self._rest, self._lines = why, b"", []
+        return found
+
+
+def make_reply(code: int, raw: bytes) -> Reply:
+    """The value of a raw reply: one line, printable ASCII, at most `MAX_TEXT` bytes.
+
+    The enhanced status is taken when it is well-formed and its class is the code's first digit (RFC 2034 4), once for
+    each line; otherwise it stays in the text and the reply has none.
+    """
+    first = raw[0:1]
+    if b"\n" not in raw:
+        text = raw[4:]
+        status = _ENHANCED(text)
+        if status is None or text[:1] != first:
+            return Reply(code, b"", _clean(text))
+        return Reply(code, status[1], _clean(text[status.end() :]))
+    lines = [line[4:] for line in raw.split(b"\n")]
+    first = b"%d" % (code // 100)
+    status = _ENHANCED(lines[-1]) or _ENHANCED(lines[0])
+    enhanced = status[1] if status is not None and status[1][:1] == first else b""
+    if enhanced:
+        lines = [line[len(enhanced) :].lstrip(b" ") if line.startswith(enhanced) else line for line in lines]
+    return Reply(code, enhanced, _clean(b" ".join([line for line in lines if line])))
+
+
+def list_keywords(raw: bytes) -> dict[bytes, bytes]:
+    """The extensions that a reply to EHLO offers: keyword in upper case -> its parameters (RFC 5321 4.1.1.1)."""
+    keywords: dict[bytes, bytes] = {}
+    for line in raw.split(b"\n")[1:]:
+        keyword, _, parameters = line[4:].strip().partition(b" ")
+        keywords[keyword.upper()] = parameters.strip()
+    return keywords
+
+
+def _clean(text: bytes) -> bytes:
+    return text[:MAX_TEXT].translate(_HARMLESS).strip()

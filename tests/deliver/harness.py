@@ -1,0 +1,179 @@
+"""The delivering task on a clock, a network and a queue in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, execute
+from twisted.internet.task import Clock
+
+from mailismus.config.settings import (
+    ClientSettings,
+    DeliverSettings,
+    MessageStoreSettings,
+    RelaySettings,
+    RetrySettings,
+)
+from mailismus.deliver.task import DeliverTask
+from mailismus.mail.directory import Directory
+from mailismus.mail.envelope import Envelope
+from mailismus.observe.maillog import MemoryMailLog
+from mailismus.queue.interface import Area
+from mailismus.queue.manager import QueueManager
+from mailismus.queue.providers.memory.provider import MemoryQueue
+from tests.fakes.network import Network
+from tests.fakes.sink import Script, SinkFactory
+
+R = TypeVar("R")
+
+DIRECTORY = Directory(frozenset({b"home.example"}), frozenset({b"joe", b"ann"}), b"joe")
+CONTENT = b"Received: by test\r\n\r\nHello\r\n..dot\r\n"
+
+
+class Now:
+    """Workers that do it at once, in the same thread."""
+
+    def __init__(self) -> None:
+        self.is_stopped = False
+
+    def run(self, function: Callable[[], R]) -> Deferred[R]:
+        return execute(function)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+class Held(Now):
+    """Workers that do nothing until they are told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[tuple[Callable[[], Any], Deferred[Any]]] = []
+
+    def run(self, function: Callable[[], R]) -> Deferred[R]:
+        done: Deferred[R] = Deferred()
+        self.waiting.append((function, done))
+        return done
+
+    def go_on(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for function, done in waiting:
+            execute(function).addCallbacks(done.callback, done.errback)
+
+
+class World:
+    """See `task.Surroundings`."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.clock.advance(1_700_000_000.0)
+        self.tcp: Any = Network(self.clock)
+        self.monotonic: Callable[[], float] = self.clock.seconds
+        self.local_workers: Any = Now()
+        self.resolver_workers: Any = Now()
+
+
+def relay(address: str, port: int = 25, *destdomains: bytes) -> RelaySettings:
+    """A relay rule; without `destdomains` the default relay."""
+    return RelaySettings(f"{address}:{port}", address, port, destdomains, 1)
+
+
+def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
+    """The defaults, with changes; `client_` before a name: one of `<client>`."""
+    client = {"timeout_s": 300.0, "timeout_connect_s": 30.0, "timeout_final_s": 600.0, "maxpipeline": 25}
+    whole = {
+        "queuecache": 2500,
+        "maxconnections": 2500,
+        "maxserverconnections": 20,
+        "maxmessages": 100,
+        "maxrecips": 50,
+        "interval_low_s": 0.1,
+        "interval_high_s": 15.0,
+        "interval_error_s": 180.0,
+        "delay_start_s": 0.0,
+    }
+    for name, value in changes.items():
+        if name.startswith("client_"):
+            client[name.removeprefix("client_")] = value
+        else:
+            whole[name] = value
+    return DeliverSettings(relays=relays, client=ClientSettings(**client), **whole)  # type: ignore[arg-type]  # by name
+
+
+class Bench:
+    """A delivering task with everything around it."""
+
+    def __init__(self, *relays: RelaySettings, store: str = "/nonexistent", large_bytes: int = 1 << 17, **changes: Any):
+        self.world = World()
+        self.clock: Clock = self.world.clock
+        self.network: Network = self.world.tcp
+        self.maillog = MemoryMailLog()
+        self.provider = MemoryQueue(self.clock, large_bytes=large_bytes)
+        retry = RetrySettings(72 * 3600.0, 24 * 3600.0, (900.0, 1800.0, 7200.0, 14400.0))
+        self.queue = QueueManager(self.provider, retry, self.clock, self.world.monotonic, self.maillog)
+        self.task = DeliverTask(
+            deliver_settings(*(relays or (relay("192.0.2.1"),)), **changes),
+            MessageStoreSettings(store, "Maildir"),
+            DIRECTORY,
+            b"mx.example",
+            self.queue,
+            self.maillog,
+            self.world,
+        )
+
+    def sink(self, script: Script | None = None, host: str = "192.0.2.1", port: int = 25) -> SinkFactory:
+        """A sink that listens."""
+        factory = SinkFactory(script)
+        self.network.servers[host, port] = factory
+        return factory
+
+    def put(self, *recipients: bytes, content: bytes = CONTENT, sender: bytes = b"s@a.example") -> None:
+        """A message into the queue."""
+        draft = self.queue.draft()
+        draft.write(content)
+        self.queue.accept(draft, Envelope(sender, recipients))
+
+    def run(self, seconds: float = 1.0, step_s: float = 0.05) -> None:
+        """Let this time pass, with as many turns as things need."""
+        until = self.clock.seconds() + seconds
+        while self.clock.seconds() < until:
+            for _ in range(40):
+                self.clock.advance(0)
+            self.clock.advance(step_s)
+        for _ in range(40):
+            self.clock.advance(0)
+
+    def lines(self, *words: bytes) -> list[bytes]:
+        """Lines of the mail log that tell an outcome and hold all these words."""
+        return [line for line in self.maillog.lines if b"status=" in line and all(word in line for word in words)]
+
+    def statuses(self) -> dict[str, int]:
+        """How many lines tell each status."""
+        found: dict[str, int] = {}
+        for line in self.lines():
+            status = line.partition(b"status=")[2].partition(b" ")[0].decode()
+            found[status] = found.get(status, 0) + 1
+        return found
+
+    def count(self, area: Area) -> int:
+        """Entries in an area."""
+        found: list[int] = []
+        self.queue.summary().addCallback(lambda summary: found.append(summary.areas[area].entries))
+        self.run(0.1)
+        return found[0]
+
+
+def files_of(store: str, user: str, folder: str = "new") -> list[str]:
+    """Paths of what lies in a user's maildir."""
+    path = os.path.join(store, user, "Maildir", folder)
+    return [os.path.join(path, name) for name in sorted(os.listdir(path))] if os.path.isdir(path) else []
+
+
+def stopped(bench: Bench, after_s: float) -> list[float]:
+    """Asks for a stop `after_s` from now at the latest; gives a list that gets the moment it was over."""
+    over: list[float] = []
+    start = bench.clock.seconds()
+    bench.task.stop(bench.world.monotonic() + after_s).addCallback(lambda _: over.append(bench.clock.seconds() - start))
+    return over

@@ -1,0 +1,214 @@
+"""Delivering over real sockets on loopback: what memory can't show (kernel buffers, resets, threads).
+
+Each test has a reactor of its own, never the global one.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from twisted.internet.epollreactor import EPollReactor
+
+from mailismus.config.settings import MessageStoreSettings, RetrySettings
+from mailismus.deliver.task import DeliverTask, RealSurroundings
+from mailismus.mail.envelope import Envelope
+from mailismus.observe.maillog import MemoryMailLog
+from mailismus.queue.manager import QueueManager
+from mailismus.queue.providers.memory.provider import MemoryQueue
+from tests.deliver.harness import CONTENT, DIRECTORY, deliver_settings, files_of, relay
+from tests.fakes.sink import Act, Script, SinkFactory
+
+LIMIT_S = 20.0
+
+
+class Server:
+    """A delivering task on a reactor, and sinks beside it."""
+
+    def __init__(self, tmp_path: pathlib.Path) -> None:
+        self.reactor: Any = EPollReactor()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+        self.maillog = MemoryMailLog()
+        self.store = str(tmp_path)
+        self.ports: list[Any] = []
+        self.task: DeliverTask
+        self.world = RealSurroundings(self.reactor, self.reactor, self.reactor)
+        self.queue = QueueManager(
+            MemoryQueue(self.reactor),
+            RetrySettings(3600.0, 3600.0, (900.0,)),
+            self.reactor,
+            self.world.monotonic,
+            self.maillog,
+        )
+
+    def sink(self, script: Script | None = None) -> tuple[SinkFactory, int]:
+        factory = SinkFactory(script)
+        port = self.reactor.listenTCP(0, factory, interface="127.0.0.1")
+        self.ports.append(port)
+        return factory, port.getHost().port
+
+    def deliver_to(self, *ports: int, **changes: Any) -> None:
+        relays = [relay("127.0.0.1", ports[0])]
+        relays += [relay("127.0.0.1", port, b"d%d.example" % number) for number, port in enumerate(ports[1:], 1)]
+        self.task = DeliverTask(
+            deliver_settings(*relays, **changes),
+            MessageStoreSettings(self.store, "Maildir"),
+            DIRECTORY,
+            b"mx.example",
+            self.queue,
+            self.maillog,
+            self.world,
+        )
+        self.reactor.callWhenRunning(self.task.start)
+
+    def put(self, *recipients: bytes, content: bytes = CONTENT) -> None:
+        draft = self.queue.draft()
+        draft.write(content)
+        self.queue.accept(draft, Envelope(b"s@a.example", recipients))
+
+    def statuses(self) -> list[bytes]:
+        return [line for line in self.maillog.lines if b"status=" in line]
+
+    def run_until(self, is_over: Callable[[], object]) -> None:
+        """Runs the reactor until this is true, stops the task, and ends."""
+        timed_out: list[bool] = []
+
+        def look() -> None:
+            if is_over():
+                guard.cancel()
+                self.task.stop(self.world.monotonic() + 5).addCallback(
+                    lambda _: self.reactor.callLater(0.02, self.reactor.stop)
+                )
+            else:
+                self.reactor.callLater(0.005, look)
+
+        def give_up() -> None:
+            timed_out.append(True)
+            self.reactor.stop()
+
+        guard = self.reactor.callLater(LIMIT_S, give_up)
+        self.reactor.callLater(0, look)
+        self.reactor.run(installSignalHandlers=False)
+        assert not timed_out, self.maillog.lines[-5:]
+
+
+@pytest.fixture
+def server(tmp_path: pathlib.Path) -> Iterator[Server]:
+    server = Server(tmp_path)
+    yield server
+    server.reactor.removeAll()
+    for reader in (server.reactor.waker,):
+        reader.connectionLost(None)
+
+
+def test_a_thousand_messages_arrive_once_each(server: Server) -> None:
+    sink, port = server.sink()
+    server.deliver_to(port)
+    for number in range(1000):
+        server.put(b"r%d@b.example" % number)
+    server.run_until(lambda: len(server.statuses()) == 1000)
+    assert sorted(sink.acknowledged()) == sorted(b"r%d@b.example" % number for number in range(1000))
+    assert {message.content for message in sink.received} == {CONTENT}
+    assert sink.most_open <= 20
+
+
+def test_messages_larger_than_the_kernel_takes_arrive_whole(server: Server) -> None:
+    content = b"".join(b"%06d %b\r\n" % (number, b"x" * 60) for number in range(80_000))
+    sink, port = server.sink()
+    server.deliver_to(port)
+    for number in range(3):
+        server.put(b"r%d@b.example" % number, content=content)
+    server.put(b"small@b.example")
+    server.run_until(lambda: len(server.statuses()) == 4)
+    assert [message.content == content for message in sink.received if message.recipients != [b"small@b.example"]] == [
+        True
+    ] * 3
+
+
+@pytest.mark.parametrize("act", [Act.CLOSE, Act.ABORT])
+@pytest.mark.parametrize("step", ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "dot"])
+def test_a_relay_that_vanishes_defers_its_own_mail_alone(server: Server, step: str, act: Act) -> None:
+    bad, bad_port = server.sink({step: act})
+    good, good_port = server.sink()
+    server.deliver_to(bad_port, good_port)
+    server.put(b"r@b.example", b"r@d1.example")
+    server.run_until(lambda: len(server.statuses()) == 2)
+    assert good.acknowledged() == [b"r@d1.example"]
+    assert bad.acknowledged() == []
+    (line,) = [line for line in server.statuses() if b"to=<r@b.example>" in line]
+    assert b"status=deferred (451 4.4.2 connection lost" in line
+    assert (b"may have been sent" in line) is (step == "dot")
+
+
+def test_a_relay_that_closes_in_the_middle_of_a_large_message_defers_it(server: Server) -> None:
+    sink, port = server.sink()
+
+    received = sink.buildProtocol
+
+    def build(addr: object) -> Any:
+        protocol = received(addr)
+        take = protocol.dataReceived
+
+        def count(data: bytes) -> None:
+            take(data)
+            if sink.bytes_received > 1 << 20:
+                protocol.transport_of().abortConnection()  # type: ignore[attr-defined]  # TCP's has it
+
+        protocol.dataReceived = count  # type: ignore[method-assign]  # a sink that goes away after a megabyte
+        return protocol
+
+    sink.buildProtocol = build  # type: ignore[method-assign]  # as above
+    server.deliver_to(port)
+    server.put(b"r@b.example", content=b"x" * 70 + b"\r\n" + (b"y" * 70 + b"\r\n") * 200_000)
+    server.run_until(lambda: len(server.statuses()) == 1)
+    assert b"status=deferred (451 4.4.2 connection lost while the message was sent)" in server.statuses()[0]
+
+
+def test_a_refused_connection_defers_and_says_so(server: Server) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server.deliver_to(port)
+    server.put(b"r@b.example")
+    server.run_until(lambda: len(server.statuses()) == 1)
+    assert b"dsn=4.4.1, status=deferred (451 4.4.1 connect to 127.0.0.1[127.0.0.1]:" in server.statuses()[0]
+    assert b"refused" in server.statuses()[0].lower()
+
+
+def test_time_outs_of_a_tenth_of_a_second_are_kept(server: Server) -> None:
+    for step in ("greeting", "MAIL", "dot"):
+        server.sink({step: Act.SILENCE})
+    first, second, third = (port.getHost().port for port in server.ports)
+    server.deliver_to(first, second, third, client_timeout_s=0.1, client_timeout_final_s=0.2)
+    server.put(b"r@b.example", b"r@d1.example", b"r@d2.example")
+    server.run_until(lambda: len(server.statuses()) == 3)
+    assert all(b"timed out" in line for line in server.statuses())
+    assert sum(b"may have been sent" in line for line in server.statuses()) == 1
+
+
+def test_local_mail_is_delivered_by_threads(server: Server) -> None:
+    server.deliver_to(1)
+    for _ in range(30):
+        server.put(b"joe@home.example")
+    server.run_until(lambda: len(server.statuses()) == 30)
+    assert len(files_of(server.store, "joe")) == 30
+    assert files_of(server.store, "joe", "tmp") == []
+    assert all(b"status=sent" in line for line in server.statuses())
+
+
+def test_a_stop_waits_for_a_late_answer_to_a_final_dot(server: Server) -> None:
+    sink, port = server.sink({"dot": Act.SILENCE})
+    server.deliver_to(port)
+    server.put(b"r@b.example")
+
+    def is_over() -> bool:
+        if sink.received:
+            answer = sink.connections[0].transport_of().write
+            server.reactor.callLater(0.2, answer, b"250 at last\r\n")
+        return bool(sink.received)
+
+    server.run_until(is_over)
+    (line,) = server.statuses()
+    assert b"status=sent (250 at last)" in line
