@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from mailismus.config.settings import RetrySettings
@@ -327,3 +327,81 @@ def test_a_flush_makes_deferred_entries_due(world: World) -> None:
     world.manager.visit_all(Filter()).addCallback(numbers.append)
     assert numbers == [1]
     assert len(world.take(Area.DEFERRED)) == 1
+
+
+class QuietQueue(MemoryQueue):
+    """A provider that tells nobody of entries that only wait for their time."""
+
+    def ready(self, area: Area) -> Deferred[None]:
+        due_at = self.next_due(area)
+        if due_at is not None and due_at <= self._clock.seconds():
+            return succeed(None)
+        self.asked: Deferred[None] = Deferred(self._cancelled)
+        return self.asked
+
+    def _cancelled(self, _: Deferred[None]) -> None:
+        self.cancelled = True
+
+
+@pytest.fixture
+def quiet() -> World:
+    world = World()
+    world.provider = QuietQueue(world.clock)
+    world.manager = QueueManager(world.provider, SHORT, world.clock, world.clock.seconds, world.mail_log)
+    return world
+
+
+def test_who_waits_for_retries_is_told_of_one_that_is_due_sooner(quiet: World) -> None:
+    quiet.put()
+    message, entry = quiet.take_one()
+    ready = quiet.manager.ready(Area.DEFERRED)
+    quiet.manager.settle(message, [(entry, DEFERRED)])
+    assert not ready.called
+    quiet.clock.advance(0)
+    assert ready.called
+    assert isinstance(quiet.provider, QuietQueue)
+    assert quiet.provider.cancelled
+    due_at = quiet.manager.next_due(Area.DEFERRED)
+    assert due_at is not None
+    assert due_at <= quiet.clock.seconds() + 1.1
+
+
+def test_who_waits_for_retries_is_not_woken_for_a_later_one(quiet: World) -> None:
+    quiet.put()
+    message, entry = quiet.take_one()
+    quiet.manager.settle(message, [(entry, DEFERRED)])
+    quiet.clock.advance(0)
+    ready = quiet.manager.ready(Area.DEFERRED)
+    quiet.clock.advance(0.5)
+    quiet.put()
+    message, entry = quiet.take_one()
+    quiet.manager.settle(message, [(entry, DEFERRED)])
+    quiet.clock.advance(0)
+    assert not ready.called
+
+
+def test_who_waits_for_retries_is_told_of_a_later_one_when_the_one_he_knows_is_past(quiet: World) -> None:
+    quiet.put()
+    message, entry = quiet.take_one()
+    quiet.manager.settle(message, [(entry, DEFERRED)])
+    quiet.clock.advance(0)
+    ready = quiet.manager.ready(Area.DEFERRED)
+    quiet.clock.advance(1.2)
+    message, entry = quiet.take_one(Area.DEFERRED)
+    assert not ready.called
+    quiet.manager.settle(message, [(entry, DEFERRED)])
+    quiet.clock.advance(0)
+    assert ready.called
+
+
+def test_ready_is_the_providers_otherwise(quiet: World) -> None:
+    ready = quiet.manager.ready(Area.INCOMING)
+    assert isinstance(quiet.provider, QuietQueue)
+    quiet.provider.asked.callback(None)
+    assert ready.called
+    ready = quiet.manager.ready(Area.INCOMING)
+    failures: list[object] = []
+    ready.addErrback(failures.append)
+    ready.cancel()
+    assert quiet.provider.cancelled
+    assert len(failures) == 1

@@ -189,5 +189,7 @@ class ClusteredDraft:
             if self._state is _State.FINISHING:
                 self.abandon()
             finished.errback(Unavailable(f"the spool can't be written: {error}", error.errno in _FULL))
+        elif self._is_working:
+            return  # `resume` wrote, finished or abandoned: never two acts on one file at a time
         elif self._state is not _State.OPEN or sum(map(len, self._behind or ())) >= self._bufsize:
             self._work()

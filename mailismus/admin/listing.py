@@ -1,0 +1,139 @@
+"""How a queue is shown to people and programs (pure): text like `mailq`, JSON with Postfix's member names.
+
+*Rules*: whatever stands in an address or reply, only printable characters reach a terminal, and JSON is ASCII. Every entry
+that waits says why: the last reply, or that it has not been tried.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+
+from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.observe.text import shown
+from mailismus.queue.interface import Area, Entry, Message, Summary
+
+NULL_SENDER = "MAILER-DAEMON"
+"""How the null reverse-path is shown, as Postfix does."""
+
+HEADER = "----Queue ID----- --Size-- ---Arrival Time---- --Sender/Recipient------"
+EMPTY = "Mail queue is empty"
+NO_MATCH = "No entry matches"
+
+_NOBODY = frozenset({b"-", b"", b"none", b"local"})
+_INDENT = " " * 48
+
+
+def reason_of(entry: Entry) -> bytes:
+    """Why the entry is still here. The host stands before the reply whether it said that or could not be reached."""
+    reply = entry.reply
+    if reply is None:
+        return b"not tried yet, waits for its time" if entry.area is Area.DEFERRED else b"not tried yet"
+    said = bytes(reply)
+    return said if entry.host in _NOBODY else b"%b: %b" % (entry.host, said)
+
+
+def json_lines(message: Message) -> Iterator[str]:
+    """The message as JSON objects, one a line without its end: one object for each area that entries of it are in."""
+    for area, entries in _by_area(message):
+        reason_name = "bounce_reason" if area is Area.BOUNCES else "delay_reason"
+        yield json.dumps(
+            {
+                "queue_name": area.value,
+                "queue_id": format_spool_id(message.spool_id),
+                "arrival_time": int(message.received_at),
+                "message_size": message.size_bytes,
+                "sender": _json_text(message.sender) if message.sender else NULL_SENDER,
+                "recipients": [
+                    {
+                        "address": _json_text(entry.recipient),
+                        "number": entry.number,
+                        "attempts": entry.attempts,
+                        "next_attempt": int(entry.due_at),
+                        reason_name: _json_text(reason_of(entry)),
+                    }
+                    for entry in entries
+                ],
+            }
+        )
+
+
+def _json_text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _by_area(message: Message) -> Iterator[tuple[Area, list[Entry]]]:
+    for area in Area:
+        entries = [entry for entry in message.entries if entry.area is area]
+        if entries:
+            yield area, entries
+
+
+class TextListing:
+    """The text of a listing, message by message. `zone`: the time zone of the times shown, None for the local one."""
+
+    def __init__(self, zone: tzinfo | None = None) -> None:
+        self._zone = zone
+        self._messages = 0
+        self._size_bytes = 0
+        self._last: SpoolId | None = None
+
+    def lines_of(self, message: Message) -> Iterator[str]:
+        """The lines of one message with its entries; the first one brings the header."""
+        if not self._messages:
+            yield HEADER
+        elif message.spool_id != self._last:
+            yield ""
+        if message.spool_id != self._last:
+            self._last = message.spool_id
+            self._messages += 1
+            self._size_bytes += message.size_bytes
+        spool_id = format_spool_id(message.spool_id)
+        sender = shown(message.sender) if message.sender else NULL_SENDER
+        yield f"{spool_id:<17} {message.size_bytes:>8} {self._moment(message.received_at):>20} {sender}"
+        for entry in message.entries:
+            state = f"{spool_id}-{entry.number} {entry.area.value}, {self._attempts(entry)}: "
+            yield f"({state}{shown(reason_of(entry))})"
+            yield f"{_INDENT}{shown(entry.recipient)}"
+
+    def last_line(self, *, when_empty: str = EMPTY) -> str:
+        """What stands below it all."""
+        if not self._messages:
+            return when_empty
+        kbytes = (self._size_bytes + 1023) // 1024
+        return f"\n-- {kbytes} Kbytes in {self._messages} Request{'s' if self._messages != 1 else ''}."
+
+    def _attempts(self, entry: Entry) -> str:
+        made = f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"
+        return f"{made}, {'report' if entry.area is Area.BOUNCES else 'next'} {self._moment(entry.due_at)}"
+
+    def _moment(self, at: float) -> str:
+        try:
+            return datetime.fromtimestamp(int(at), UTC).astimezone(self._zone).strftime("%a %b %d %H:%M:%S")
+        except (OverflowError, ValueError, OSError):
+            return "-"
+
+
+def count_json(summary: Summary) -> str:
+    """Counts as one JSON object."""
+    value: dict[str, object] = {
+        area.value: {
+            "entries": summary.areas[area].entries,
+            "messages": summary.areas[area].messages,
+            "bytes": summary.areas[area].size_bytes,
+        }
+        for area in Area
+    }
+    value["exact"] = summary.exact
+    return json.dumps(value)
+
+
+def count_lines(summary: Summary) -> Iterator[str]:
+    """Counts as a table."""
+    yield f"{'area':<10} {'entries':>12} {'messages':>12} {'bytes':>16}"
+    for area in Area:
+        count = summary.areas[area]
+        yield f"{area.value:<10} {count.entries:>12} {count.messages:>12} {count.size_bytes:>16}"
+    if not summary.exact:
+        yield "(not exact: the queue is still being counted)"

@@ -1,0 +1,156 @@
+"""The admin task: serves the admin socket in the running server.
+
+*Rules*: only the server's own user and root are served, whoever could open the file (SO_PEERCRED). Connections are few and
+bounded. `bind` does all that can refuse a start, before the process may go into the background; `start` begins to serve.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IAddress, IReactorFDSet, IReactorSocket, IReactorTime, IReadDescriptor
+from twisted.internet.protocol import ServerFactory
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from mailismus.admin.session import AdminSession
+from mailismus.admin.socketfile import bind_socket
+from mailismus.admin.verbs import LookableQueue
+
+MAX_SESSIONS = 20
+"""Connections served at a time; more wait in the socket's backlog."""
+
+PAUSE_S = 1.0
+"""How long nothing is accepted when it can't be."""
+
+
+class _Sessions(ServerFactory[AdminSession]):
+    """The sessions that are open."""
+
+    noisy = False
+
+    def __init__(self, task: AdminTask, queue: LookableQueue, clock: IReactorTime) -> None:
+        self._task = task
+        self._queue = queue
+        self._clock = clock
+        self.open: set[AdminSession] = set()
+
+    def buildProtocol(self, addr: IAddress | None) -> AdminSession:
+        session = _CountedSession(self, self._queue, self._clock)
+        self.open.add(session)
+        return session
+
+    def is_over(self, session: AdminSession) -> None:
+        self.open.discard(session)
+        self._task.resume()
+
+
+class _CountedSession(AdminSession):
+    """A session that tells when it is over."""
+
+    def __init__(self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime) -> None:
+        super().__init__(queue, clock)
+        self._sessions = sessions
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        super().connectionLost(reason)
+        self._sessions.is_over(self)
+
+
+@implementer(IReadDescriptor)
+class AdminTask:
+    """Serves `queue` at the socket `path`. Accepts by itself, since a Twisted port would make its file anew and open it
+    to all."""
+
+    log = Logger()
+
+    def __init__(
+        self, path: str, queue: LookableQueue, poll: IReactorFDSet, sockets: IReactorSocket, clock: IReactorTime
+    ) -> None:
+        self._path = path
+        self._poll = poll
+        self._sockets = sockets
+        self._clock = clock
+        self._listening: socket.socket | None = None
+        self._is_serving = False
+        self._sessions = _Sessions(self, queue, clock)
+
+    def bind(self) -> None:
+        """Make the socket. Raises `StartError`."""
+        self._listening = bind_socket(self._path)
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._is_serving = True
+        self._poll.addReader(self)
+
+    def stop(self) -> Deferred[None]:
+        """Serve no more: connections are cut off, the socket goes away. Harmless when repeated or never started."""
+        if self._is_serving:
+            self._is_serving = False
+            self._poll.removeReader(self)
+        for session in list(self._sessions.open):
+            session.abort()
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+        return succeed(None)
+
+    def resume(self) -> None:
+        """There is room for another session."""
+        if self._is_serving:
+            self._poll.addReader(self)
+
+    # IReadDescriptor
+
+    def fileno(self) -> int:
+        return self._listening.fileno() if self._listening is not None else -1
+
+    def logPrefix(self) -> str:
+        return "admin"
+
+    def doRead(self) -> None:
+        """Somebody connects."""
+        if self._listening is None:
+            return
+        if len(self._sessions.open) >= MAX_SESSIONS:
+            self._poll.removeReader(self)
+            return
+        try:
+            accepted, _ = self._listening.accept()
+            with accepted:
+                self._begin(accepted)
+        except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+            return
+        except OSError as error:
+            self.log.warn("the admin socket can't accept: {error}", error=error)
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
+                self._poll.removeReader(self)
+                self._clock.callLater(PAUSE_S, self.resume)
+
+    def _begin(self, accepted: socket.socket) -> None:
+        accepted.setblocking(False)
+        uid = _uid_of(accepted)
+        if uid not in (0, os.geteuid()):
+            self.log.warn("the admin socket serves no user {uid}", uid=uid)
+            return
+        number = accepted.fileno()
+        self._sockets.adoptStreamConnection(number, socket.AF_UNIX, self._sessions)  # type: ignore[arg-type] # Twisted wants a private type of factory
+
+    def connectionLost(self, reason: Failure) -> None:
+        """The reactor goes down."""
+
+
+def _uid_of(accepted: socket.socket) -> int:
+    """The user at the other end, by the kernel's word."""
+    credentials = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    uid: int = struct.unpack("3i", credentials)[1]
+    return uid

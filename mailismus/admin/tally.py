@@ -1,0 +1,35 @@
+"""Counting what a search finds (pure)."""
+
+from __future__ import annotations
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area, AreaCount, Message, Summary
+
+
+class Tally:
+    """Counts entries, messages and bytes of each area as messages come, a message in several parts too. It remembers the
+    ids only of those that may come again."""
+
+    def __init__(self) -> None:
+        self._counts = {area: [0, 0, 0] for area in Area}
+        self._seen: set[tuple[SpoolId, Area]] = set()
+
+    def add(self, message: Message) -> None:
+        """A message with the entries of it that were found together."""
+        spool_id = message.spool_id
+        is_whole = len(message.entries) == message.recipient_count
+        here: set[Area] = set()
+        for entry in message.entries:
+            self._counts[entry.area][0] += 1
+            here.add(entry.area)
+        for area in here:
+            if not is_whole:
+                if (spool_id, area) in self._seen:
+                    continue
+                self._seen.add((spool_id, area))
+            self._counts[area][1] += 1
+            self._counts[area][2] += message.size_bytes
+
+    def summary(self) -> Summary:
+        """What was counted so far."""
+        return Summary({area: AreaCount(*count) for area, count in self._counts.items()}, exact=True)

@@ -1,0 +1,189 @@
+"""What is said over the admin socket: lines of JSON (pure).
+
+The server greets with `{"hello": "mailismus", "protocol": 1}`. The client sends one request,
+`{"protocol": 1, "verb": "list", "filter": [WORD, ...], "limit": N or null}`. Then come answer lines, and at last
+`{"end": true}` or `{"error": TEXT, "status": EXIT CODE}`. A connection that closes before either was cut off.
+
+*Rules*: bytes travel as text of the same code points (Latin-1), so that any byte comes through. Both ends speak the same
+protocol number or refuse.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Area, AreaCount, Entry, Message, Summary
+
+PROTOCOL = 1
+MAX_REQUEST_BYTES = 64 << 10
+HELLO = {"hello": "mailismus", "protocol": PROTOCOL}
+END = {"end": True}
+
+
+class WireError(ValueError):
+    """The other end does not speak this protocol; the message says how."""
+
+
+@attrs.frozen
+class Request:
+    """One question. `limit` None: all entries."""
+
+    verb: str
+    words: tuple[str, ...] = ()
+    limit: int | None = None
+
+
+@attrs.frozen
+class Refusal(Exception):
+    """The question has no answer: the exit code and what to tell the user."""
+
+    status: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def encode(value: Mapping[str, object]) -> bytes:
+    """One line, its end included."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def decode(line: bytes) -> dict[str, object]:
+    """The object of a line. Raises `WireError`."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        raise WireError("a line is not JSON") from None
+    if not isinstance(value, dict):
+        raise WireError("a line is no JSON object")
+    return value
+
+
+def encode_request(request: Request) -> bytes:
+    return encode({"protocol": PROTOCOL, "verb": request.verb, "filter": request.words, "limit": request.limit})
+
+
+def decode_request(line: bytes) -> Request:
+    """Raises `WireError`."""
+    value = decode(line)
+    if value.get("protocol") != PROTOCOL:
+        raise WireError(f"the server speaks protocol {PROTOCOL}: use the command of the version that runs")
+    verb, words, limit = value.get("verb"), value.get("filter", []), value.get("limit")
+    if not isinstance(verb, str) or not isinstance(words, list):
+        raise WireError("a request has a verb and a list of filters")
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        raise WireError("a limit is a number from 1")
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) != len(words):
+        raise WireError("a filter is a text")
+    return Request(verb, tuple(texts), limit)
+
+
+def encode_message(message: Message) -> bytes:
+    """A message with its entries, as a line."""
+    return encode(
+        {
+            "id": message.spool_id,
+            "sender": _text(message.sender),
+            "client": _text(message.client),
+            "eightbit": message.eightbit,
+            "received": message.received_at,
+            "size": message.size_bytes,
+            "count": message.recipient_count,
+            "entries": [
+                (
+                    entry.number,
+                    _text(entry.recipient),
+                    entry.area.value,
+                    entry.due_at,
+                    entry.attempts,
+                    None
+                    if entry.reply is None
+                    else (entry.reply.code, _text(entry.reply.enhanced), _text(entry.reply.text)),
+                    _text(entry.host),
+                )
+                for entry in message.entries
+            ],
+        }
+    )
+
+
+def _encode_reply(reply: Reply | None) -> tuple[int, str, str] | None:
+    return None if reply is None else (reply.code, _text(reply.enhanced), _text(reply.text))
+
+
+def decode_message(value: Mapping[str, object]) -> Message:
+    """The message that `encode_message` wrote. Raises `WireError`."""
+    try:
+        return Message(
+            SpoolId(_int(value["id"])),
+            _bytes(value["sender"]),
+            _bytes(value["client"]),
+            bool(value["eightbit"]),
+            _float(value["received"]),
+            _int(value["size"]),
+            _int(value["count"]),
+            [_decode_entry(fields) for fields in _list(value["entries"])],
+        )
+    except (KeyError, ValueError, TypeError):
+        raise WireError("a message is not as it should be") from None
+
+
+def _decode_entry(value: object) -> Entry:
+    number, recipient, area, due_at, attempts, reply, host = _list(value)
+    if reply is not None:
+        code, enhanced, text = _list(reply)
+        reply = Reply(_int(code), _bytes(enhanced), _bytes(text))
+    return Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host))
+
+
+def encode_summary(summary: Summary) -> bytes:
+    """Counts, as a line."""
+    areas = {area.value: (count.entries, count.messages, count.size_bytes) for area, count in summary.areas.items()}
+    return encode({"areas": areas, "exact": summary.exact})
+
+
+def decode_summary(value: Mapping[str, object]) -> Summary:
+    """The counts that `encode_summary` wrote. Raises `WireError`."""
+    areas = value.get("areas")
+    if not isinstance(areas, dict):
+        raise WireError("counts are not as they should be")
+    try:
+        counts = {area: AreaCount(*map(_int, _list(areas[area.value]))) for area in Area}
+    except (KeyError, ValueError, TypeError):
+        raise WireError("counts are not as they should be") from None
+    return Summary(counts, bool(value.get("exact")))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def _bytes(value: object) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError("no text")
+    return value.encode("latin-1")
+
+
+def _int(value: object) -> int:
+    if not isinstance(value, int):
+        raise ValueError("no whole number")
+    return value
+
+
+def _float(value: object) -> float:
+    if not isinstance(value, int | float):
+        raise ValueError("no number")
+    return float(value)
+
+
+def _list(value: object) -> Sequence[object]:
+    if not isinstance(value, list):
+        raise ValueError("no list")
+    return value

@@ -1,0 +1,71 @@
+"""Messages to list, and a queue of files that is a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from mailismus.admin.tally import Tally
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Area, Entry, Filter, Message, Summary
+
+ARRIVAL = 1_700_000_000.5
+LATER = Reply(451, b"4.3.0", b"come back later")
+UNKNOWN = Reply(550, b"5.1.1", b"no such user")
+MX = b"mx.example[192.0.2.1]:25"
+
+
+def message(number: int, *entries: Entry, sender: bytes = b"a@b.example", count: int = 0, size_bytes: int = 2000) -> Message:
+    return Message(
+        SpoolId((1 << 32) + number),
+        sender,
+        b"192.0.2.7",
+        False,
+        ARRIVAL,
+        size_bytes,
+        count or len(entries),
+        list(entries),
+    )
+
+
+def incoming(number: int = 1, recipient: bytes = b"c@d.example") -> Entry:
+    return Entry(number, recipient, Area.INCOMING, ARRIVAL)
+
+
+def deferred(number: int = 1, recipient: bytes = b"c@d.example", reply: Reply | None = LATER) -> Entry:
+    return Entry(number, recipient, Area.DEFERRED, ARRIVAL + 900, 1, reply, MX if reply else b"-")
+
+
+def bounced(number: int = 1, recipient: bytes = b"c@d.example") -> Entry:
+    return Entry(number, recipient, Area.BOUNCES, ARRIVAL, 1, UNKNOWN, MX)
+
+
+@attrs.define(eq=False)
+class ListedQueue:
+    """An offline queue of these messages."""
+
+    messages: Sequence[Message] = ()
+    page_size: int = 2
+    is_closed: bool = False
+
+    def summary(self) -> Summary:
+        tally = Tally()
+        for one in self.messages:
+            tally.add(one)
+        return tally.summary()
+
+    def pages(self, wanted: Filter) -> Iterator[Sequence[Message]]:
+        found = []
+        for one in self.messages:
+            if wanted.spool_id not in (None, one.spool_id):
+                continue
+            entries = [entry for entry in one.entries if wanted.area in (None, entry.area) and wanted.matches(one, entry)]
+            if entries:
+                found.append(attrs.evolve(one, entries=entries))
+        for at in range(0, len(found), self.page_size):
+            yield found[at : at + self.page_size]
+
+    def close(self) -> None:
+        self.is_closed = True

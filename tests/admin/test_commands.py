@@ -1,0 +1,353 @@
+"""The commands, over files and over a running server with a real socket."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TextIO, cast
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.selectreactor import SelectReactor
+
+from mailismus.admin.commands import CommandTools, register
+from mailismus.admin.socket import AdminTask
+from mailismus.admin.socketfile import bind_socket
+from mailismus.admin.source import OfflineQueue
+from mailismus.config.settings import Settings
+from mailismus.errors import StartError
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Submission
+from mailismus.queue.providers.memory import MemoryQueue
+from tests.admin.samples import ListedQueue, bounced, deferred, incoming, message
+
+
+class _QueueSettings:
+    def __init__(self, path: Path) -> None:
+        self.rootpath = str(path / "queue")
+        self.spool = argparse.Namespace(rootpath=str(path / "spool"))
+
+
+class World:
+    """A place with a queue's directories and a command line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.socket_path = str(path / "run" / "admin.sock")
+        self.offline = ListedQueue([message(1, deferred(1), incoming(2)), message(2, bounced()), message(3, deferred())])
+        self.opened: list[tuple[str, str]] = []
+        for name in ("queue", "spool"):
+            (path / name).mkdir()
+
+    def load(self, _: argparse.Namespace) -> Settings:
+        queue = _QueueSettings(self.path)
+        admin = argparse.Namespace(socket_path=self.socket_path)
+        return cast(Settings, argparse.Namespace(queue=queue, admin=admin))
+
+    def open_offline(self, queue_path: str, spool_path: str) -> OfflineQueue:
+        self.opened.append((queue_path, spool_path))
+        return self.offline
+
+    def dump(self, path: str, out: TextIO) -> None:
+        out.write(f"dump of {path}\n")
+
+    def run(self, *words: str) -> int:
+        parser = argparse.ArgumentParser()
+        register(parser.add_subparsers(), CommandTools(self.load, self.open_offline, self.dump))
+        arguments = parser.parse_args(words)
+        status = arguments.run(arguments)
+        assert isinstance(status, int)
+        return status
+
+    def refusal(self, *words: str) -> tuple[int, str]:
+        with pytest.raises(StartError) as raised:
+            self.run(*words)
+        return raised.value.status, raised.value.text
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+class Running:
+    """A server's admin task over a queue in memory, on a reactor of its own in a thread."""
+
+    def __init__(self, socket_path: str) -> None:
+        self.reactor = SelectReactor()
+        self.queue = MemoryQueue(cast(IReactorTime, self.reactor))
+        self.task = AdminTask(
+            socket_path,
+            self.queue,
+            self.reactor,
+            self.reactor,
+            cast(IReactorTime, self.reactor),
+        )
+        self.task.bind()
+        self._thread = threading.Thread(target=self.reactor.run, args=(False,))
+
+    def start(self) -> None:
+        started = threading.Event()
+        self.reactor.callWhenRunning(self.task.start)
+        self.reactor.callWhenRunning(started.set)
+        self._thread.start()
+        assert started.wait(10)
+
+    def put(self, *recipients: bytes) -> None:
+        self._in_reactor(lambda: self._commit(recipients))
+
+    def _commit(self, recipients: Sequence[bytes]) -> Deferred[Sequence[SpoolId]]:
+        draft = self.queue.draft()
+        draft.write(b"x" * 1000)
+        return self.queue.commit([Submission(draft, Envelope(b"a@b.example", tuple(recipients)), 1_700_000_000.0)], [])
+
+    def _in_reactor(self, act: Callable[[], Deferred[Sequence[SpoolId]]]) -> None:
+        done = threading.Event()
+        self.reactor.callFromThread(lambda: act().addCallback(lambda _: done.set()))
+        assert done.wait(10)
+
+    def stop(self) -> None:
+        def leave() -> None:
+            self.task.stop()
+            self.reactor.stop()
+
+        self.reactor.callFromThread(leave)
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def running(world: World) -> Iterator[Running]:
+    running = Running(world.socket_path)
+    running.start()
+    yield running
+    running.stop()
+
+
+# Over files
+
+
+def test_without_a_server_the_files_are_read(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert world.run("queue", "list", "--json") == 0
+    objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["queue_id"], one["queue_name"]) for one in objects] == [
+        ("0000000100000001", "incoming"),
+        ("0000000100000001", "deferred"),
+        ("0000000100000002", "bounces"),
+        ("0000000100000003", "deferred"),
+    ]
+    assert world.opened == [(str(world.path / "queue"), str(world.path / "spool"))]
+    assert world.offline.is_closed
+
+
+def test_filters_and_a_limit(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert world.run("queue", "list", "--json", "area=deferred") == 0
+    assert capsys.readouterr().out.count("\n") == 2
+    assert world.run("queue", "list", "area=deferred", "--json", "--limit", "1") == 0
+    assert capsys.readouterr().out.count("\n") == 1
+    assert world.run("queue", "list", "0000000100000001-2", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["recipients"][0]["number"] == 2
+
+
+def test_the_text_ends_with_a_sum(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert world.run("queue", "list") == 0
+    assert capsys.readouterr().out.endswith("\n\n-- 6 Kbytes in 3 Requests.\n")
+
+
+def test_an_empty_queue_says_so(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.offline = ListedQueue()
+    assert world.run("queue", "list") == 0
+    assert capsys.readouterr().out == "Mail queue is empty\n"
+    assert world.run("queue", "list", "--json") == 0
+    assert capsys.readouterr().out == ""
+    assert world.run("queue", "list", "area=deferred") == 0
+    assert capsys.readouterr().out == "No entry matches\n"
+
+
+def test_counts(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert world.run("queue", "count", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "incoming": {"entries": 1, "messages": 1, "bytes": 2000},
+        "deferred": {"entries": 2, "messages": 2, "bytes": 4000},
+        "bounces": {"entries": 1, "messages": 1, "bytes": 2000},
+        "exact": True,
+    }
+    assert world.run("queue", "count", "--json", "area=bounces") == 0
+    assert json.loads(capsys.readouterr().out)["deferred"]["entries"] == 0
+    assert world.run("queue", "count") == 0
+    assert "deferred" in capsys.readouterr().out
+
+
+def test_a_queue_copied_from_elsewhere_needs_no_configuration(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    def load(_: argparse.Namespace) -> Settings:
+        raise AssertionError("the configuration was read")
+
+    world.load = load  # type: ignore[method-assign] # the world's, for this test
+    assert world.run("queue", "list", "--queue", str(world.path), "--spool", str(world.path / "spool")) == 0
+    assert world.opened == [(str(world.path), str(world.path / "spool"))]
+    assert world.refusal("queue", "list", "--queue", "x")[0] == 64
+
+
+def test_no_queue_where_the_configuration_says_is_78_with_the_path(world: World) -> None:
+    (world.path / "queue").rmdir()
+    status, text = world.refusal("queue", "count")
+    assert status == 78
+    assert str(world.path / "queue") in text
+    (world.path / "queue").write_text("")
+    assert world.refusal("queue", "list")[0] == 78
+
+
+def test_a_wrong_filter_is_64_and_nothing_is_opened(world: World) -> None:
+    status, text = world.refusal("queue", "list", "colour=red")
+    assert status == 64
+    assert "recipient=GLOB" in text
+    assert world.opened == []
+
+
+def test_dump_prints_a_file(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert world.run("dump", "x.mqj") == 0
+    assert capsys.readouterr().out == "dump of x.mqj\n"
+
+
+# Over a running server
+
+
+def test_the_running_server_is_asked(world: World, running: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    running.put(b"c@d.example", b"\x1b[2J@f.example")
+    assert world.run("queue", "list") == 0
+    out = capsys.readouterr().out
+    assert "c@d.example" in out
+    assert "\\x1b[2J@f.example" in out
+    assert "\x1b" not in out
+    assert world.run("queue", "count", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["incoming"] == {"entries": 2, "messages": 1, "bytes": 1000}
+    assert world.run("queue", "count", "--json", "recipient=c@*") == 0
+    assert json.loads(capsys.readouterr().out)["incoming"] == {"entries": 1, "messages": 1, "bytes": 1000}
+    assert world.opened == []
+
+
+def test_a_long_listing_comes_whole(world: World, running: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    recipients = [b"%05d@d.example" % number for number in range(5000)]
+    running.put(*recipients)
+    assert world.run("queue", "list", "--json") == 0
+    found = [
+        recipient["address"] for line in capsys.readouterr().out.splitlines() for recipient in json.loads(line)["recipients"]
+    ]
+    assert found == [recipient.decode() for recipient in recipients]
+    assert world.run("queue", "list", "--json", "--limit", "7", "recipient=*9@*") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(len(json.loads(line)["recipients"]) for line in lines) == 7
+
+
+def test_many_clients_one_after_the_other(world: World, running: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = [socket.socket(socket.AF_UNIX) for _ in range(25)]
+    for one in waiting:
+        one.connect(world.socket_path)
+    for one in waiting[:10]:
+        one.close()
+    assert world.run("queue", "count", "--json") == 0
+    for one in waiting:
+        one.close()
+    assert json.loads(capsys.readouterr().out)["exact"] is True
+
+
+def test_the_socket_is_private_and_goes_away_with_the_server(world: World) -> None:
+    running = Running(world.socket_path)
+    running.start()
+    assert stat.S_IMODE(os.stat(world.socket_path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(os.path.dirname(world.socket_path)).st_mode) == 0o700
+    running.stop()
+    assert not os.path.exists(world.socket_path)
+
+
+def test_a_stale_socket_is_replaced(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    stale = bind_socket(world.socket_path)
+    stale.close()
+    assert world.run("queue", "count", "--json") == 0
+    assert len(world.opened) == 1
+    running = Running(world.socket_path)
+    running.start()
+    capsys.readouterr()
+    assert world.run("queue", "count", "--json") == 0
+    running.stop()
+    assert json.loads(capsys.readouterr().out)["deferred"]["entries"] == 0
+    assert len(world.opened) == 1
+
+
+def test_a_socket_path_may_be_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    world = World(deep)
+    running = Running(world.socket_path)
+    running.start()
+    assert world.run("queue", "count", "--json") == 0
+    running.stop()
+    assert world.opened == []
+    assert not os.path.exists(world.socket_path)
+
+
+def test_a_second_server_is_75_and_leaves_the_first_alone(world: World, running: Running) -> None:
+    with pytest.raises(StartError) as raised:
+        bind_socket(world.socket_path)
+    assert raised.value.status == 75
+    assert world.run("queue", "count") == 0
+    assert world.opened == []
+
+
+def test_what_is_no_socket_is_not_replaced(world: World) -> None:
+    Path(world.socket_path).parent.mkdir()
+    Path(world.socket_path).write_text("precious")
+    with pytest.raises(StartError) as raised:
+        bind_socket(world.socket_path)
+    assert raised.value.status == 78
+    assert Path(world.socket_path).read_text() == "precious"
+
+
+def test_a_directory_that_others_can_write_is_refused(world: World) -> None:
+    directory = Path(world.socket_path).parent
+    directory.mkdir()
+    directory.chmod(0o777)
+    with pytest.raises(StartError) as raised:
+        bind_socket(world.socket_path)
+    assert raised.value.status == 78
+    assert "chmod go-w" in raised.value.text
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b"", 69),
+        (b'{"hello":"mailismus","protocol":1}\n', 69),
+        (b'{"hello":"mailismus","protocol":2}\n', 69),
+        (b"220 smtp.example ESMTP\r\n", 69),
+        (b'{"hello":"mailismus","protocol":1}\n{"error":"no","status":74}\n', 74),
+        (b'{"hello":"mailismus","protocol":1}\n{"areas":7}\n{"end":true}\n', 69),
+        (b'{"hello":"mailismus","protocol":1}\n{"end":true}\n', 69),
+    ],
+)
+def test_a_server_that_answers_strangely_is_an_error(world: World, said: bytes, status: int) -> None:
+    listening = bind_socket(world.socket_path)
+    listening.setblocking(True)
+
+    def serve() -> None:
+        accepted, _ = listening.accept()
+        with accepted:
+            accepted.sendall(said)
+            accepted.shutdown(socket.SHUT_WR)
+            accepted.recv(65536)
+
+    server = threading.Thread(target=serve)
+    server.start()
+    try:
+        assert world.refusal("queue", "count")[0] == status
+    finally:
+        server.join(10)
+        listening.close()

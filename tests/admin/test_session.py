@@ -1,0 +1,218 @@
+"""One connection to the admin socket, without a socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+
+from mailismus.admin.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
+from mailismus.admin.verbs import PAGE_ENTRIES
+from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, encode_request
+from mailismus.errors import Unavailable
+from mailismus.queue.interface import Area, AreaCount, Filter, Message, Page, Summary
+from tests.admin.samples import deferred, message
+
+COUNTS = Summary({area: AreaCount(3, 2, 1) for area in Area}, True)
+
+
+class PagedQueue:
+    """A queue whose search gives page after page of one entry each, `None` pages are empty ones."""
+
+    def __init__(self, pages: list[Message | None]) -> None:
+        self.pages = pages
+        self.searches = 0
+        self.limits: list[int] = []
+
+    def summary(self) -> Deferred[Summary]:
+        return succeed(COUNTS)
+
+    def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        at = after if isinstance(after, int) else 0
+        self.searches += 1
+        self.limits.append(limit)
+        page = self.pages[at]
+        cursor = at + 1 if at + 1 < len(self.pages) else None
+        return succeed(Page((page,) if page is not None else (), cursor))
+
+
+class SickQueue(PagedQueue):
+    """A queue that can't be read."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__([])
+        self.error = error
+
+    def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        return fail(self.error)
+
+
+class Client:
+    """The other end."""
+
+    def __init__(self, queue: PagedQueue) -> None:
+        self.clock = Clock()
+        self.clock.advance(1_700_000_000)
+        self.transport = StringTransport()  # type: ignore[no-untyped-call] # the testing module is untyped
+        self.session = AdminSession(queue, self.clock)
+        self.session.makeConnection(self.transport)  # type: ignore[no-untyped-call] # the testing module is untyped
+
+    def ask(self, request: Request) -> None:
+        self.session.dataReceived(encode_request(request))
+
+    def read(self) -> list[dict[str, object]]:
+        """What has come; that it was read asks for more."""
+        said: bytes = self.transport.value()  # type: ignore[no-untyped-call] # the testing module is untyped
+        lines = [json.loads(line) for line in said.splitlines()]
+        self.transport.clear()  # type: ignore[no-untyped-call] # the testing module is untyped
+        if self.transport.producer is not None:
+            self.transport.producer.resumeProducing()
+        return lines
+
+    def read_all(self) -> list[dict[str, object]]:
+        lines: list[dict[str, object]] = []
+        for _ in range(1000):
+            lines += self.read()
+            self.clock.advance(0)
+            if self.transport.disconnecting:
+                return lines + self.read()
+        raise AssertionError("it never ends")
+
+    def error(self) -> tuple[object, object]:
+        last = self.read_all()[-1]
+        return last["status"], last["error"]
+
+
+def test_the_server_greets_with_its_protocol() -> None:
+    assert Client(PagedQueue([])).read() == [{"hello": "mailismus", "protocol": PROTOCOL}]
+
+
+def test_a_listing_comes_page_by_page_as_it_is_read() -> None:
+    queue = PagedQueue([message(number, deferred()) for number in range(1, 4)])
+    client = Client(queue)
+    client.read()
+    client.ask(Request("list"))
+    assert queue.searches == 0
+    assert client.read() == []
+    assert queue.searches == 1
+    (first,) = client.read()
+    assert first["id"] == (1 << 32) + 1
+    assert queue.searches == 2
+    rest = client.read_all()
+    assert [line.get("id") for line in rest] == [(1 << 32) + 2, (1 << 32) + 3, None]
+    assert rest[-1] == {"end": True}
+    assert client.transport.producer is None
+
+
+def test_pages_without_a_match_keep_the_client_waiting_not_the_server() -> None:
+    queue = PagedQueue([None] * 50 + [message(1, deferred())])
+    client = Client(queue)
+    client.ask(Request("list"))
+    client.read()
+    assert queue.searches == 1
+    assert [line.get("id") for line in client.read_all()] == [(1 << 32) + 1, None]
+
+
+def test_a_limit_is_kept() -> None:
+    queue = PagedQueue([message(number, deferred()) for number in range(1, 10)])
+    client = Client(queue)
+    client.ask(Request("list", limit=2))
+    assert len(client.read_all()) == 1 + 2 + 1
+    assert queue.limits == [2, 1]
+
+
+def test_pages_are_small() -> None:
+    queue = PagedQueue([message(1, deferred())])
+    client = Client(queue)
+    client.ask(Request("list", limit=10**6))
+    client.read_all()
+    assert queue.limits == [PAGE_ENTRIES]
+
+
+def test_a_count_of_all_is_the_summary() -> None:
+    client = Client(PagedQueue([]))
+    client.ask(Request("count"))
+    assert client.read_all()[1:] == [
+        {"areas": {area.value: [3, 2, 1] for area in Area}, "exact": True},
+        {"end": True},
+    ]
+
+
+def test_a_count_with_a_filter_is_counted() -> None:
+    client = Client(PagedQueue([message(1, deferred()), None, message(2, deferred())]))
+    client.ask(Request("count", ("area=deferred",)))
+    counts = client.read_all()[1]
+    assert counts["areas"] == {"incoming": [0, 0, 0], "deferred": [2, 2, 4000], "bounces": [0, 0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("ask", "status"),
+    [
+        (lambda client: client.ask(Request("list", ("colour=red",))), 64),
+        (lambda client: client.ask(Request("destroy")), 69),
+        (lambda client: client.session.dataReceived(b"GET / HTTP/1.0\r\n\r\n"), 69),
+        (lambda client: client.session.dataReceived(b'{"protocol":99,"verb":"list"}\n'), 69),
+        (lambda client: client.session.dataReceived(b"x" * (MAX_REQUEST_BYTES + 1)), 64),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_its_exit_code(ask: Callable[[Client], None], status: int) -> None:
+    client = Client(PagedQueue([]))
+    ask(client)
+    assert client.error()[0] == status
+    assert client.transport.disconnecting
+
+
+def test_a_request_may_come_byte_by_byte() -> None:
+    client = Client(PagedQueue([message(1, deferred())]))
+    for byte in encode_request(Request("list")):
+        client.session.dataReceived(bytes([byte]))
+    assert len(client.read_all()) == 3
+
+
+def test_what_comes_behind_the_request_is_ignored() -> None:
+    queue = PagedQueue([message(1, deferred())])
+    client = Client(queue)
+    client.session.dataReceived(encode_request(Request("list")) * 3)
+    client.ask(Request("list"))
+    assert len(client.read_all()) == 3
+    client.ask(Request("list"))
+    assert client.read() == []
+
+
+def test_a_queue_that_cannot_be_read_is_74() -> None:
+    client = Client(SickQueue(Unavailable("the disk is sick")))
+    client.ask(Request("list"))
+    assert client.error() == (74, "the disk is sick")
+
+
+def test_a_request_that_does_not_come_ends_the_connection() -> None:
+    client = Client(PagedQueue([]))
+    client.session.dataReceived(b"{")
+    client.clock.advance(REQUEST_TIMEOUT_S - 1)
+    assert not client.transport.disconnected
+    client.clock.advance(2)
+    assert client.transport.disconnected
+
+
+def test_a_client_that_reads_nothing_is_dropped_in_the_end() -> None:
+    client = Client(PagedQueue([message(number, deferred()) for number in range(1, 9)]))
+    client.ask(Request("list"))
+    client.read()
+    client.clock.advance(IDLE_TIMEOUT_S - 1)
+    client.read()
+    client.clock.advance(IDLE_TIMEOUT_S - 1)
+    assert not client.transport.disconnected
+    client.clock.advance(2)
+    assert client.transport.disconnected
+
+
+def test_a_client_that_goes_away_leaves_no_timer() -> None:
+    client = Client(PagedQueue([message(1, deferred())]))
+    client.ask(Request("list"))
+    client.session.connectionLost()
+    client.session.resumeProducing()
+    assert client.clock.getDelayedCalls() == []

@@ -1,0 +1,119 @@
+"""What is said over the admin socket comes through as it was said, and nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailismus.admin.tally import Tally
+from mailismus.admin.wire import (
+    Request,
+    WireError,
+    decode,
+    decode_message,
+    decode_request,
+    decode_summary,
+    encode,
+    encode_message,
+    encode_request,
+    encode_summary,
+)
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Area, AreaCount, Entry, Message, Summary
+from tests.admin.samples import bounced, deferred, incoming, message
+
+replies = st.builds(Reply, st.integers(0, 999), st.binary(max_size=8), st.binary(max_size=40))
+times = st.floats(0, 1e11)
+entries = st.builds(
+    Entry,
+    st.integers(1, 10**6),
+    st.binary(max_size=40),
+    st.sampled_from(Area),
+    times,
+    st.integers(0, 1000),
+    st.none() | replies,
+    st.binary(max_size=20),
+)
+messages = st.builds(
+    Message,
+    st.integers(1, (1 << 64) - 1).map(SpoolId),
+    st.binary(max_size=40),
+    st.binary(max_size=20),
+    st.booleans(),
+    times,
+    st.integers(0, 1 << 50),
+    st.integers(1, 10**6),
+    st.lists(entries, max_size=4),
+)
+
+
+@given(messages)
+def test_a_message_comes_through(one: Message) -> None:
+    line = encode_message(one)
+    assert line.count(b"\n") == 1
+    assert decode_message(decode(line)) == one
+
+
+def test_counts_come_through() -> None:
+    summary = Summary(
+        {Area.INCOMING: AreaCount(1, 2, 3), Area.DEFERRED: AreaCount(), Area.BOUNCES: AreaCount(4, 5, 6)}, False
+    )
+    assert decode_summary(decode(encode_summary(summary))) == summary
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=())), max_size=3), st.none() | st.integers(1, 10**9))
+def test_a_request_comes_through(words: list[str], limit: int | None) -> None:
+    request = Request("list", tuple(words), limit)
+    assert decode_request(encode_request(request)) == request
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"hello",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 60000,
+        b'{"protocol":2,"verb":"list"}',
+        b'{"protocol":1,"verb":7}',
+        b'{"protocol":1,"verb":"list","filter":"x"}',
+        b'{"protocol":1,"verb":"list","filter":[7]}',
+        b'{"protocol":1,"verb":"list","limit":0}',
+        b'{"protocol":1,"verb":"list","limit":true}',
+        b'{"protocol":1,"verb":"list","limit":"5"}',
+    ],
+)
+def test_what_is_no_request_is_refused(line: bytes) -> None:
+    with pytest.raises(WireError):
+        decode_request(line)
+
+
+@given(st.binary(max_size=60))
+def test_noise_is_refused_and_nothing_else_happens(line: bytes) -> None:
+    for read in (decode_request, lambda one: decode_message(decode(one)), lambda one: decode_summary(decode(one))):
+        with pytest.raises(WireError):
+            read(line)
+
+
+@pytest.mark.parametrize("name", ["id", "sender", "received", "size", "entries"])
+@pytest.mark.parametrize("value", [None, "\u0100", [1], [[1, "x"]]])
+def test_a_message_with_a_wrong_field_is_refused(name: str, value: object) -> None:
+    fields = decode(encode_message(message(1, deferred())))
+    with pytest.raises(WireError):
+        decode_message(decode(encode({**fields, name: value})))
+
+
+def test_a_tally_counts_messages_once_in_each_area() -> None:
+    tally = Tally()
+    tally.add(message(1, deferred(1), count=3))
+    tally.add(message(1, deferred(2), bounced(3), count=3))
+    tally.add(message(2, incoming(1)))
+    tally.add(message(3, deferred(1), deferred(2), size_bytes=7))
+    assert tally.summary() == Summary(
+        {Area.INCOMING: AreaCount(1, 1, 2000), Area.DEFERRED: AreaCount(4, 2, 2007), Area.BOUNCES: AreaCount(1, 1, 2000)},
+        True,
+    )
