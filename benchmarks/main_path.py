@@ -1,0 +1,276 @@
+"""The main path against Postfix: `python -m benchmarks.main_path`. What is measured and what it means: docs/benchmarks.md.
+
+Each run has a server of its own, freshly started with an empty queue, and a sink on a port of its own; ours and Postfix
+take turns. Everything is bounded in number and time, and every process is ended, also on errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from benchmarks import barriers as trace
+from benchmarks.budget import BUDGET_US, budget_table, heaviest, shares
+from benchmarks.load import Sink, send
+from benchmarks.measure import Machine, cpu_of, pss_bytes
+from benchmarks.processes import TrialError
+from benchmarks.profiling import RATE_HZ, profiler, record
+from benchmarks.report import Run, figures, ratios
+from benchmarks.servers import TREE, Other, Ours, Place, Postfix, Server
+from benchmarks.stage import Stage, say, stage
+from benchmarks.workloads import WORKLOADS, Workload
+
+WARM_UP = 300
+BARRIER_MESSAGES = 1000
+TIMEOUT_S = 240.0
+QUIET_S = 0.6  # after the last message: the outcome's records and files belong to the message
+
+
+@contextlib.contextmanager
+def running(
+    make: Callable[[], Server], at: Stage, workload: Workload, wrapper: Sequence[str] = ()
+) -> Iterator[tuple[Server, Sink, Place]]:
+    """A server and its sink, warmed up."""
+    with contextlib.ExitStack() as stack:
+        sink = Sink(at.logs)
+        stack.callback(sink.close)
+        place = stack.enter_context(at.place(sink.port))
+        server = make()
+        stack.callback(server.close)
+        server.start(place, wrapper)
+        warm_up = WARM_UP if workload.recipients == 1 else WARM_UP // 10
+        send(workload, warm_up, server.port, place.logs, TIMEOUT_S)
+        sink.wait_for(warm_up, TIMEOUT_S)
+        yield server, sink, place
+        server.stop()
+
+
+def measure(make: Callable[[], Server], at: Stage, workload: Workload, messages: int) -> Run:
+    """One run. Raises: TrialError, also when the sink's count is not exactly what was sent."""
+    with running(make, at, workload) as (server, sink, place):
+        before, cpu, sink_cpu, own = sink.count(), server.account.cpu(), cpu_of(sink.process.pid), time.process_time()
+        machine = Machine.now()
+        sent = send(workload, messages, server.port, place.logs, TIMEOUT_S)
+        delivered_at = max(sent.ended_at, sink.wait_for(before + messages, TIMEOUT_S))
+        time.sleep(QUIET_S)
+        used = server.account.cpu().minus(cpu)
+        load_s = sent.cpu_s + cpu_of(sink.process.pid) - sink_cpu + time.process_time() - own
+        others = Machine.now().others_share(machine, used.total_s + load_s)
+        pids = server.account.pids()
+        if sink.count() != before + messages:
+            raise TrialError(f"{server.name} {workload.name}: {messages} messages sent, {sink.count() - before} at the sink")
+        return Run(
+            server=server.name,
+            workload=workload.name,
+            messages=messages,
+            accepted_per_s=messages / (sent.ended_at - sent.began_at),
+            delivered_per_s=messages / (delivered_at - sent.began_at),
+            cpu_ms=used.total_s * 1000 / messages,
+            cpu_user_share=used.user_s / used.total_s if used.total_s else 0.0,
+            pss_bytes=pss_bytes(pids),
+            processes=len(pids),
+            others_share=others,
+        )
+
+
+@attrs.frozen
+class Counted:
+    """Barriers and the number of messages they were for."""
+
+    messages: int
+    barriers: trace.Barriers
+
+
+def measure_barriers(make: Callable[[], Server], at: Stage, workload: Workload) -> Counted:
+    """Barriers of a shorter run under strace."""
+    messages = BARRIER_MESSAGES if workload.recipients == 1 else BARRIER_MESSAGES // 5
+    file = at.root / "trace"
+    try:
+        with running(make, at, workload, trace.command(file)) as (server, sink, place):
+            before = sink.count()
+            sent = send(workload, messages, server.port, place.logs, TIMEOUT_S)
+            sink.wait_for(before + messages, TIMEOUT_S)
+            time.sleep(QUIET_S)
+            ended_at = time.time()
+        with file.open(errors="replace") as lines:
+            counted = trace.count(lines, sent.began_at, ended_at)
+        return Counted(messages, counted)
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def measure_budget(make: Callable[[], Server], at: Stage, workload: Workload, messages: int, cpu_ms: float) -> str:
+    """The table of the hot-path budget, from a profile in a run of its own."""
+    with running(make, at, workload) as (server, sink, place):
+        before, errors = sink.count(), list[Exception]()
+
+        def generate() -> None:
+            try:
+                send(workload, messages, server.port, place.logs, TIMEOUT_S)
+            except TrialError as e:
+                errors.append(e)
+
+        generator = threading.Thread(target=generate)
+        generator.start()
+        try:
+            taken = record(server.pid, at.logs, 3)
+        finally:
+            generator.join(TIMEOUT_S)
+        if errors:
+            raise errors[0]
+        sink.wait_for(before + messages, TIMEOUT_S)
+    text = [budget_table(shares(taken.profile, taken.thread_cpu_s, workload), cpu_ms, workload), ""]
+    for part in BUDGET_US:
+        frames = ", ".join(f"{frame} {samples}" for frame, samples in heaviest(taken.profile, part))
+        if frames:
+            text.append(f"- {part}: {frames}")
+    return "\n".join(text)
+
+
+@attrs.define
+class Results:
+    """What one invocation found, filled as it goes."""
+
+    runs: list[Run] = attrs.Factory(list)
+    barriers: dict[tuple[str, str], Counted] = attrs.Factory(dict)
+    budgets: dict[str, str] = attrs.Factory(dict)
+
+    def markdown(self) -> str:
+        """All tables."""
+        counted = {key: value.barriers.count / value.messages for key, value in self.barriers.items()}
+        parts = [figures(self.runs, counted)]
+        servers = list(dict.fromkeys(run.server for run in self.runs))
+        parts += [ratios(self.runs, servers[0], other) for other in servers[1:]]
+        for (workload, server), value in self.barriers.items():
+            if value.barriers.dsync_opens:
+                note = f"{workload} {server}: {value.barriers.dsync_opens} files opened O_DSYNC or O_SYNC"
+                parts.append(f"{note}: barriers are at least the number given.")
+        parts += [f"Hot path of {name} (py-spy, {RATE_HZ} Hz):\n\n{text}" for name, text in self.budgets.items()]
+        return "\n\n".join(part for part in parts if part)
+
+    def json(self) -> str:
+        """Everything, for later comparison."""
+        barriers = [
+            {"workload": workload, "server": server, "messages": value.messages, **attrs.asdict(value.barriers)}
+            for (workload, server), value in self.barriers.items()
+        ]
+        machine = {
+            "cpus": os.cpu_count(),
+            "kernel": os.uname().release,
+            "python": sys.version.split()[0],
+            "at": int(time.time()),
+        }
+        runs = [attrs.asdict(run) for run in self.runs]
+        return json.dumps({"machine": machine, "runs": runs, "barriers": barriers, "budgets": self.budgets}, indent=1)
+
+
+def check_out(revision: str, directory: Path) -> Path:
+    """The tree of another revision, unpacked below `directory`. Raises: TrialError."""
+    target = directory / "previous"
+    target.mkdir()
+    packed = subprocess.run(
+        ["git", "-C", str(TREE), "archive", "--format=tar", revision], capture_output=True, timeout=60, check=False
+    )
+    if packed.returncode:
+        raise TrialError(f"git archive {revision}: {packed.stderr.decode('utf-8', 'replace').strip()}")
+    subprocess.run(["tar", "-x", "-C", str(target)], input=packed.stdout, timeout=60, check=True)
+    return target
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.main_path", description="Mailismus against Postfix.")
+    parser.add_argument("--workload", action="append", choices=sorted(WORKLOADS), help="which (default: all)")
+    parser.add_argument("--messages", type=int, default=0, help="messages a run, for every server (default: by workload)")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each server and workload (default: 3)")
+    parser.add_argument("--only", choices=("ours", "postfix"), help="leave the other one out")
+    parser.add_argument("--previous", metavar="REVISION", help="take turns with another revision of this repository too")
+    parser.add_argument(
+        "--other", metavar="COMMAND", help="in place of ours: a server's command, with {port} {relay} {queue} {directory}"
+    )
+    parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="where the queues lie (default: /var/tmp)")
+    parser.add_argument("--no-barriers", action="store_true", help="do not count barriers (runs under strace)")
+    parser.add_argument("--no-profile", action="store_true", help="no profile of ours for the hot-path budget")
+    parser.add_argument("--json", type=Path, default=TREE / "var" / "main_path.json", help="where the results are written")
+    return parser
+
+
+def contenders(options: argparse.Namespace, at: Stage) -> dict[str, Callable[[], Server]]:
+    """The servers by name, in the order of their turns."""
+    found: dict[str, Callable[[], Server]] = {}
+    if options.only != "postfix":
+        command = options.other
+        found["other" if command else "ours"] = (lambda: Other(command)) if command else Ours
+    if options.previous:
+        tree = check_out(options.previous, at.root)
+        found["previous"] = lambda: Ours("previous", tree)
+    if options.only != "ours":
+        found["postfix"] = Postfix
+    return found
+
+
+def carry_out(options: argparse.Namespace, at: Stage, results: Results) -> None:
+    """All runs, in turn."""
+    servers = contenders(options, at)
+    chosen = [WORKLOADS[name] for name in options.workload or WORKLOADS]
+    for workload in chosen:
+        for turn in range(options.runs):
+            for name, make in servers.items():
+                messages = options.messages or (workload.messages_postfix if name == "postfix" else workload.messages)
+                run = measure(make, at, workload, messages)
+                results.runs.append(run)
+                say(
+                    f"{workload.name} {name} {turn + 1}/{options.runs}: accepted {run.accepted_per_s:.0f}/s, delivered "
+                    f"{run.delivered_per_s:.0f}/s, {run.cpu_ms:.3f} ms, others {run.others_share:.0%}"
+                )
+        if not options.no_barriers:
+            for name, make in servers.items():
+                counted = results.barriers[workload.name, name] = measure_barriers(make, at, workload)
+                say(f"{workload.name} {name}: {counted.barriers.count} barriers for {counted.messages} messages")
+    first = next(iter(servers))
+    if options.no_profile or first != "ours":
+        return
+    if profiler() is None:
+        say("no profile: py-spy is not installed")
+        return
+    for workload in chosen:
+        own = [run.cpu_ms for run in results.runs if run.server == first and run.workload == workload.name]
+        messages = options.messages or workload.messages
+        results.budgets[workload.name] = measure_budget(servers[first], at, workload, messages, sorted(own)[len(own) // 2])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Gives the exit code: 0, or 1 when a run failed (what was measured until then is shown)."""
+    options = arguments().parse_args(argv)
+    results, code = Results(), 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that everything is ended then too
+    try:
+        with stage(options.directory) as at:
+            carry_out(options, at, results)
+    except (TrialError, subprocess.SubprocessError) as e:
+        say(f"stopped: {e}")
+        code = 1
+    except KeyboardInterrupt:
+        say("interrupted")
+        code = 1
+    if results.runs:
+        print(results.markdown())
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(results.json() + "\n")
+        say(f"written: {options.json}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
