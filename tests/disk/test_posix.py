@@ -1,0 +1,135 @@
+"""The door to the real file system: what it writes is there, what is unsafe is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mailismus.disk.posix import Access, PosixDisk
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A directory of ours alone, under parents that nobody else can write."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    return home
+
+
+def test_buffers_are_written_one_behind_the_other_at_their_place(home: Path) -> None:
+    file = PosixDisk().create(str(home / "f"))
+    file.write_at(3, [b"abc", b"", b"def"])
+    file.sync()
+    file.close()
+    file.close()
+    assert (home / "f").read_bytes() == b"\0\0\0abcdef"
+    assert (home / "f").stat().st_mode & 0o777 == 0o600
+
+
+def test_more_buffers_than_one_call_takes_are_all_written(home: Path) -> None:
+    buffers = [b"%05d" % n for n in range(2500)]
+    file = PosixDisk().create(str(home / "f"))
+    file.write_at(0, buffers)
+    assert file.read_at(0, 100_000) == b"".join(buffers)
+    assert file.size() == 12_500
+
+
+def test_a_short_write_is_continued(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.pwritev
+    monkeypatch.setattr(os, "pwritev", lambda fd, parts, offset: real(fd, [b"".join(parts)[:4]], offset))
+    file = PosixDisk().create(str(home / "f"))
+    file.write_at(0, [b"abc", b"defgh", b"ij"])
+    assert file.read_at(0, 100) == b"abcdefghij"
+
+
+def test_reading_behind_the_end_gives_what_there_is(home: Path) -> None:
+    file = PosixDisk().create(str(home / "f"))
+    file.write_at(0, [b"abc"])
+    assert file.read_at(1, 100) == b"bc"
+    assert file.read_at(9, 100) == b""
+
+
+def test_a_name_that_is_taken_is_not_created_anew(home: Path) -> None:
+    (home / "f").write_bytes(b"old")
+    with pytest.raises(FileExistsError):
+        PosixDisk().create(str(home / "f"))
+
+
+def test_no_file_is_opened_through_a_symbolic_link(home: Path) -> None:
+    (home / "target").write_bytes(b"x")
+    (home / "link").symlink_to(home / "target")
+    with pytest.raises(OSError, match="symbolic"):
+        PosixDisk().open(str(home / "link"))
+    with pytest.raises(OSError, match="symbolic"):
+        PosixDisk().lock(str(home / "link"))
+
+
+def test_who_only_looks_can_not_write(home: Path) -> None:
+    (home / "f").write_bytes(b"abc")
+    file = PosixDisk(Access.READ_ONLY).open(str(home / "f"))
+    assert file.read_at(0, 3) == b"abc"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        file.write_at(0, [b"x"])
+
+
+def test_a_lock_is_held_by_one_and_given_up_by_release(home: Path) -> None:
+    disk = PosixDisk()
+    first = disk.lock(str(home / "lock"))
+    assert first is not None
+    assert disk.lock(str(home / "lock")) is None
+    first.release()
+    assert disk.lock(str(home / "lock")) is not None
+
+
+def test_directories_names_and_space(home: Path) -> None:
+    disk = PosixDisk()
+    path = str(home / "d")
+    disk.make_directory(path)
+    assert os.stat(path).st_mode & 0o777 == 0o700
+    disk.create(f"{path}/a").close()
+    disk.rename(f"{path}/a", f"{path}/b")
+    disk.sync_directory(path)
+    assert disk.list_directory(path) == ["b"]
+    assert disk.exists(f"{path}/b")
+    disk.unlink(f"{path}/b")
+    assert not disk.exists(f"{path}/b")
+    space = disk.space(path)
+    assert 0 < space.free_bytes <= space.size_bytes
+
+
+def test_a_directory_of_ours_alone_is_safe(home: Path) -> None:
+    assert PosixDisk().refuse_unsafe(str(home)) is None
+
+
+def test_a_directory_open_to_others_is_refused_with_the_command_that_mends_it(home: Path) -> None:
+    home.chmod(0o755)
+    reason = PosixDisk().refuse_unsafe(str(home))
+    assert reason is not None
+    assert reason.endswith(f"chmod 700 {home}")
+
+
+def test_a_symbolic_link_in_place_of_a_directory_is_refused(home: Path) -> None:
+    (home / "link").symlink_to("/tmp")
+    assert "symbolic link" in str(PosixDisk().refuse_unsafe(str(home / "link")))
+
+
+def test_a_file_in_place_of_a_directory_is_refused(home: Path) -> None:
+    (home / "f").write_bytes(b"")
+    assert "not a directory" in str(PosixDisk().refuse_unsafe(str(home / "f")))
+
+
+def test_a_parent_that_others_can_write_is_refused_unless_it_is_sticky(home: Path) -> None:
+    ours = home / "ours"
+    ours.mkdir(mode=0o700)
+    home.chmod(0o777)
+    assert f"chmod go-w {home}" in str(PosixDisk().refuse_unsafe(str(ours)))
+    home.chmod(0o1777)
+    assert PosixDisk().refuse_unsafe(str(ours)) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_another_user_is_refused(home: Path) -> None:
+    os.chown(home, 12345, 12345)
+    assert f"chown -R 0 {home}" in str(PosixDisk().refuse_unsafe(str(home)))

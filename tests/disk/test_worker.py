@@ -1,0 +1,79 @@
+"""Workers: results come back in the reactor's thread, in order, errors too."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import cast
+
+from twisted.internet.interfaces import IReactorFromThreads
+
+from mailismus.disk.worker import ThreadWorker
+
+
+class Calls:
+    """Stands for the reactor: calls from threads wait until they are run here."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+
+    def callFromThread(self, function: Callable[..., object], *args: object) -> None:
+        self._calls.put(lambda: function(*args))
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            self._calls.get(timeout=10)()
+
+
+def worker_on(calls: Calls, threads: int = 1) -> ThreadWorker:
+    return ThreadWorker(cast(IReactorFromThreads, calls), "test", threads)
+
+
+def test_acts_run_in_order_and_results_come_back_in_the_caller_s_thread() -> None:
+    calls = Calls()
+    worker = worker_on(calls)
+    ran: list[int] = []
+    results: list[tuple[int, str]] = []
+    for number in range(5):
+
+        def act(number: int = number) -> int:
+            ran.append(number)
+            return number
+
+        worker.run(act).addCallback(lambda result: results.append((result, threading.current_thread().name)))
+    assert ran == []  # nothing before it is started
+    worker.start()
+    calls.run(5)
+    worker.stop()
+    assert ran == [0, 1, 2, 3, 4]
+    assert results == [(number, threading.current_thread().name) for number in range(5)]
+
+
+def test_an_exception_comes_back_as_a_failure_and_the_thread_lives_on() -> None:
+    calls = Calls()
+    worker = worker_on(calls)
+    worker.start()
+    errors: list[str] = []
+
+    def fail() -> None:
+        raise OSError(5, "broken")
+
+    worker.run(fail).addErrback(lambda failure: errors.append(str(failure.value)))
+    done: list[int] = []
+    worker.run(lambda: 1).addCallback(done.append)
+    calls.run(2)
+    worker.stop()
+    assert errors == ["[Errno 5] broken"]
+    assert done == [1]
+
+
+def test_stopping_waits_for_what_was_handed_over() -> None:
+    calls = Calls()
+    worker = worker_on(calls, threads=2)
+    worker.start()
+    done: list[int] = []
+    for number in range(20):
+        worker.run(lambda number=number: done.append(number))  # type: ignore[misc]  # mypy can't infer a lambda with a default
+    worker.stop()
+    assert sorted(done) == list(range(20))
