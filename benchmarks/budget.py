@@ -127,22 +127,25 @@ def receives(workload: Workload) -> dict[str, int]:
 
 @attrs.frozen
 class Profile:
-    """Samples of a profile: by thread id, then by stack from the outermost frame to the innermost."""
+    """Samples of a profile: by thread id, then by stack from the outermost frame to the innermost; names of threads."""
 
     samples: dict[int, dict[tuple[str, ...], int]]
+    names: dict[int, str] = attrs.Factory(dict)
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Profile:
         """From py-spy's raw format with threads: `thread (ID): NAME;frame;frame COUNT`, a line each."""
         samples: dict[int, dict[tuple[str, ...], int]] = {}
+        names: dict[int, str] = {}
         for line in lines:
             stack, _, count = line.rstrip("\n").rpartition(" ")
             first, *frames = stack.split(";")
-            found = re.match(r"thread \((\d+)\)", first)
+            found = re.match(r"thread \((\d+)\)(?:: (.*))?", first)
             if found and count.isdigit():
                 thread = samples.setdefault(int(found[1]), {})
                 thread[tuple(frames)] = thread.get(tuple(frames), 0) + int(count)
-        return cls(samples)
+                names[int(found[1])] = found[2] or found[1]
+        return cls(samples, names)
 
 
 def part_of_frame(frame: str) -> str | None:
@@ -216,6 +219,15 @@ def budget_table(part_shares: Mapping[str, float], cpu_ms: float, workload: Work
         )
     rows.append(["all", number(sum(BUDGET_US.values())), number(cpu_ms * 1000), "100%", ""])
     return table(["part", "budget us/msg", "measured us/msg", "share", ""], rows)
+
+
+def thread_shares(profile: Profile, thread_cpu_s: Mapping[int, float]) -> str:
+    """What each thread used of the processor time, the greatest first."""
+    total = sum(thread_cpu_s.values()) or 1.0
+    used = sorted(
+        ((seconds / total, profile.names.get(thread, str(thread))) for thread, seconds in thread_cpu_s.items()), reverse=True
+    )
+    return ", ".join(f"{name} {share:.0%}" for share, name in used if share >= 0.005)
 
 
 def heaviest(profile: Profile, part: str, limit: int = 3) -> list[tuple[str, int]]:

@@ -21,7 +21,7 @@ from pathlib import Path
 import attrs
 
 from benchmarks import barriers as trace
-from benchmarks.budget import BUDGET_US, budget_table, heaviest, shares
+from benchmarks.budget import BUDGET_US, budget_table, heaviest, shares, thread_shares
 from benchmarks.load import Sink, send
 from benchmarks.measure import Machine, cpu_of, pss_bytes
 from benchmarks.processes import TrialError
@@ -124,6 +124,7 @@ def measure_budget(make: Callable[[], Server], at: Stage, workload: Workload, me
         generator = threading.Thread(target=generate)
         generator.start()
         try:
+            time.sleep(0.3)  # until all sessions are busy
             taken = record(server.pid, at.logs, 3)
         finally:
             generator.join(TIMEOUT_S)
@@ -131,6 +132,7 @@ def measure_budget(make: Callable[[], Server], at: Stage, workload: Workload, me
             raise errors[0]
         sink.wait_for(before + messages, TIMEOUT_S)
     text = [budget_table(shares(taken.profile, taken.thread_cpu_s, workload), cpu_ms, workload), ""]
+    text.append(f"- threads: {thread_shares(taken.profile, taken.thread_cpu_s)}")
     for part in BUDGET_US:
         frames = ", ".join(f"{frame} {samples}" for frame, samples in heaviest(taken.profile, part))
         if frames:

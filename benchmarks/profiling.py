@@ -1,10 +1,11 @@
-"""A profile of a running server under load, by py-spy (pip install py-spy), and what each of its threads used meanwhile."""
+"""A profile of a running server under load, by py-spy (pip install py-spy), and what each of its threads uses."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import attrs
@@ -13,11 +14,12 @@ from benchmarks.budget import Profile
 from benchmarks.processes import TrialError, start
 
 RATE_HZ = 500
+WEIGH_S = 1.0
 
 
 @attrs.frozen
 class Taken:
-    """A profile and the processor seconds of each thread during it."""
+    """A profile and the processor seconds of each thread in a second of the same load just before it."""
 
     profile: Profile
     thread_cpu_s: dict[int, float]
@@ -41,16 +43,20 @@ def profiler() -> str | None:
 
 
 def record(pid: int, directory: Path, seconds: int) -> Taken:
-    """Samples the process for some seconds. Raises: TrialError."""
+    """Samples the process for some seconds. Raises: TrialError.
+
+    Threads are weighed before that: sampling stops and wakes them all, which costs idle ones as much as busy ones.
+    """
     binary = profiler()
     if binary is None:
         raise TrialError("py-spy is not installed (pip install py-spy)")
     raw = directory / "profile.raw"
     before = thread_cpu_s(pid)
+    time.sleep(WEIGH_S)
+    after = thread_cpu_s(pid)
     argv = [binary, "record", "--rate", str(RATE_HZ), "--duration", str(seconds), "--format", "raw", "--threads"]
     with start("py-spy", [*argv, "--output", str(raw), "--pid", str(pid)], directory) as process:
         if process.wait(seconds * 3 + 60):
             raise TrialError(process.complaint())
-    after = thread_cpu_s(pid)
     used = {tid: now - before.get(tid, 0.0) for tid, now in after.items()}
     return Taken(Profile.parse(raw.read_text().splitlines()), used)

@@ -128,6 +128,8 @@ class DeliverTask:
         self._is_running = self._is_pumping = self._is_asked = self._waits_to_begin = False
         self._poll: IDelayedCall | None = None
         self._poll_at = 0.0
+        """Monotonic seconds; a timer's own idea of its time may be on another clock."""
+        self._poll_at = 0.0
         self._not_before = 0.0
 
     @property
@@ -283,14 +285,13 @@ class DeliverTask:
         return wait_s
 
     def _poll_in(self, wait_s: float) -> None:
-        # By a time of our own: a timer's `getTime` need not be of the clock that `clock.seconds` is.
-        poll, poll_at = self._poll, self._monotonic() + wait_s
+        """Look again in so many seconds at the latest."""
+        poll, at = self._poll, self._monotonic() + wait_s
         if poll is None or not poll.active():
-            self._poll = self._clock.callLater(wait_s, self._on_poll)
-            self._poll_at = poll_at
-        elif poll_at < self._poll_at:
+            self._poll, self._poll_at = self._clock.callLater(wait_s, self._on_poll), at
+        elif at < self._poll_at:
+            self._poll_at = at
             poll.reset(wait_s)
-            self._poll_at = poll_at
 
     def _on_poll(self) -> None:
         if self._not_before <= self._monotonic():

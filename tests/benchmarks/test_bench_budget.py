@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import budget
-from benchmarks.budget import Profile, budget_table, part_of_stack, receives, shares
+from benchmarks.budget import Profile, budget_table, part_of_stack, receives, shares, thread_shares
 from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -67,6 +67,7 @@ def test_a_thread_weighs_what_it_used_and_not_how_often_it_was_seen() -> None:
     assert found[budget.CONNECTION] == pytest.approx(0.75 * 0.75)
     assert found[budget.REST] == pytest.approx(0.25 * 0.75)
     assert sum(found.values()) == pytest.approx(1)
+    assert thread_shares(profile, {10: 3.0, 11: 1.0, 12: 0.0}) == "MainThread 75%, disk 25%"
 
 
 def test_receiving_is_shared_out_by_the_receives_of_the_workload() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.task import Clock
 
 from tests.deliver.harness import Bench
 from tests.fakes.sink import Action, Sink
@@ -80,3 +83,38 @@ def test_an_idle_task_does_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(bench.provider, "take", counted)
     bench.run(150, 0.5)
     assert len(takes) <= 2 * 11
+
+
+class OtherTimer:
+    """A timer that says when it is due by another clock than the one that tells the time."""
+
+    def __init__(self, timer: IDelayedCall) -> None:
+        self.active, self.reset, self.cancel = timer.active, timer.reset, timer.cancel
+        self._due = timer.getTime
+
+    def getTime(self) -> float:
+        return self._due() - 1_699_999_000.0
+
+
+class OtherClock:
+    """A server's: its timers never jump, the time of day may."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self.seconds = clock, clock.seconds
+
+    def callLater(self, delay: float, *arguments: Any) -> OtherTimer:
+        return OtherTimer(self._clock.callLater(delay, *arguments))
+
+
+def test_an_entry_due_before_the_next_poll_is_taken_when_it_is_due() -> None:
+    bench = Bench(interval_high_s=5000.0)
+    sink = bench.sink({"dot": b"450 later\r\n"})
+    bench.task._clock = OtherClock(bench.clock)  # type: ignore[assignment]  # as far as the task asks
+    bench.task.start()
+    bench.run(1)
+    bench.put(b"r@b.example")
+    bench.run(1)
+    assert bench.statuses() == {"deferred": 1}
+    sink.script.clear()
+    bench.run(1100, 1)
+    assert sink.acknowledged() == [b"r@b.example"]
