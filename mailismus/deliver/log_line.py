@@ -8,6 +8,8 @@ digits that count: 0.02, 1.1, 35.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.observe.text import plain
@@ -32,18 +34,20 @@ def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: 
     return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
 
 
-def format_line(
-    spool_id: SpoolId, recipient: bytes, outcome: Outcome, delay_s: float, delays: bytes, disposition: Disposition
-) -> bytes:
-    """The line, free of control bytes."""
+def format_lines(
+    spool_id: SpoolId,
+    recipients: Sequence[bytes],
+    outcome: Outcome,
+    delay_s: float,
+    delays: bytes,
+    dispositions: Sequence[Disposition],
+) -> list[bytes]:
+    """A line for each recipient of one outcome, free of control bytes."""
     reply = outcome.reply
-    return b"%016X: to=<%b>, relay=%b, delay=%b, delays=%b, dsn=%b, status=%b (%b)" % (
-        spool_id,
-        plain(recipient),
-        outcome.host,
-        compact(delay_s),
-        delays,
-        reply.enhanced or b"%d.0.0" % (reply.code // 100),
-        _STATUS[disposition],
-        bytes(reply),
-    )
+    dsn = reply.enhanced or b"%d.0.0" % (reply.code // 100)
+    middle = b">, relay=%b, delay=%b, delays=%b, dsn=%b, status=" % (outcome.host, compact(delay_s), delays, dsn)
+    end = b" (%b)" % bytes(reply)
+    return [
+        b"%016X: to=<%b%b%b%b" % (spool_id, plain(recipient), middle, _STATUS[disposition], end)
+        for recipient, disposition in zip(recipients, dispositions, strict=True)
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mailismus.deliver.job import Job
-from mailismus.deliver.log_line import format_delays, format_line
+from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -65,8 +65,9 @@ class Settling:
         delays = format_delays(job.taken_at - message.received_at, waiting_s, job.setup_s, self._monotonic() - job.begun_at)
         delay_s = self._utc() - message.received_at
         write = self._maillog.write
-        for entry, disposition in zip(entries, dispositions, strict=True):
-            write(format_line(message.spool_id, entry.recipient, outcome, delay_s, delays, disposition))
+        recipients = [entry.recipient for entry in entries]
+        for line in format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions):
+            write(line)
 
     def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
         """No transaction was tried: the outcome comes from ourselves."""

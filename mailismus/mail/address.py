@@ -81,7 +81,8 @@ def is_literal(text: bytes) -> bool:
 
 def domain_of(address: bytes) -> bytes:
     """The domain, or literal, in lower case; `b""` if there is none (the bare postmaster, the null reverse-path)."""
-    return address.rpartition(b"@")[2].lower() if b"@" in address else b""
+    at = address.rfind(b"@")
+    return address[at + 1 :].lower() if at >= 0 else b""
 
 
 def local_part_of(address: bytes) -> bytes:

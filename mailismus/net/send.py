@@ -40,7 +40,12 @@ def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
     sent = 0
     if not (transport.dataBuffer or transport._tempDataBuffer or transport.disconnecting):
         try:
-            sent = transport.socket.sendmsg(parts) if len(parts) > 1 else transport.socket.send(parts[0])
+            if len(parts) == 1:
+                sent = transport.socket.send(parts[0])
+                if sent == len(parts[0]):
+                    return Sent.ALL
+            else:
+                sent = transport.socket.sendmsg(parts)
         except OSError:  # full, broken, or more than 1024 parts: the usual way copes with each
             pass
     for part in parts:

@@ -12,3 +12,5 @@ class Disposition(enum.Enum):
     DEFERRED = "deferred"
     BOUNCED = "bounced"
     EXPIRED = "expired"
+
+    __hash__ = object.__hash__  # of the identity: an enum's own is slow, and every outcome is logged by it

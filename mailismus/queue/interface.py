@@ -33,6 +33,8 @@ class Area(enum.Enum):
     DEFERRED = "deferred"
     BOUNCES = "bounces"
 
+    __hash__ = object.__hash__  # of the identity: an enum's own is slow, and areas are keys on every message's path
+
 
 @attrs.define
 class Entry:

@@ -277,7 +277,8 @@ class Server:
 
     def _after_rcpt(self, reply: bytes) -> bytes:
         if replies.is_positive(reply):
-            self._enter(State.RECIPIENTS)
+            if self.state is not State.RECIPIENTS:
+                self._enter(State.RECIPIENTS)
             return reply
         return self._refuse(reply)
 

@@ -101,7 +101,7 @@ class Reception:
     def check_recipient(self, recipient: bytes) -> bytes:
         recipients = self._recipients
         reply = self._desk.policy.check_recipient(recipient, self._standing, len(recipients), self._envelope_bytes)
-        if not replies.is_positive(reply):
+        if reply is not replies.RECIPIENT_OK:
             return self._reject(b"RCPT", reply, self._sender, recipient)
         recipients.append(recipient)
         self._envelope_bytes += len(recipient) + ENTRY_BYTES

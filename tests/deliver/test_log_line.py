@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.deliver.log_line import compact, format_delays, format_line
+from mailismus.deliver.log_line import compact, format_delays, format_lines
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -43,6 +43,13 @@ def test_compact_seconds_are_near_the_truth(seconds: float) -> None:
 @given(st.binary(max_size=60))
 def test_a_log_line_never_holds_a_control_byte(recipient: bytes) -> None:
     outcome = Outcome(OutcomeKind.DEFERRED, Reply(450, b"", b"later"), b"h[::1]:25")
-    line = format_line(SpoolId(1), recipient, outcome, 1.0, format_delays(0, 0, 0, 0), Disposition.DEFERRED)
-    assert re.fullmatch(rb"[ -~]*", line)
-    assert line.endswith(b"dsn=4.0.0, status=deferred (450 later)")
+    delays = format_delays(0, 0, 0, 0)
+    dispositions = [Disposition.DEFERRED, Disposition.EXPIRED]
+    lines = format_lines(SpoolId(1), [recipient, b"a@b.example"], outcome, 1.0, delays, dispositions)
+    for line in lines:
+        assert re.fullmatch(rb"[ -~]*", line)
+    assert lines[0].endswith(b"dsn=4.0.0, status=deferred (450 later)")
+    assert lines[1] == (
+        b"0000000000000001: to=<a@b.example>, relay=h[::1]:25, delay=1, delays=0/0/0/0, dsn=4.0.0, "
+        b"status=expired (450 later)"
+    )

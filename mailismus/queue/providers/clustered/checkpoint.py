@@ -25,21 +25,20 @@ from mailismus.journal.pool import SegmentPool
 from mailismus.journal.segment import Segment
 from mailismus.journal.writer import JournalWriter, most_records_size
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Entry
 from mailismus.queue.providers.clustered.items import CheckpointItem, say_again
+from mailismus.queue.providers.clustered.line import lines_size
 from mailismus.queue.providers.clustered.record import checkpoint_record
 from mailismus.queue.providers.clustered.young import YoungMessage
 
 SLICE_BYTES = 1 << 20
 """Bytes said again at once: a client's barrier carries no more of it than this."""
 
-LINE_BYTES = 300
-"""What an entry takes in the journal, about."""
-
 
 def journal_bytes_of(young: YoungMessage) -> int:
     """What a live message takes in the journal, about."""
     content = 0 if young.is_in_silo else young.message.size_bytes
-    return content + LINE_BYTES * len(young.entries)
+    return content + lines_size(young.message, young.entries.values())
 
 
 class Checkpoints:
@@ -79,6 +78,12 @@ class Checkpoints:
         here[young.message.spool_id] = young
         young.journal_bytes = journal_bytes_of(young)
         self.live_bytes += young.journal_bytes
+
+    def changes(self, young: YoungMessage, entry: Entry, successor: Entry) -> None:
+        """An entry of the message goes on as another, whose line may be longer: of a reply, say."""
+        more = lines_size(young.message, (successor,)) - lines_size(young.message, (entry,))
+        young.journal_bytes += more
+        self.live_bytes += more
 
     def gone(self, young: YoungMessage) -> None:
         """The message does not live in its segment any more."""

@@ -1,8 +1,9 @@
 """A draft of the clustered queue: small ones stay in memory until they are committed, larger ones stream into their silo.
 
-Bytes that wait, of all drafts together, are bounded by a `Budget`: a draft that would go beyond goes to its silo whatever
-its size. A draft in its silo has one act of the worker under way at a time; what comes meanwhile waits in memory, and
-whoever writes is asked to wait when that is more than `MOST_BEHIND`.
+Bytes in memory, of all drafts together, are bounded by two `Budget`s. One is for small drafts: what would go beyond goes to
+its silo whatever its size. The other is for bytes on their way to a silo: beyond it, who writes is asked to wait for each
+piece. A draft in its silo has one act of the worker under way at a time; what comes meanwhile waits in memory, and who
+writes is asked to wait when that is more than `MOST_BEHIND`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from mailismus.spool.message_file import MessageFileWriter
 MOST_BEHIND = 256 * 1024
 """Bytes that may wait for the disk before the writer is asked to wait."""
 
+SMALL = 512
+"""Pieces smaller than this are joined: who sends byte by byte is not to fill the memory with objects."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -32,6 +36,11 @@ class Budget:
     most: int
     used: int = 0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether more is used than shall be."""
+        return self.used > self.most
+
     def has_room(self, size: int) -> bool:
         """Whether so many more fit."""
         return self.used + size <= self.most
@@ -41,10 +50,11 @@ class _State(enum.Enum):
     OPEN = enum.auto()
     """Written to."""
     FINISHING = enum.auto()
-    """No more comes; being made durable."""
+    """No more comes; being made durable. From here on only the queue can give it up."""
     KEPT = enum.auto()
     """Committed: the queue owns what is on disk."""
     ABANDONED = enum.auto()
+    """By its writer before a commit, by the queue after one that failed."""
 
 
 class ClusteredDraft:
@@ -52,6 +62,7 @@ class ClusteredDraft:
 
     __slots__ = (
         "_behind",
+        "_behind_budget",
         "_budget",
         "_bufsize",
         "_error",
@@ -61,6 +72,7 @@ class ClusteredDraft:
         "_largest_in_memory",
         "_resume",
         "_state",
+        "_waiting",
         "_worker",
         "parts",
         "size_bytes",
@@ -73,6 +85,7 @@ class ClusteredDraft:
         file: MessageFileWriter,
         worker: IWorker,
         budget: Budget,
+        behind_budget: Budget,
         largest_in_memory: int,
         bufsize: int,
     ) -> None:
@@ -83,10 +96,13 @@ class ClusteredDraft:
         self._file = file
         self._worker = worker
         self._budget = budget
+        self._behind_budget = behind_budget
         self._largest_in_memory = largest_in_memory
         self._bufsize = bufsize
         self._behind: list[bytes] | None = None
-        """Bytes not yet handed to the worker; None: the content is in memory alone."""
+        """What is not yet handed to the worker; None: the content is in memory alone."""
+        self._waiting = 0
+        """Bytes of `_behind`."""
         self._is_working = False
         self._resume: Deferred[None] | None = None
         self._finished: Deferred[None] | None = None
@@ -108,26 +124,35 @@ class ClusteredDraft:
             budget = self._budget
             if self.size_bytes <= self._largest_in_memory and budget.used + size <= budget.most:
                 budget.used += size
-                self.parts.append(data)
+                _join(self.parts, data)
                 return None
-            self._budget.used -= sum(map(len, self.parts))
-            behind = self._behind = self.parts
-            self.parts = []
-        behind.append(data)
-        waiting = sum(map(len, behind))
-        if not self._is_working and waiting >= self._bufsize:
+            behind = self._move_behind(self.size_bytes - size)
+        _join(behind, data)
+        self._waiting += size
+        budget = self._behind_budget
+        budget.used += size
+        if not self._is_working and (self._waiting >= self._bufsize or budget.is_over):
             self._work()
-        elif self._is_working and waiting > MOST_BEHIND and self._resume is None:
-            self._resume = Deferred()
-            return self._resume
+        if self._is_working and self._resume is None and (self._waiting > MOST_BEHIND or budget.is_over):
+            resume = self._resume = Deferred()
+            return resume
         return None
+
+    def _move_behind(self, size: int) -> list[bytes]:
+        """It does not stay in memory: what there is of it, `size` bytes, waits for its silo."""
+        self._budget.used -= size
+        self._behind_budget.used += size
+        self._waiting = size
+        behind, self.parts = self.parts, []
+        self._behind = behind
+        return behind
 
     def finish(self) -> Deferred[None]:
         """No more comes. Fires when the content is durable where it is to be before the journal speaks of it; fails with
         `Unavailable`."""
+        self._state = _State.FINISHING
         if self._behind is None:
             return succeed(None)
-        self._state = _State.FINISHING
         self._finished = Deferred()
         if not self._is_working:
             self._work()
@@ -139,6 +164,11 @@ class ClusteredDraft:
         self._forget()
 
     def abandon(self) -> None:
+        if self._state is _State.OPEN:
+            self.drop()
+
+    def drop(self) -> None:
+        """Its commit has failed: what is on disk goes. Harmless when repeated."""
         if self._state in (_State.KEPT, _State.ABANDONED):
             return
         self._state = _State.ABANDONED
@@ -147,13 +177,14 @@ class ClusteredDraft:
             self._work()
 
     def _forget(self) -> None:
-        if self._behind is None:
-            self._budget.used -= sum(map(len, self.parts))
-        self.parts = []
+        if self.parts:
+            self._budget.used -= self.size_bytes
+            self.parts = []
 
     def _work(self) -> None:
         """Hand the worker what waits, and the end of it when it is the end."""
         pieces, self._behind = self._behind or [], []
+        size, self._waiting = self._waiting, 0
         state, file, error = self._state, self._file, self._error
 
         def act() -> None:
@@ -165,15 +196,18 @@ class ClusteredDraft:
                     file.finish()
 
         self._is_working = True
-        self._worker.run(act).addCallbacks(self._worked, self._not_worked, callbackArgs=(state,), errbackArgs=(state,))
+        self._worker.run(act).addCallbacks(
+            self._worked, self._not_worked, callbackArgs=(state, size), errbackArgs=(state, size)
+        )
 
-    def _not_worked(self, failure: Failure, state: _State) -> None:
+    def _not_worked(self, failure: Failure, state: _State, size: int) -> None:
         error = failure.value
         self._error = error if isinstance(error, OSError) else OSError(errno.EIO, f"internal error: {error!r}")
-        self._worked(None, state)
+        self._worked(None, state, size)
 
-    def _worked(self, result: None, state: _State) -> None:
+    def _worked(self, result: None, state: _State, size: int) -> None:
         self._is_working = False
+        self._behind_budget.used -= size
         resume, self._resume = self._resume, None
         if resume is not None:
             resume.callback(None)
@@ -182,14 +216,23 @@ class ClusteredDraft:
         if state is _State.FINISHING:
             finished, self._finished = self._finished, None
             assert finished is not None
-            if self._error is None:
+            if self._error is not None and self._state is _State.FINISHING:
+                self._state = _State.ABANDONED
+            if self._state is not _State.ABANDONED:
                 finished.callback(None)
                 return
-            error = self._error
-            if self._state is _State.FINISHING:
-                self.abandon()
+            self._work()  # what is there goes
+            error = self._error or OSError(errno.ECANCELED, "dropped meanwhile")
             finished.errback(Unavailable(f"the spool can't be written: {error}", error.errno in _FULL))
         elif self._is_working:
             return  # `resume` wrote, finished or abandoned: never two acts on one file at a time
-        elif self._state is not _State.OPEN or sum(map(len, self._behind or ())) >= self._bufsize:
+        elif self._state is not _State.OPEN or self._waiting >= self._bufsize:
             self._work()
+
+
+def _join(pieces: list[bytes], data: bytes) -> None:
+    """Append."""
+    if len(data) < SMALL and pieces and len(pieces[-1]) < 8 * SMALL:
+        pieces[-1] += data
+    else:
+        pieces.append(data)

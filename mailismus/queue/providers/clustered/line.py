@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -27,6 +28,8 @@ _NO_REPLY = b"- - - -"
 _EIGHTBIT = b"8BITMIME"
 _ROUNDING = 0.01
 """Milliseconds: a time that was read from a line comes out as it went in, and none is ever written later than it is."""
+_NUMBERS_SIZE = 105
+"""Bytes of a line, about, beside what clients and peers said."""
 _MOST_SIZE = 1 << 50
 _MOST_TIME_MS = 1 << 48
 
@@ -80,6 +83,18 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
         )
         lines.append(b" %b %08x\n" % (line, zlib.crc32(line)))
     return b"".join(lines)
+
+
+def lines_size(message: Message, entries: Iterable[Entry]) -> int:
+    """Bytes that the lines of these entries take, about: as good as the numbers in them are of usual length."""
+    each = _NUMBERS_SIZE + len(escape(message.client)) + len(escape(message.sender))
+    size = 0
+    for entry in entries:
+        size += each + len(escape(entry.recipient))
+        reply = entry.reply
+        if reply is not None:
+            size += len(escape(reply.text)) + len(escape(entry.host)) + len(reply.enhanced)
+    return size
 
 
 def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:

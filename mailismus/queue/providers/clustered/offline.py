@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
-from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Filter, Message, Summary
 from mailismus.queue.providers.clustered.listing import search_page, summarize
 from mailismus.queue.providers.clustered.start import load
@@ -50,8 +49,7 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
     loaded = load(disk, journal_path)
     index = YoungIndex()
     for spool_id in sorted(loaded.youngs):
-        young = loaded.youngs[SpoolId(spool_id)]
-        index.add(young, list(young.entries.values()), 0.0)
+        index.add(loaded.youngs[spool_id], 0.0)
     for segment in (*loaded.journal.used, *loaded.journal.others):
         segment.file.close()
     return OfflineQueue(index)

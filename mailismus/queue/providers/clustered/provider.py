@@ -56,7 +56,10 @@ from mailismus.spool.message_file import MessageFileReader, MessageFileWriter, r
 from mailismus.spool.silo import message_path
 
 DRAFT_BYTES = 32 << 20
-"""Memory of all drafts together."""
+"""Memory of all drafts together that are small enough to stay there."""
+
+BEHIND_BYTES = 32 << 20
+"""Memory of all drafts together that waits for the disk; beyond it each client waits for its own piece."""
 
 CONTENT_BYTES = 32 << 20
 """Memory of all young contents together; beyond it they are read from the journal."""
@@ -100,6 +103,7 @@ class ClusteredQueue:
         self._spool_ids = opened.spool_ids
         self._index = YoungIndex()
         self._drafts = Budget(DRAFT_BYTES)
+        self._behind = Budget(BEHIND_BYTES)
         self._contents = Budget(CONTENT_BYTES)
         most = most_records_size(opened.pool.size_bytes)
         self._largest_in_journal = min(settings.journal.largemsgsize, most // 4)
@@ -129,7 +133,7 @@ class ClusteredQueue:
         now = self._now()
         for young in self._opened.youngs:
             self.checkpoints.lives(young, young.segment)
-            self._index.add(young, list(young.entries.values()), now)
+            self._index.add(young, now)
         self._opened.pool.top_up()
         self.space.start()
         self.checkpoints.look()
@@ -165,9 +169,8 @@ class ClusteredQueue:
             raise Unavailable("the queue is closing")
         spool_id = self._next_spool_id()
         file = MessageFileWriter(self._disk, self._spool_path, spool_id)
-        return ClusteredDraft(
-            spool_id, file, self._workers.files, self._drafts, self._largest_in_journal, self._settings.spool.bufsize
-        )
+        files, bufsize = self._workers.files, self._settings.spool.bufsize
+        return ClusteredDraft(spool_id, file, files, self._drafts, self._behind, self._largest_in_journal, bufsize)
 
     def _next_spool_id(self) -> SpoolId:
         spool_ids = self._spool_ids
@@ -225,7 +228,7 @@ class ClusteredQueue:
         """A large message could not be made durable: nothing of the commit counts."""
         cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
         for draft in item.drafts:
-            draft.abandon()
+            draft.drop()
         item.done.errback(cause)
 
     def _append(self, item: CommitItem, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> None:
@@ -269,11 +272,9 @@ class ClusteredQueue:
             draft.keep()
             young.offset = offset + content_offset
             self._hold_content(young)
-            for entry in entries:
-                young.entries[entry.number] = entry
+            young.entries = {entry.number: entry for entry in entries}
             self.checkpoints.lives(young, segment)
-            young.entries.clear()
-            index.add(young, entries, now)
+            index.add(young, now)
         over: list[SpoolId] = []
         for settlement in item.settlements:
             spool_id, number = settlement.queue_id
@@ -283,7 +284,9 @@ class ClusteredQueue:
             young_settled.pending -= 1
             successor = None
             if settlement.area is not None and number in young_settled.entries:
-                successor = _successor(young_settled.entries[number], settlement, settlement.area)
+                entry = young_settled.entries[number]
+                successor = _successor(entry, settlement, settlement.area)
+                self.checkpoints.changes(young_settled, entry, successor)
             if index.settle(young_settled, number, successor, now):
                 self._release(young_settled)
                 over.append(spool_id)
@@ -292,7 +295,7 @@ class ClusteredQueue:
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
         """Nothing of it counts, settlements included (`ICommitOwner`): a report and its bounces share their fate."""
         for draft in item.drafts:
-            draft.abandon()
+            draft.drop()
         for settlement in item.settlements:
             young = self._index.messages.get(settlement.queue_id.spool_id)
             if young is not None:

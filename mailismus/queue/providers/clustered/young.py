@@ -97,25 +97,26 @@ class YoungIndex:
         self._areas = {area: _AreaIndex() for area in Area}
         self.entry_count = 0
 
-    def add(self, young: YoungMessage, entries: Iterable[Entry], now: float) -> None:
-        """A new message and its entries."""
+    def add(self, young: YoungMessage, now: float) -> None:
+        """A new message with its entries."""
         self.messages[young.message.spool_id] = young
-        for entry in entries:
-            self.put(young, entry, now)
+        self.entry_count += len(young.entries)
+        for entry in young.entries.values():
+            self._place(young, entry, now)
 
     def put(self, young: YoungMessage, entry: Entry, now: float) -> None:
         """A new entry of a message, or the new state of one: it may be taken when it is due."""
         if entry.number not in young.entries:
             self.entry_count += 1
         young.entries[entry.number] = entry
-        self._place(young, entry, entry.due_at, now)
+        self._place(young, entry, now)
 
-    def _place(self, young: YoungMessage, entry: Entry, due_at: float, now: float) -> None:
+    def _place(self, young: YoungMessage, entry: Entry, now: float) -> None:
         area = self._areas[entry.area]
-        if due_at <= now:
+        if entry.due_at <= now:
             area.add(young, entry)
         else:
-            area.wait(young.message.spool_id, entry.number, due_at)
+            area.wait(young.message.spool_id, entry.number, entry.due_at)
 
     def take(self, wanted: Area, limit: int, now: float, per_message: int) -> list[Message]:
         """As `IQueue.take`."""

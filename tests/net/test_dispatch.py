@@ -1,0 +1,97 @@
+"""The shortened round tells readers as Twisted's own does, and survives one that fails."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+import pytest
+from twisted.internet.epollreactor import EPollReactor
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IReadDescriptor
+from twisted.internet.selectreactor import SelectReactor
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from mailismus.net.dispatch import shorten_dispatch
+
+
+@implementer(IReadDescriptor)
+class Reader:
+    """Reads what comes; returns or raises what it is told to."""
+
+    def __init__(self, answer: object = None) -> None:
+        self.near, self.far = socket.socketpair()
+        self.near.setblocking(False)
+        self.answer = answer
+        self.read: list[bytes] = []
+        self.lost: list[object] = []
+
+    def fileno(self) -> int:
+        return self.near.fileno()
+
+    def logPrefix(self) -> str:
+        return "reader"
+
+    def doRead(self) -> Any:
+        self.read.append(os.read(self.near.fileno(), 100))
+        if isinstance(self.answer, RuntimeError):
+            raise self.answer
+        return self.answer
+
+    def connectionLost(self, reason: Failure) -> None:
+        self.lost.append(reason.value)
+
+
+@pytest.fixture
+def reactor() -> Any:  # its methods are not annotated
+    make: Any = EPollReactor
+    made = make()
+    assert shorten_dispatch(made)
+    return made
+
+
+def test_a_reader_is_told_that_there_is_something_to_read(reactor: Any) -> None:
+    readers = [Reader(), Reader()]
+    for reader in readers:
+        reactor.addReader(reader)
+    readers[1].far.send(b"hello")
+    reactor.iterate(0.5)
+    assert [reader.read for reader in readers] == [[], [b"hello"]]
+
+
+def test_a_reader_that_says_it_is_over_is_disconnected(reactor: Any) -> None:
+    reader = Reader(ConnectionDone())
+    reactor.addReader(reader)
+    reader.far.send(b"x")
+    reactor.iterate(0.5)
+    assert [type(reason) for reason in reader.lost] == [ConnectionDone]
+    assert reader not in reactor.getReaders()
+
+
+def test_a_reader_that_fails_is_disconnected_and_hurts_no_other(reactor: Any) -> None:
+    failing, other = Reader(RuntimeError("broken")), Reader()
+    for reader in (failing, other):
+        reactor.addReader(reader)
+        reader.far.send(b"x")
+    reactor.iterate(0.5)
+    reactor.iterate(0)
+    assert [str(reason) for reason in failing.lost] == ["broken"]
+    assert other.read == [b"x"]
+    assert other.lost == []
+
+
+def test_a_peer_that_goes_is_noticed(reactor: Any) -> None:
+    reader = Reader()
+    reactor.addReader(reader)
+    reader.far.close()
+    reactor.iterate(0.5)
+    assert reader.read == [b""] or reader.lost
+
+
+def test_another_reactor_is_left_as_it_is() -> None:
+    make: Any = SelectReactor
+    other = make()
+    assert not shorten_dispatch(other)
+    assert "doIteration" not in vars(other)
