@@ -30,7 +30,7 @@ from mailismus.maildir.sweep import Sweeper, sweep
 from mailismus.queue.interface import IContent
 
 LIMIT = 10
-SLOW_AFTER_S = 1.0
+SLOW_AFTER_S = 5.0
 GIVE_BACK_S = 10.0
 LOCAL = b"local"
 """The host of a local delivery's outcome."""

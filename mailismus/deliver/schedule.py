@@ -10,8 +10,8 @@ cleverer (concurrency by message, rates, knowledge of hosts that outlives a conn
   `HOST_PAUSE_S`.
 - When every host of a next hop failed and no session with any stands, the next hop is dead for `DEAD_S`: its jobs are
   deferred with that reason, without another connection.
-- A next hop whose first job has waited a second is slow: it may hold no more entries than there is room left (`excess`),
-  so that any number of slow ones leave room for others.
+- A next hop whose first job has waited `SLOW_AFTER_S` is slow: it may hold no more entries than there is room left
+  (`excess`), so that any number of slow ones leave room for others.
 
 Times are monotonic seconds. *Not here*: sockets, names, the queue.
 """
@@ -29,11 +29,12 @@ JOBS_A_CONNECTION = 4
 PATIENCE_S = 0.1
 HOST_PAUSE_S = 30.0
 DEAD_S = 5.0
-SLOW_AFTER_S = 1.0
+SLOW_AFTER_S = 5.0
+"""More than the whole cache takes to drain into a relay that does some 500 entries a second."""
 SLOW_REPLY_S = 1.0
 """A host that takes this long for its final reply gets nothing pipelined behind it: there is nothing to win."""
-GIVE_BACK_FIRST_S = 2.0
-GIVE_BACK_LAST_S = 60.0
+GIVE_BACK_LEAST_S = 2.0
+GIVE_BACK_MOST_S = 60.0
 
 S = TypeVar("S")
 
@@ -60,8 +61,6 @@ class Hop(Generic[S]):
         "dead_reply",
         "dead_until",
         "entries",
-        "give_back_s",
-        "give_back_until",
         "hosts",
         "idle",
         "is_resolving",
@@ -91,16 +90,14 @@ class Hop(Generic[S]):
         self.dead_reply = Reply(451, b"4.4.1", b"no host answers")
         self.reply_s = 0.0
         """How long final replies take, a moving mean."""
-        self.give_back_s = GIVE_BACK_FIRST_S
-        self.give_back_until = 0.0
 
     def is_dead(self, now: float) -> bool:
         """Whether its jobs are deferred without a try."""
         return now < self.dead_until
 
-    def is_slow(self, now: float) -> bool:
-        """Whether its first job has waited long."""
-        return bool(self.pending) and now - self.pending[0].queued_at > SLOW_AFTER_S
+    def waited_s(self, now: float) -> float:
+        """How long its first job has waited: about what all that wait need to drain."""
+        return now - self.pending[0].queued_at if self.pending else 0.0
 
     def next_job(self, begun: int) -> Job | None:
         """The job for a session that has begun so many."""
@@ -252,18 +249,15 @@ class Schedule(Generic[S]):
         for host in hop.hosts:
             host.paused_until = min(host.paused_until, hop.dead_until)
 
-    def excess(self, hop: Hop[S], room: int, now: float) -> list[Job]:
-        """The newest jobs of a slow next hop that exceed its share; take them away, for `give_back_s`."""
-        if not hop.is_slow(now):
-            hop.give_back_s = GIVE_BACK_FIRST_S
-            return []
+    def excess(self, hop: Hop[S], room: int, now: float) -> tuple[list[Job], float]:
+        """The newest jobs of a slow next hop that exceed its share, taken away, and for how many seconds: half of what the
+        first has waited, so that a next hop that still takes some never runs dry."""
+        waited_s = hop.waited_s(now)
         found: list[Job] = []
-        while len(hop.pending) > 1 and hop.entries > room:
-            job = hop.pending.pop()
-            hop.entries -= len(job.entries)
-            room += len(job.entries)
-            found.append(job)
-        if found and now >= hop.give_back_until:
-            hop.give_back_until = now + hop.give_back_s
-            hop.give_back_s = min(GIVE_BACK_LAST_S, hop.give_back_s * 2)
-        return found
+        if waited_s > SLOW_AFTER_S:
+            while len(hop.pending) > 1 and hop.entries > room:
+                job = hop.pending.pop()
+                hop.entries -= len(job.entries)
+                room += len(job.entries)
+                found.append(job)
+        return found, min(GIVE_BACK_MOST_S, max(GIVE_BACK_LEAST_S, waited_s / 2))

@@ -330,9 +330,10 @@ class Sessions:
     def _give_back_excess(self, hop: Hop[Session], now: float) -> None:
         """A slow next hop keeps no more than its share of the room."""
         freed = 0
-        for job in self.schedule.excess(hop, self._room(), now):
+        jobs, delay_s = self.schedule.excess(hop, self._room(), now)
+        for job in jobs:
             freed += len(job.entries)
-            self._settling.give_back(job, max(1.0, hop.give_back_until - now))
+            self._settling.give_back(job, delay_s)
         if freed:
             self._on_free(freed)
 

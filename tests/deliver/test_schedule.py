@@ -103,10 +103,12 @@ def test_a_host_that_takes_no_more_connections_is_used_through_those_it_has() ->
 
 def test_a_slow_next_hop_shares_the_room_with_others() -> None:
     schedule, hop = scheduled(["192.0.2.1"], 100)
-    assert schedule.excess(hop, 0, 0.5) == []
-    assert len(schedule.excess(hop, 0, 2.0)) == 50
+    assert schedule.excess(hop, 0, 4.0)[0] == []
+    jobs, delay_s = schedule.excess(hop, 0, 20.0)
+    assert len(jobs) == 50
+    assert delay_s == 10.0
     assert hop.entries == len(hop.pending) == 50
-    assert schedule.excess(hop, 50, 2.0) == []
+    assert schedule.excess(hop, 50, 20.0)[0] == []
 
 
 def test_what_is_known_of_hosts_survives_a_new_answer() -> None:

@@ -180,6 +180,22 @@ def test_a_slow_relay_with_more_mail_than_the_cache_does_not_hold_back_others() 
     assert bench.task.held <= 200
 
 
+def test_a_relay_that_is_slow_but_alive_never_runs_dry() -> None:
+    bench = Bench(queuecache=100, maxserverconnections=2, maxconnections=2)
+    bench.network.latency_s = 0.05
+    sink = bench.sink()
+    for number in range(1000):
+        bench.put(b"r%d@b.example" % number)
+    bench.task.start()
+    bench.run(12)
+    early = len(sink.acknowledged())
+    bench.run(12)
+    assert bench.task.counters.given_back > 0
+    assert len(sink.acknowledged()) - early > 0.8 * early
+    bench.run(40)
+    assert sorted(sink.acknowledged()) == sorted(b"r%d@b.example" % number for number in range(1000))
+
+
 def test_a_black_hole_is_tried_by_one_connection_and_deferred_at_its_time_out() -> None:
     bench = Bench()
     bench.network.black_holes.add("192.0.2.1")
