@@ -18,7 +18,7 @@ from mailismus.smtp.extensions import parse_mail_parameters
 
 _QUOTED = rb'"(?:[ !#-\[\]-~]|\\[ -~])*"'
 _PATH = rb"(?:[!#-;=?-~]|" + _QUOTED + rb")*"
-_PARAMETERS = rb"(?: +([!-~][ -~]*))? *"
+_PARAMETERS = rb"(?: +([!-~][ -~]*)?)?"
 
 _MAIL = re.compile(rb"(?i:MAIL FROM: *)<(" + ORDINARY + rb"|)>" + _PARAMETERS).fullmatch
 _MAIL_ANY_PATH = re.compile(rb"(?i:MAIL FROM: *)<(" + _PATH + rb")>" + _PARAMETERS).fullmatch

@@ -64,6 +64,9 @@ BEHIND_BYTES = 32 << 20
 CONTENT_BYTES = 32 << 20
 """Memory of all young contents together; beyond it they are read from the journal."""
 
+GIVE_UP_S = 5.0
+"""Seconds that a close waits for a journal that can't be written: what was settled meanwhile may be tried twice."""
+
 _LINE_SHARE = 10
 """A new recipient's line is at most so many times (length of the recipient + 64) long: what the grammar of addresses lets
 be escaped included."""
@@ -114,9 +117,12 @@ class ClusteredQueue:
         self.commits = GroupCommit(opened.writer, workers.journal, reactor, most, self._on_batch, self._on_sick)
         self.checkpoints = Checkpoints(opened.writer, self.commits, opened.pool, workers.files, self._epoch)
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
-        self._ready: dict[Area, list[Deferred[None]]] = {area: [] for area in Area}
+        self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
         self._is_reserving_epoch = False
         self._is_closing = False
+        self._finishing = 0
+        """Commits whose large messages are being made durable: they have not come to the journal yet."""
+        self._reactor = reactor
         self._idle: Deferred[None] | None = None
         self.strays = StrayWalk(
             disk,
@@ -147,13 +153,28 @@ class ClusteredQueue:
         self._idle = Deferred()
         self.commits.hurry()
         self._look_idle()
-        idle = self._idle or succeed(None)
+        idle = self._idle
+        if idle is None:
+            idle = succeed(None)
+        else:
+            self._reactor.callLater(GIVE_UP_S, self._give_up)
         return idle.addCallback(lambda _: self._opened.release())
 
     def _look_idle(self) -> None:
-        if self._idle is not None and self.commits.is_idle:
+        if self._idle is not None and self.commits.is_idle and not self._finishing:
             idle, self._idle = self._idle, None
             idle.callback(None)
+
+    def _give_up(self) -> None:
+        """It has taken long: go on waiting for a slow disk, not for a sick one."""
+        if self._idle is None:
+            return
+        if self.commits.trouble is None:
+            self._reactor.callLater(GIVE_UP_S, self._give_up)
+            return
+        self._log.error("Closed while the journal can't be written; what was settled last may be tried again.")
+        idle, self._idle = self._idle, None
+        idle.callback(None)
 
     # in
 
@@ -210,10 +231,11 @@ class ClusteredQueue:
             is_streaming = is_streaming or draft.is_in_silo
         item.drafts = drafts
         if is_streaming:
+            self._finishing += 1
             finished = gatherResults([draft.finish() for draft in drafts], consumeErrors=True)
             finished.addCallbacks(
                 lambda _: self._append(item, submissions, settlements), self._not_finished, errbackArgs=(item,)
-            )
+            ).addBoth(self._has_finished)
         else:
             self._append(item, submissions, settlements)
         return item.done
@@ -230,6 +252,11 @@ class ClusteredQueue:
         for draft in item.drafts:
             draft.drop()
         item.done.errback(cause)
+
+    def _has_finished(self, result: Failure | None) -> Failure | None:
+        self._finishing -= 1
+        self._look_idle()
+        return result
 
     def _append(self, item: CommitItem, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> None:
         for submission, draft in zip(submissions, item.drafts, strict=True):
@@ -353,21 +380,22 @@ class ClusteredQueue:
         return succeed(self._index.take(area, limit, now, per_message))
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
-        for area in self._index.give_back(queue_ids, not_before):
-            if self._ready[area]:
+        touched = self._index.give_back(queue_ids, not_before)
+        for area, waiting in self._ready.items():
+            if waiting and (area in touched or self._index.has_ready(area)):
                 self._fire(area)
 
     def ready(self, area: Area) -> Deferred[None]:
         if self._index.has_ready(area):
             return succeed(None)
-        waiting: Deferred[None] = Deferred()
-        self._ready[area].append(waiting)
+        waiting: Deferred[None] = Deferred(lambda gone: self._ready[area].pop(gone, None))
+        self._ready[area][waiting] = None
         return waiting
 
     def _fire(self, area: Area) -> None:
-        waiting, self._ready[area] = self._ready[area], []
+        waiting, self._ready[area] = self._ready[area], {}
         for deferred in waiting:
-            if not deferred.called:  # cancelled
+            if not deferred.called:  # cancelled by one before it
                 deferred.callback(None)
 
     def next_due(self, area: Area) -> float | None:

@@ -1,0 +1,95 @@
+"""The clustered provider beyond the contract: what its end waits for, whom it remembers."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
+
+from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.clustered.provider import GIVE_UP_S
+from tests.clustered.harness import ClusteredHarness
+from tests.contracts.bench import Bench, ids
+
+
+def running() -> tuple[ClusteredHarness, Bench]:
+    harness = ClusteredHarness()
+    return harness, Bench(harness, harness.make())
+
+
+def never_mind(failure: Failure) -> None:
+    failure.trap(CancelledError)  # type: ignore[no-untyped-call]  # Twisted's
+
+
+def test_a_close_waits_for_a_large_message_on_its_way_to_its_silo() -> None:
+    harness, bench = running()
+    done = bench.queue.commit([bench.submission(content=b"x" * 300_000 + b"\r\n")], ())
+    happened: list[str] = []
+    done.addCallback(lambda _: happened.append("durable"))
+    bench.queue.close().addCallback(lambda _: happened.append("closed"))
+    harness.settle_down()
+    assert happened == ["durable", "closed"]
+
+
+def test_a_close_gives_up_on_a_disk_that_stays_sick() -> None:
+    harness, bench = running()
+    bench.put()
+    taken = bench.take_ids()
+    harness.break_down(bench.queue)
+    bench.queue.commit((), [Settlement(taken[0], None)])
+    harness.settle_down()
+    closed: list[None] = []
+    bench.queue.close().addCallback(closed.append)
+    harness.clock.advance(GIVE_UP_S / 2)
+    assert not closed
+    harness.clock.advance(GIVE_UP_S)
+    assert closed
+    assert harness.disk.locks == set()
+
+
+def test_a_close_writes_what_a_disk_that_was_sick_for_a_moment_can_take() -> None:
+    harness, bench = running()
+    bench.put()
+    taken = bench.take_ids()
+    harness.break_down(bench.queue)
+    bench.queue.commit((), [Settlement(taken[0], None)])
+    harness.settle_down()
+    harness.disk.fault = None
+    bench.wait(bench.queue.close())
+    harness.clock.calls.clear()
+    assert Bench(harness, harness.open()).take() == []
+
+
+def test_who_waits_no_longer_is_not_remembered() -> None:
+    _, bench = running()
+    queue = bench.queue
+    for _ in range(100):
+        waiting = queue.ready(Area.DEFERRED)
+        waiting.addErrback(never_mind)
+        waiting.cancel()
+    assert not queue._ready[Area.DEFERRED]  # type: ignore[attr-defined]  # ours: no public way to see a leak
+
+
+def test_one_who_waits_may_cancel_another_when_told() -> None:
+    _, bench = running()
+    told: list[str] = []
+    first, second, third = (bench.queue.ready(Area.INCOMING) for _ in range(3))
+    second.addErrback(never_mind)
+    first.addCallback(lambda _: second.cancel()).addCallback(lambda _: told.append("first"))
+    third.addCallback(lambda _: told.append("third"))
+    bench.put()
+    assert told == ["first", "third"]
+
+
+def test_what_is_given_back_makes_room_in_the_other_areas_of_its_message_too() -> None:
+    _, bench = running()
+    bench.put((b"a@d.example", b"b@d.example"))
+    now = bench.now()
+    bench.defer(bench.take_ids(limit=1), now)
+    taken = bench.take(limit=1, per_message=1)
+    assert ids(taken)
+    assert bench.take(Area.DEFERRED, per_message=1) == []
+    told: Deferred[None] = bench.queue.ready(Area.DEFERRED)
+    assert not told.called
+    bench.queue.give_back(ids(taken), now + 3600)
+    assert told.called
+    assert len(bench.take(Area.DEFERRED, per_message=1)) == 1
