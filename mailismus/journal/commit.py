@@ -23,13 +23,16 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.disk.worker import IWorker
-from mailismus.journal.writer import JournalWriter, NoSegment, Written
+from mailismus.journal.writer import Claim, JournalWriter, NoSegment, Written
 
 COMPANY_S = 0.010
 """Seconds that settles wait for company: what a crash may double is bounded by it."""
 
 RETRY_S = 3.0
 """Seconds between two tries to go on after a failure."""
+
+SEGMENT_S = 0.020
+"""Seconds between two looks whether the free segment that a batch waits for has been made."""
 
 LARGEST_GATHERED = 4 << 20
 """Bytes gathered into one batch at most (and no more than half a segment; a longer item goes alone), so that one client's
@@ -131,15 +134,18 @@ class GroupCommit:
         batch: list[IItem] = []
         buffers: list[bytes] = []
         size = 0
+        claim = Claim.ANY
         waiting = self._waiting
         while waiting and (not batch or size + waiting[0].size_bytes <= self._gather):
             item = waiting.popleft()
             batch.append(item)
             buffers += item.buffers
             size += item.size_bytes
+            if item.may_fail:
+                claim = Claim.BEYOND_RESERVE
         self.waiting_bytes -= size
         self._is_writing = True
-        self._worker.run(lambda: self._writer.append(buffers, size)).addCallbacks(
+        self._worker.run(lambda: self._writer.append(buffers, size, claim)).addCallbacks(
             self._written, self._not_written, callbackArgs=(batch,), errbackArgs=(batch,)
         ).addErrback(self._broken)
 
@@ -166,6 +172,9 @@ class GroupCommit:
             failure.raiseException()
             return
         self._is_writing = False
+        if isinstance(error, NoSegment) and error.is_coming:
+            self._wait_for_segment(batch)
+            return
         self.failures += 1
         self._log.error("The journal can't be written: {error}", error=str(error))
         is_sick = not isinstance(error, NoSegment)
@@ -186,7 +195,15 @@ class GroupCommit:
             return
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
-        self._timer = self._reactor.callLater(0 if first_time and is_sick else RETRY_S, self._write)
+        # What is kept may take another segment: a fresh one, or one of the reserve.
+        self._timer = self._reactor.callLater(0 if first_time else RETRY_S, self._write)
+        self._timer_is_soon = True
+
+    def _wait_for_segment(self, batch: list[IItem]) -> None:
+        """Segments are used up faster than they are made: that is no reason to refuse anything."""
+        self._waiting.extendleft(reversed(batch))
+        self.waiting_bytes += sum(item.size_bytes for item in batch)
+        self._timer = self._reactor.callLater(SEGMENT_S, self._write)
         self._timer_is_soon = True
 
     def _broken(self, failure: Failure) -> None:

@@ -1,4 +1,4 @@
-"""The pool of free segments: made ahead of need, so that a batch never waits for one and deliveries never need space.
+"""The pool of free segments: made ahead of need, so that a batch seldom waits for one and deliveries never need space.
 
 *Rules*: `RESERVE` segments are for settles alone: with no more than those left, and no more to be had, mail is refused
 (452) while everything that empties the queue goes on.
@@ -17,7 +17,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.segment import Segment, make_segment
-from mailismus.journal.writer import NoSegment
+from mailismus.journal.writer import Claim, NoSegment
 
 RESERVE = 2
 """Free segments kept for settles alone."""
@@ -52,12 +52,14 @@ class SegmentPool:
     def __len__(self) -> int:
         return len(self._free)
 
-    def take(self) -> Segment:
+    def take(self, claim: Claim) -> Segment:
         """A free segment. Raises `NoSegment`."""
-        try:
-            return self._free.popleft()
-        except IndexError:
-            raise NoSegment from None
+        if claim is Claim.ANY or len(self._free) > RESERVE:
+            try:
+                return self._free.popleft()
+            except IndexError:
+                pass
+        raise NoSegment(is_coming=self.error is None)
 
     @property
     def is_short(self) -> bool:

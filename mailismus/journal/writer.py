@@ -8,6 +8,7 @@ is written to it again; the next batch needs `turn_over` to a fresh one whose he
 
 from __future__ import annotations
 
+import enum
 import errno
 import os
 from collections.abc import Callable, Sequence
@@ -30,11 +31,22 @@ class Written:
     sequence: int
 
 
-class NoSegment(OSError):
-    """No free segment is there: the journal can't grow now. Nothing was written, nothing is sick."""
+class Claim(enum.Enum):
+    """What a batch may begin a segment with."""
 
-    def __init__(self) -> None:
+    ANY = "any free segment: what it says empties the queue"
+    BEYOND_RESERVE = "one beyond the reserve: it holds mail, which can be refused"
+
+
+class NoSegment(OSError):
+    """No free segment is there: the journal can't grow now. Nothing was written, nothing is sick.
+
+    `is_coming`: one is being made, or will be.
+    """
+
+    def __init__(self, *, is_coming: bool) -> None:
         super().__init__(errno.ENOSPC, "no free journal segment")
+        self.is_coming = is_coming
 
 
 class JournalWriter:
@@ -44,7 +56,7 @@ class JournalWriter:
         self,
         disk: IDisk,
         directory: str,
-        next_segment: Callable[[], Segment],
+        next_segment: Callable[[Claim], Segment],
         random_bytes: RandomBytes,
         *,
         last_number: int,
@@ -64,11 +76,11 @@ class JournalWriter:
         self.segments: dict[int, Segment] = {}
         """Every segment in use, by number."""
 
-    def append(self, records: Sequence[bytes], records_size: int) -> Written:
+    def append(self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY) -> Written:
         """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick."""
         segment = self.current
         if segment is None or segment.room < padded_size(records_size):
-            segment = self._begin(self.sequence)
+            segment = self._begin(self.sequence, claim)
         offset = segment.end
         sequence = self.sequence + 1
         segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
@@ -88,8 +100,8 @@ class JournalWriter:
         self.turn_over()
         return self.append(records, records_size)
 
-    def _begin(self, last_good: int) -> Segment:
-        segment = self._next_segment()
+    def _begin(self, last_good: int, claim: Claim) -> Segment:
+        segment = self._next_segment(claim)
         self._number += 1
         path = os.path.join(self._directory, file_name(self._number))
         if path != segment.path:

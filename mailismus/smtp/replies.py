@@ -66,6 +66,11 @@ def is_positive(reply: bytes) -> bool:
     return reply.startswith(b"2")
 
 
+def is_permanent(reply: bytes) -> bool:
+    """5xx."""
+    return reply.startswith(b"5")
+
+
 def closes(reply: bytes) -> bool:
     """421: the session ends with it (RFC 5321 3.8)."""
     return reply.startswith(b"421")

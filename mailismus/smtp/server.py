@@ -31,7 +31,8 @@ MAX_REPLIES = 500
 MAX_WAITING = 65536
 """Bytes that may wait for an answer before the session is congested."""
 MAX_IDLE_COMMANDS = 100
-"""Commands that move no mail, since the last message that was taken; each further one counts as an error."""
+"""Commands that move no mail, those refused for good among them, since the last message that was taken; each further one
+counts as an error."""
 
 
 class State(enum.Enum):
@@ -218,10 +219,13 @@ class Server:
         return after(self, reply)
 
     def _refuse(self, reply: bytes) -> bytes:
-        """A refusal of the receiver's passes on; 421 ends the session with it."""
+        """A refusal of the receiver's passes on; 421 ends the session with it. Many that are for good are an error: somebody
+        tries out names."""
         if replies.closes(reply):
             self._receiver.reset()
             self.close()
+        elif replies.is_permanent(reply):
+            return self._grant(reply)
         return reply
 
     def _blame(self, reply: bytes) -> bytes:

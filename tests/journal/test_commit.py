@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 
-from mailismus.journal.commit import COMPANY_S, RETRY_S
+from mailismus.journal.commit import COMPANY_S, RETRY_S, SEGMENT_S
+from mailismus.journal.pool import RESERVE
 from tests.journal.world import SEGMENT, Item, World
 
 
@@ -150,7 +151,8 @@ def test_nobody_is_accepted_while_what_is_kept_is_not_durable() -> None:
 
 
 def test_a_journal_that_can_not_grow_refuses_mail_and_is_not_sick() -> None:
-    world = World(free_segments=1)
+    world = World(free_segments=RESERVE + 1)
+    world.pool.error = OSError(errno.ENOSPC, "No space left on device")
     big = SEGMENT // 2 - 8192
     world.append(Item(b"1", size=big))
     world.turns()
@@ -166,6 +168,54 @@ def test_a_journal_that_can_not_grow_refuses_mail_and_is_not_sick() -> None:
     world.append(small)
     world.turns()
     assert small.place is not None
+
+
+def test_mail_leaves_the_reserve_to_the_settles_that_empty_the_queue() -> None:
+    world = World(free_segments=RESERVE + 1)
+    world.pool.error = OSError(errno.ENOSPC, "No space left on device")
+    big = SEGMENT // 2 + 8192
+    world.append(Item(b"1", size=big))
+    world.turns()
+    mail, settle = Item(b"2", size=big), Item(b"s", may_fail=False, size=big)
+    world.append(mail, settle)
+    world.turns()
+    assert mail.error is not None
+    assert settle.place is not None
+    assert len(world.pool) == RESERVE - 1
+
+
+def test_what_needs_a_segment_that_is_being_made_waits_for_it() -> None:
+    world = World(free_segments=RESERVE + 1)
+    big = SEGMENT // 2 + 8192
+    items = [Item(b"%d" % n, size=big) for n in range(8)]
+    order: list[Item] = []
+    for item in items:
+        item.durable = lambda segment, offset, item=item: order.append(item)  # type: ignore[method-assign, misc]  # to see the order
+        world.append(item)
+    world.turns()
+    assert len(order) == 1
+    assert world.commit.trouble is None
+    assert world.commit.waiting_bytes == sum(item.size_bytes for item in items[1:])
+    for _ in range(100):
+        world.pool.top_up()
+        world.clock.advance(SEGMENT_S)
+    assert order == items
+    assert world.commit.failures == 0
+    assert world.commit.waiting_bytes == 0
+
+
+def test_who_waits_for_a_segment_that_can_not_be_made_after_all_is_refused() -> None:
+    world = World(free_segments=RESERVE)
+    mail, settle = Item(b"2"), Item(b"s", may_fail=False)
+    world.append(mail, settle)
+    world.turns()
+    assert mail.error is None
+    world.fail("create", times=1000, error=errno.ENOSPC)
+    world.pool.top_up()
+    for _ in range(5):
+        world.clock.advance(SEGMENT_S)
+    assert mail.error is not None
+    assert settle.place is not None
 
 
 def test_an_item_longer_than_a_segment_is_refused_at_once() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import Journal
+from mailismus.journal.writer import Claim
 from tests.journal.world import SEGMENT, Item, World
 
 
@@ -92,7 +93,7 @@ def test_a_lost_segment_in_the_middle_is_reported() -> None:
 def test_a_header_without_a_batch_denies_nothing() -> None:
     world = filled(3)
     world.writer.turn_over()
-    world.writer._begin(1)  # as if stopped between the header and its batch
+    world.writer._begin(1, Claim.ANY)  # as if stopped between the header and its batch
     journal, texts = world.found()
     assert texts == [b"0", b"1", b"2"]
     assert journal.damages == []
@@ -100,7 +101,7 @@ def test_a_header_without_a_batch_denies_nothing() -> None:
 
 def test_a_torn_header_of_a_new_use_is_no_damage() -> None:
     world = filled(2)
-    fresh = world.pool.take()
+    fresh = world.pool.take(Claim.ANY)
     world.disk.damage(fresh.path, 0, b"MQJ-SEGM\1\0")
     journal, texts = world.found()
     assert texts == [b"0", b"1"]

@@ -37,7 +37,7 @@ class Item:
 class World:
     """Disk, clock, pool, writer and group commit."""
 
-    def __init__(self, free_segments: int = 4) -> None:
+    def __init__(self, free_segments: int = 6) -> None:
         self.clock = Clock()
         self.disk = MemoryDisk()
         self.disk.make_directory("/j")

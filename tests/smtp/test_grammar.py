@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,3 +119,22 @@ def test_what_is_taken_apart_holds_printable_bytes_alone(path: bytes, tail: byte
     recipient, refusal = parse_rcpt(b"RCPT TO:<" + path + tail)
     assert bool(recipient) is not bool(refusal)
     assert all(32 <= byte < 127 for byte in recipient)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"MAIL FROM:<> x" + b" " * 2030 + b"\x80",
+        b"MAIL FROM:<>" + b" " * 2030 + b"\x80",
+        b"RCPT TO:<a@b.example>" + b" x" * 1000 + b"\x80",
+        b"RCPT TO:<" + b'"' * 2039,
+        b'RCPT TO:<"' + b"\\a" * 1019,
+        b"MAIL FROM:<@a" + b",@a" * 678,
+    ],
+)
+def test_a_line_made_to_be_slow_is_refused_as_fast_as_any(line: bytes) -> None:
+    began = time.process_time()
+    for _ in range(20):
+        assert isinstance(parse_mail(line), bytes)
+        assert parse_rcpt(line)[1]
+    assert time.process_time() - began < 0.2  # a second and more, where trailing blanks are tried again and again

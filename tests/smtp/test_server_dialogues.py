@@ -273,6 +273,20 @@ def test_commands_that_move_no_mail_become_errors() -> None:
     assert server.state is State.CLOSED
 
 
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_who_tries_out_recipients_is_sent_away(is_slow: bool) -> None:
+    refusing = Recorder(is_slow=is_slow, refuses={b"b@y": replies.UNKNOWN_USER})
+    out, _, server = run([MAIL + b"RCPT TO:<b@y>\r\n" * (MAX_IDLE_COMMANDS + 20)], refusing, max_errors=10)
+    assert server.state is State.CLOSED
+    assert out == R_MAIL + replies.UNKNOWN_USER * (MAX_IDLE_COMMANDS + 9) + replies.TOO_MANY_ERRORS  # HELO is one of them
+
+
+def test_recipients_refused_for_now_are_no_error() -> None:
+    refusing = Recorder(refuses={b"c@z": replies.TOO_MANY_RECIPIENTS})
+    _, _, server = run([RCPT + b"RCPT TO:<c@z>\r\n" * (MAX_IDLE_COMMANDS + 20)], refusing, max_errors=10)
+    assert server.state is State.RECIPIENTS
+
+
 def test_a_message_taken_makes_room_for_more_of_them() -> None:
     transaction = b"RSET\r\n" + RCPT[8:] + b"DATA\r\n.\r\n"
     out, _, server = run([b"HELO c\r\n"] + [transaction] * (MAX_IDLE_COMMANDS + 20))

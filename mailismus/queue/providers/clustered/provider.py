@@ -440,7 +440,11 @@ class ClusteredQueue:
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
         count = 0
+        if wanted.area not in (None, Area.DEFERRED):
+            return succeed(0)
         for young in list(self._index.messages.values()):
+            if wanted.spool_id not in (None, young.message.spool_id):
+                continue
             for entry in list(young.entries.values()):
                 if entry.area is Area.DEFERRED and wanted.matches(young.message, entry):
                     self._index.visit(young, entry, now)
