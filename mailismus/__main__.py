@@ -22,13 +22,26 @@ from mailismus.start import configcommands
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
 
-_NOT_BUILT = frozenset({"why", "fsck", "shell", "sendmail", "mailq"})
-_NOT_BUILT_QUEUE = frozenset({"show", "flush", "hold", "release", "delete", "bounce", "shape"})
+_NOT_BUILT = frozenset({"why", "fsck", "sendmail", "mailq"})
+_NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce", "shape"})
 _WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors end the program with 64."""
+    """A parser whose errors end the program with 64, and that takes the options of a command between its other words."""
+
+    _is_within = False
+
+    def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces of every type
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        if self._is_within or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._is_within = True  # what is called next calls us again
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_within = False
 
     def error(self, message: str) -> NoReturn:
         complain(f"{self.prog}: {message}; see: {self.prog} --help")
@@ -52,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser
     )
     configcommands.register(commands)
-    register_admin(commands, CommandTools(load_settings, _open_offline, _dump))
+    register_admin(commands, CommandTools(load_settings, _open_offline, _dump, complain))
     return parser
 
 

@@ -1,9 +1,10 @@
-"""The commands `mailismus queue list|count` and `mailismus dump FILE`.
+"""The commands `mailismus queue list|count|show|flush`, `mailismus shell` and `mailismus dump FILE`.
 
 *Rules*: the running server is asked where there is one; else the files are read, and nothing of them is changed. What
 leads to an exit code is raised as `StartError`. A reader that has seen enough (a closed pipe) is no error.
 
-*Not here*: the command line as a whole, and what opens files: both are brought in as `CommandTools`.
+*Not here*: the command line as a whole, and what opens files: both are brought in as `CommandTools`. What the queue
+commands print: `queuecommands`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.admin.listing import EMPTY, NO_MATCH, TextListing, count_json, count_lines, json_lines
-from mailismus.admin.source import OfflineQueue, OfflineSource, Source, open_server
+from mailismus.admin.queuecommands import COMMANDS, Command, Reach
+from mailismus.admin.shell import Shell, run_shell
+from mailismus.admin.source import OfflineQueue, OfflineSource, Source, need_server, open_server
 from mailismus.config.settings import Settings
 from mailismus.errors import StartError
-from mailismus.queue.filter import FORMS, FilterError, parse_filter
+from mailismus.queue.filter import FilterError, parse_filter
 
 
 @attrs.frozen
@@ -38,6 +40,9 @@ class CommandTools:
     dump: Callable[[str, TextIO], None]
     """Prints a file of ours readably. Raises `Corrupt` or `OSError`."""
 
+    complain: Callable[[str], None]
+    """Says in one line on stderr what went wrong, where the program goes on."""
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tools: CommandTools) -> None:
     """Add the commands to the command line."""
@@ -45,15 +50,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
         "queue", help="look at the queue", description="Looks at the queue, in the running server or in its files."
     )
     verbs = queue.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = verbs.add_parser(
-        "list", help="list entries", description="Lists entries as mailq does, or as JSON with the names of postqueue -j."
+    for command in COMMANDS:
+        _register(verbs.add_parser(command.name, help=command.summary), command, tools)
+    shell = commands.add_parser(
+        "shell",
+        help="an interactive shell on the running server",
+        description="Reads commands about the running server's queue and obeys them: those of `mailismus queue`, and help.\n"
+        "At a terminal Tab completes, arrows go back to what was typed, Ctrl-C stops a listing and Ctrl-D leaves; else\n"
+        "commands are read from standard input, a line each, and the exit code is the last failing command's.",
+        epilog="examples:\n  mailismus shell\n  echo 'count area=deferred' | mailismus shell",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_choice(listing)
-    listing.add_argument("--limit", type=_positive, metavar="N", help="at most N entries (default: all)")
-    listing.set_defaults(run=lambda arguments: _list(arguments, tools))
-    count = verbs.add_parser("count", help="count entries", description="Counts entries, messages and bytes of each area.")
-    _add_choice(count)
-    count.set_defaults(run=lambda arguments: _count(arguments, tools))
+    shell.set_defaults(run=lambda arguments: _shell(arguments, tools))
     dump = commands.add_parser(
         "dump", help="print a file of the queue readably", description="Prints a file of the queue readably."
     )
@@ -61,51 +69,37 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     dump.set_defaults(run=lambda arguments: _dump(arguments, tools))
 
 
-def _add_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("filter", nargs="*", metavar="FILTER", help=f"{FORMS}; several are ANDed")
-    parser.add_argument("--json", action="store_true", help="JSON instead of text")
-    parser.add_argument("--queue", metavar="DIR", help="a queue directory, without a configuration; with --spool")
-    parser.add_argument("--spool", metavar="DIR", help="the spool directory that belongs to it")
+def _register(parser: argparse.ArgumentParser, command: Command, tools: CommandTools) -> None:
+    command.describe(parser, "mailismus queue ")
+    if command.reach is Reach.SERVER_OR_FILES:
+        parser.add_argument("--queue", metavar="DIR", help="a queue directory, without a configuration; with --spool")
+        parser.add_argument("--spool", metavar="DIR", help="the spool directory that belongs to it")
+    parser.set_defaults(run=lambda arguments: _run(command, arguments, tools))
 
 
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 15 or int(text) < 1:
-        raise argparse.ArgumentTypeError("write a whole number from 1")
-    return int(text)
-
-
-def _list(arguments: argparse.Namespace, tools: CommandTools) -> int:
-    out = _output()
-    source = _open(arguments, tools)
+def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -> int:
+    now = time.time()
     try:
-        messages = source.messages(arguments.filter, arguments.limit)
-        if arguments.json:
-            for message in messages:
-                for line in json_lines(message):
-                    out.write(line + "\n")
-        else:
-            listing = TextListing()
-            for message in messages:
-                for line in listing.lines_of(message):
-                    out.write(line + "\n")
-            out.write(listing.last_line(when_empty=NO_MATCH if arguments.filter else EMPTY) + "\n")
+        parse_filter(getattr(arguments, "filter", []), now)
+    except FilterError as error:
+        raise StartError(os.EX_USAGE, str(error)) from None
+    out = _output()
+    if command.reach is Reach.SERVER:
+        source: Source = need_server(tools.load(arguments).admin.socket_path)
+    else:
+        source = _open(arguments, tools, now)
+    try:
+        command.run(source, arguments, out)
         out.flush()
     finally:
         source.close()
     return os.EX_OK
 
 
-def _count(arguments: argparse.Namespace, tools: CommandTools) -> int:
-    out = _output()
-    source = _open(arguments, tools)
-    try:
-        summary = source.counts(arguments.filter)
-    finally:
-        source.close()
-    for line in [count_json(summary)] if arguments.json else count_lines(summary):
-        out.write(line + "\n")
-    out.flush()
-    return os.EX_OK
+def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:
+    socket_path = tools.load(arguments).admin.socket_path
+    need_server(socket_path).close()
+    return run_shell(Shell(lambda: need_server(socket_path), time.time, _output(), tools.complain), sys.stdin)
 
 
 def _dump(arguments: argparse.Namespace, tools: CommandTools) -> int:
@@ -115,13 +109,8 @@ def _dump(arguments: argparse.Namespace, tools: CommandTools) -> int:
     return os.EX_OK
 
 
-def _open(arguments: argparse.Namespace, tools: CommandTools) -> Source:
-    """The queue that is meant, its filters checked. Raises `StartError` or `ConfigError`."""
-    now = time.time()
-    try:
-        parse_filter(arguments.filter, now)
-    except FilterError as error:
-        raise StartError(os.EX_USAGE, str(error)) from None
+def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> Source:
+    """The queue that is meant. Raises `StartError` or `ConfigError`."""
     queue_path, spool_path = arguments.queue, arguments.spool
     if (queue_path is None) != (spool_path is None):
         raise StartError(os.EX_USAGE, "write both --queue DIR and --spool DIR, or neither")

@@ -78,6 +78,8 @@ class TextListing:
         self._messages = 0
         self._size_bytes = 0
         self._last: SpoolId | None = None
+        self._shown_at: float | None = None
+        self._shown_moment = ""
 
     def lines_of(self, message: Message) -> Iterator[str]:
         """The lines of one message with its entries; the first one brings the header."""
@@ -109,10 +111,18 @@ class TextListing:
         return f"{made}, {'report' if entry.area is Area.BOUNCES else 'next'} {self._moment(entry.due_at)}"
 
     def _moment(self, at: float) -> str:
-        try:
-            return datetime.fromtimestamp(int(at), UTC).astimezone(self._zone).strftime("%a %b %d %H:%M:%S")
-        except (OverflowError, ValueError, OSError):
-            return "-"
+        """Entries of one message mostly have the same: the last is remembered, it is half of a line's work."""
+        if at != self._shown_at:
+            self._shown_at, self._shown_moment = at, moment(at, self._zone, "%a %b %d %H:%M:%S")
+        return self._shown_moment
+
+
+def moment(at: float, zone: tzinfo | None, form: str) -> str:
+    """UTC seconds in that zone (None: the local one) and the form of `strftime`; `-` for what no calendar has."""
+    try:
+        return datetime.fromtimestamp(int(at), UTC).astimezone(zone).strftime(form)
+    except (OverflowError, ValueError, OSError):
+        return "-"
 
 
 def count_json(summary: Summary) -> str:

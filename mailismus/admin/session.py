@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from mailismus.admin.verbs import Answer, LookableQueue, begin_answer
 from mailismus.admin.wire import END, HELLO, MAX_REQUEST_BYTES, Refusal, WireError, decode_request, encode
-from mailismus.errors import StorageError
+from mailismus.errors import Corrupt, StorageError
 
 REQUEST_TIMEOUT_S = 30.0
 """For the whole request to come."""
@@ -47,7 +47,7 @@ class AdminSession(Protocol):
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         self._is_over = True
-        self._answer = None
+        self._close_answer()
         if self._timeout is not None and self._timeout.active():
             self._timeout.cancel()
 
@@ -110,8 +110,10 @@ class AdminSession(Protocol):
         self._is_making_a_part = False
         if self._is_over:
             return
-        if isinstance(failure.value, StorageError):
-            self._refuse(os.EX_IOERR, str(failure.value))
+        if isinstance(failure.value, Refusal):
+            self._refuse(failure.value.status, failure.value.text)
+        elif isinstance(failure.value, StorageError):
+            self._refuse(os.EX_DATAERR if isinstance(failure.value, Corrupt) else os.EX_IOERR, str(failure.value))
         else:
             self.log.failure("an admin command failed", failure)
             self._refuse(os.EX_SOFTWARE, "the server failed; its log says how")
@@ -125,10 +127,15 @@ class AdminSession(Protocol):
         self._is_over = True
         self._write(last)
         if self._answer is not None:
-            self._answer = None
+            self._close_answer()
             IConsumer(self.transport).unregisterProducer()
         if self.transport is not None:
             self.transport.loseConnection()
+
+    def _close_answer(self) -> None:
+        if self._answer is not None:
+            self._answer.close()
+            self._answer = None
 
     def _write(self, data: bytes) -> None:
         if self.transport is not None:

@@ -11,6 +11,7 @@ import errno
 import os
 import socket
 import stat
+import struct
 from collections.abc import Iterator
 
 from mailismus.errors import StartError
@@ -42,9 +43,11 @@ def connect_socket(path: str, timeout_s: float) -> socket.socket | None:
     """A connection to the server that listens at `path`, blocking; None when there is none. Raises `OSError`."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connected.settimeout(timeout_s)
+        # Blocking: one that does not block is turned away when many wait to be accepted, instead of waiting with them.
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", *divmod(int(timeout_s * 1e6), 10**6)))
         with _name_of(path) as name:
             connected.connect(name)
+        connected.settimeout(timeout_s)
     except OSError as error:
         connected.close()
         if error.errno in (errno.ENOENT, errno.ECONNREFUSED, errno.ENOTDIR):

@@ -9,8 +9,8 @@ import contextlib
 import itertools
 import os
 import socket
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import BinaryIO, Protocol
 
 import attrs
 
@@ -22,10 +22,13 @@ from mailismus.admin.wire import (
     WireError,
     decode,
     decode_message,
+    decode_number,
+    decode_piece,
     decode_summary,
     encode_request,
 )
 from mailismus.errors import StartError
+from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.filter import parse_filter
 from mailismus.queue.interface import Filter, Message, Summary
 
@@ -42,6 +45,9 @@ class OfflineQueue(Protocol):
     def pages(self, wanted: Filter) -> Iterator[Sequence[Message]]:
         """All matching entries, page by page. Raises `StorageError` or `OSError`."""
 
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        """The content of a message that is there, in pieces, in order. Raises `StorageError` or `OSError`."""
+
     def close(self) -> None:
         """Done with it."""
 
@@ -49,11 +55,17 @@ class OfflineQueue(Protocol):
 class Source(Protocol):
     """A queue to look at. Filters have been checked."""
 
-    def messages(self, words: Sequence[str], limit: int | None) -> Iterator[Message]:
+    def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         """Messages with their matching entries, at most `limit` entries."""
 
     def counts(self, words: Sequence[str]) -> Summary:
         """Counts of what matches."""
+
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        """The content of a message as it is stored, in pieces, in order."""
+
+    def flush(self, words: Sequence[str]) -> int:
+        """Deferred entries that match are due now; how many. Raises `StartError` (69) without a running server."""
 
     def close(self) -> None:
         """Done with it."""
@@ -66,7 +78,7 @@ class OfflineSource:
     queue: OfflineQueue
     now: float
 
-    def messages(self, words: Sequence[str], limit: int | None) -> Iterator[Message]:
+    def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         for page in self.queue.pages(parse_filter(words, self.now)):
             for message in page:
                 if limit is not None:
@@ -85,52 +97,74 @@ class OfflineSource:
             tally.add(message)
         return tally.summary()
 
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        return self.queue.contents(spool_id)
+
+    def flush(self, words: Sequence[str]) -> int:
+        raise StartError(os.EX_UNAVAILABLE, "this needs the running server")
+
     def close(self) -> None:
         self.queue.close()
 
 
 class ServerSource:
-    """The running server, over a connection that serves one question."""
+    """The running server. Each question has a connection of its own: the first is there already."""
 
-    def __init__(self, connected: socket.socket) -> None:
-        self._connected = connected
-        self._lines = connected.makefile("rb")
+    def __init__(self, connected: socket.socket, connect: Callable[[], socket.socket]) -> None:
+        self._connect = connect
+        self._spare: socket.socket | None = connected
 
-    def messages(self, words: Sequence[str], limit: int | None) -> Iterator[Message]:
+    def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         with _clear_errors():
             for value in self._ask(Request("list", tuple(words), limit)):
                 yield decode_message(value)
 
     def counts(self, words: Sequence[str]) -> Summary:
         with _clear_errors():
-            answers = list(itertools.islice(self._ask(Request("count", tuple(words))), 2))
-            if len(answers) != 1:
-                raise WireError("the server gave no counts")
-            return decode_summary(answers[0])
+            return decode_summary(self._only_answer(Request("count", tuple(words))))
+
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        with _clear_errors():
+            for value in self._ask(Request("content", (format_spool_id(spool_id),))):
+                yield decode_piece(value)
+
+    def flush(self, words: Sequence[str]) -> int:
+        with _clear_errors():
+            return decode_number(self._only_answer(Request("flush", tuple(words))))
 
     def close(self) -> None:
-        self._lines.close()
-        self._connected.close()
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
+
+    def _only_answer(self, request: Request) -> dict[str, object]:
+        answers = list(itertools.islice(self._ask(request), 2))
+        if len(answers) != 1:
+            raise WireError("the server gave no answer, or more than one")
+        return answers[0]
 
     def _ask(self, request: Request) -> Iterator[dict[str, object]]:
-        """The answer's lines, to its end."""
-        hello = self._line()
-        if hello.get("hello") != "mailismus":
-            raise WireError("no mailismus server listens at the admin socket")
-        if hello.get("protocol") != PROTOCOL:
-            raise WireError("the running server is of another version: use its own command")
-        self._connected.sendall(encode_request(request))
-        while "end" not in (value := self._line()):
-            if "error" in value:
-                status = value.get("status")
-                raise StartError(status if isinstance(status, int) else os.EX_SOFTWARE, str(value["error"]))
-            yield value
+        """The answer's lines, to its end. Who wants no more closes the generator: the server stops then."""
+        connected, self._spare = self._spare or self._connect(), None
+        with connected, connected.makefile("rb") as lines:
+            hello = _line(lines)
+            if hello.get("hello") != "mailismus":
+                raise WireError("no mailismus server listens at the admin socket")
+            if hello.get("protocol") != PROTOCOL:
+                raise WireError("the running server is of another version: use its own command")
+            connected.sendall(encode_request(request))
+            while "end" not in (value := _line(lines)):
+                if "error" in value:
+                    status = value.get("status")
+                    raise StartError(status if isinstance(status, int) else os.EX_SOFTWARE, str(value["error"]))
+                yield value
 
-    def _line(self) -> dict[str, object]:
-        line = self._lines.readline()
-        if not line.endswith(b"\n"):
-            raise ConnectionAbortedError
-        return decode(line)
+
+def _line(lines: BinaryIO) -> dict[str, object]:
+    line = lines.readline()
+    if not line.endswith(b"\n"):
+        raise ConnectionAbortedError
+    return decode(line)
 
 
 @contextlib.contextmanager
@@ -150,10 +184,29 @@ def _clear_errors() -> Iterator[None]:
 
 def open_server(socket_path: str) -> ServerSource | None:
     """The running server, None when it does not run. Raises `StartError`."""
+
+    def connect_again() -> socket.socket:
+        connected = _connect(socket_path)
+        if connected is None:
+            raise StartError(os.EX_UNAVAILABLE, "the server does not run any more")
+        return connected
+
+    connected = _connect(socket_path)
+    return ServerSource(connected, connect_again) if connected is not None else None
+
+
+def need_server(socket_path: str) -> ServerSource:
+    """The running server. Raises `StartError`: 69 when it does not run."""
+    running = open_server(socket_path)
+    if running is None:
+        raise StartError(os.EX_UNAVAILABLE, f"this needs the running server, and none listens at {socket_path}")
+    return running
+
+
+def _connect(socket_path: str) -> socket.socket | None:
     try:
-        connected = connect_socket(socket_path, TIMEOUT_S)
+        return connect_socket(socket_path, TIMEOUT_S)
     except PermissionError:
         raise StartError(os.EX_NOPERM, f"no permission to use the admin socket {socket_path}") from None
     except OSError as error:
         raise StartError(os.EX_TEMPFAIL, f"admin socket {socket_path}: {error.strerror or error}") from None
-    return ServerSource(connected) if connected is not None else None

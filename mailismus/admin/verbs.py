@@ -12,12 +12,17 @@ from typing import Protocol
 from twisted.internet.defer import Deferred
 
 from mailismus.admin.tally import Tally
-from mailismus.admin.wire import Refusal, Request, encode_message, encode_summary
+from mailismus.admin.wire import Refusal, Request, encode_message, encode_number, encode_piece, encode_summary
+from mailismus.errors import Unavailable
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import FilterError, parse_filter
-from mailismus.queue.interface import Filter, Page, Summary
+from mailismus.queue.interface import Filter, IContent, Page, Summary
 
 PAGE_ENTRIES = 100
 """Entries of one part of a listing: a millisecond's work."""
+
+PIECE_BYTES = 64 << 10
+"""Content of one part."""
 
 
 class LookableQueue(Protocol):
@@ -27,12 +32,19 @@ class LookableQueue(Protocol):
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]: ...
 
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]: ...
+
+    def visit_all(self, wanted: Filter) -> Deferred[int]: ...
+
 
 class Answer(Protocol):
     """An answer that comes in parts."""
 
     async def next(self) -> list[bytes] | None:
-        """The lines of the next part, maybe none; None: that was all."""
+        """The lines of the next part, maybe none; None: that was all. One at a time. Raises `Refusal` or `StorageError`."""
+
+    def close(self) -> None:
+        """Nobody wants more of it, a part that is being made included. Harmless when repeated."""
 
 
 class ListAnswer:
@@ -55,6 +67,9 @@ class ListAnswer:
             self._left -= sum(len(message.entries) for message in page.messages)
         self._is_over = page.cursor is None or (self._left is not None and self._left <= 0)
         return [encode_message(message) for message in page.messages]
+
+    def close(self) -> None:
+        """It holds nothing open."""
 
 
 class CountAnswer:
@@ -82,6 +97,76 @@ class CountAnswer:
         self._is_over = True
         return [encode_summary(self._tally.summary())]
 
+    def close(self) -> None:
+        """It holds nothing open."""
+
+
+class ContentAnswer:
+    """The content of one message, as it is stored."""
+
+    def __init__(self, queue: LookableQueue, spool_id: SpoolId) -> None:
+        self._queue = queue
+        self._spool_id = spool_id
+        self._whole: bytes | None = None
+        """All of it, where it was at hand at once."""
+        self._offset = 0
+        self._content: IContent | None = None
+        self._is_begun = False
+        self._is_closed = False
+
+    async def next(self) -> list[bytes] | None:
+        if not self._is_begun:
+            self._is_begun = True
+            await self._begin()
+        if self._whole is not None:
+            piece = self._whole[self._offset : self._offset + PIECE_BYTES]
+            self._offset += len(piece)
+        elif self._content is not None:
+            piece = await self._content.next()
+        else:
+            return None  # closed while it was being opened
+        return [encode_piece(piece)] if piece else None
+
+    async def _begin(self) -> None:
+        try:
+            read = self._queue.read(self._spool_id)
+            if isinstance(read, bytes):
+                self._whole = read
+                return
+            self._content = await read
+        except Unavailable:
+            page = await self._queue.search(Filter(self._spool_id), None, 1)
+            if page.messages:
+                raise
+            raise Refusal(os.EX_DATAERR, "no such message in the queue") from None
+        if self._is_closed:
+            self.close()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._whole = None
+        if self._content is not None:
+            self._content.close()
+            self._content = None
+
+
+class FlushAnswer:
+    """Deferred entries that match are due now; how many."""
+
+    def __init__(self, queue: LookableQueue, wanted: Filter) -> None:
+        self._queue = queue
+        self._wanted = wanted
+        self._is_over = False
+
+    async def next(self) -> list[bytes] | None:
+        if self._is_over:
+            return None
+        self._is_over = True
+        return [encode_number(await self._queue.visit_all(self._wanted))]
+
+    def close(self) -> None:
+        """It holds nothing open."""
+
 
 def begin_answer(request: Request, queue: LookableQueue, now: float) -> Answer:
     """The answer to a request. `now`: UTC seconds. Raises `Refusal`."""
@@ -103,4 +188,19 @@ def _count(request: Request, queue: LookableQueue, wanted: Filter) -> Answer:
     return CountAnswer(queue, wanted if request.words else None)
 
 
-_VERBS: dict[str, Callable[[Request, LookableQueue, Filter], Answer]] = {"list": _list, "count": _count}
+def _content(request: Request, queue: LookableQueue, wanted: Filter) -> Answer:
+    if wanted.spool_id is None:
+        raise Refusal(os.EX_USAGE, "the content of which message: write its ID")
+    return ContentAnswer(queue, wanted.spool_id)
+
+
+def _flush(request: Request, queue: LookableQueue, wanted: Filter) -> Answer:
+    return FlushAnswer(queue, wanted)
+
+
+_VERBS: dict[str, Callable[[Request, LookableQueue, Filter], Answer]] = {
+    "list": _list,
+    "count": _count,
+    "content": _content,
+    "flush": _flush,
+}

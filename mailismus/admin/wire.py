@@ -4,12 +4,20 @@ The server greets with `{"hello": "mailismus", "protocol": 1}`. The client sends
 `{"protocol": 1, "verb": "list", "filter": [WORD, ...], "limit": N or null}`. Then come answer lines, and at last
 `{"end": true}` or `{"error": TEXT, "status": EXIT CODE}`. A connection that closes before either was cut off.
 
-*Rules*: bytes travel as text of the same code points (Latin-1), so that any byte comes through. Both ends speak the same
-protocol number or refuse.
+| verb | answer lines |
+|---|---|
+| `list` | messages with their matching entries |
+| `count` | one line of counts |
+| `content` (the filter names one message) | its content in pieces, in order, as it is stored |
+| `flush` | one line: how many deferred entries are due now |
+
+*Rules*: bytes travel as text of the same code points (Latin-1), content in base64, so that any byte comes through. Both
+ends speak the same protocol number or refuse.
 """
 
 from __future__ import annotations
 
+import binascii
 import json
 from collections.abc import Mapping, Sequence
 
@@ -114,10 +122,6 @@ def encode_message(message: Message) -> bytes:
     )
 
 
-def _encode_reply(reply: Reply | None) -> tuple[int, str, str] | None:
-    return None if reply is None else (reply.code, _text(reply.enhanced), _text(reply.text))
-
-
 def decode_message(value: Mapping[str, object]) -> Message:
     """The message that `encode_message` wrote. Raises `WireError`."""
     try:
@@ -159,6 +163,33 @@ def decode_summary(value: Mapping[str, object]) -> Summary:
     except (KeyError, ValueError, TypeError):
         raise WireError("counts are not as they should be") from None
     return Summary(counts, bool(value.get("exact")))
+
+
+def encode_piece(piece: bytes) -> bytes:
+    """A piece of content, as a line."""
+    return encode({"piece": binascii.b2a_base64(piece, newline=False).decode("ascii")})
+
+
+def decode_piece(value: Mapping[str, object]) -> bytes:
+    """The piece that `encode_piece` wrote. Raises `WireError`."""
+    piece = value.get("piece")
+    try:
+        return binascii.a2b_base64(piece if isinstance(piece, str) else "-", strict_mode=True)
+    except ValueError:
+        raise WireError("a piece of content is not as it should be") from None
+
+
+def encode_number(number: int) -> bytes:
+    """How many entries something was done to, as a line."""
+    return encode({"entries": number})
+
+
+def decode_number(value: Mapping[str, object]) -> int:
+    """The number that `encode_number` wrote. Raises `WireError`."""
+    try:
+        return _int(value.get("entries"))
+    except ValueError:
+        raise WireError("a number of entries is not as it should be") from None
 
 
 def _text(data: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -48,6 +48,7 @@ class ListedQueue:
 
     messages: Sequence[Message] = ()
     page_size: int = 2
+    pieces: Mapping[SpoolId, Sequence[bytes]] = attrs.Factory(dict)
     is_closed: bool = False
 
     def summary(self) -> Summary:
@@ -66,6 +67,9 @@ class ListedQueue:
                 found.append(attrs.evolve(one, entries=entries))
         for at in range(0, len(found), self.page_size):
             yield found[at : at + self.page_size]
+
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        yield from self.pieces[spool_id]
 
     def close(self) -> None:
         self.is_closed = True

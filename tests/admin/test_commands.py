@@ -8,129 +8,15 @@ import os
 import socket
 import stat
 import threading
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO, cast
 
 import pytest
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
-from twisted.internet.selectreactor import SelectReactor
 
-from mailismus.admin.commands import CommandTools, register
-from mailismus.admin.socket import AdminTask
 from mailismus.admin.socketfile import bind_socket
-from mailismus.admin.source import OfflineQueue
 from mailismus.config.settings import Settings
 from mailismus.errors import StartError
-from mailismus.mail.envelope import Envelope
-from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Submission
-from mailismus.queue.providers.memory import MemoryQueue
-from tests.admin.samples import ListedQueue, bounced, deferred, incoming, message
-
-
-class _QueueSettings:
-    def __init__(self, path: Path) -> None:
-        self.rootpath = str(path / "queue")
-        self.spool = argparse.Namespace(rootpath=str(path / "spool"))
-
-
-class World:
-    """A place with a queue's directories and a command line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.socket_path = str(path / "run" / "admin.sock")
-        self.offline = ListedQueue([message(1, deferred(1), incoming(2)), message(2, bounced()), message(3, deferred())])
-        self.opened: list[tuple[str, str]] = []
-        for name in ("queue", "spool"):
-            (path / name).mkdir()
-
-    def load(self, _: argparse.Namespace) -> Settings:
-        queue = _QueueSettings(self.path)
-        admin = argparse.Namespace(socket_path=self.socket_path)
-        return cast(Settings, argparse.Namespace(queue=queue, admin=admin))
-
-    def open_offline(self, queue_path: str, spool_path: str) -> OfflineQueue:
-        self.opened.append((queue_path, spool_path))
-        return self.offline
-
-    def dump(self, path: str, out: TextIO) -> None:
-        out.write(f"dump of {path}\n")
-
-    def run(self, *words: str) -> int:
-        parser = argparse.ArgumentParser()
-        register(parser.add_subparsers(), CommandTools(self.load, self.open_offline, self.dump))
-        arguments = parser.parse_args(words)
-        status = arguments.run(arguments)
-        assert isinstance(status, int)
-        return status
-
-    def refusal(self, *words: str) -> tuple[int, str]:
-        with pytest.raises(StartError) as raised:
-            self.run(*words)
-        return raised.value.status, raised.value.text
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
-
-
-class Running:
-    """A server's admin task over a queue in memory, on a reactor of its own in a thread."""
-
-    def __init__(self, socket_path: str) -> None:
-        self.reactor = SelectReactor()
-        self.queue = MemoryQueue(cast(IReactorTime, self.reactor))
-        self.task = AdminTask(
-            socket_path,
-            self.queue,
-            self.reactor,
-            self.reactor,
-            cast(IReactorTime, self.reactor),
-        )
-        self.task.bind()
-        self._thread = threading.Thread(target=self.reactor.run, args=(False,))
-
-    def start(self) -> None:
-        started = threading.Event()
-        self.reactor.callWhenRunning(self.task.start)
-        self.reactor.callWhenRunning(started.set)
-        self._thread.start()
-        assert started.wait(10)
-
-    def put(self, *recipients: bytes) -> None:
-        self._in_reactor(lambda: self._commit(recipients))
-
-    def _commit(self, recipients: Sequence[bytes]) -> Deferred[Sequence[SpoolId]]:
-        draft = self.queue.draft()
-        draft.write(b"x" * 1000)
-        return self.queue.commit([Submission(draft, Envelope(b"a@b.example", tuple(recipients)), 1_700_000_000.0)], [])
-
-    def _in_reactor(self, act: Callable[[], Deferred[Sequence[SpoolId]]]) -> None:
-        done = threading.Event()
-        self.reactor.callFromThread(lambda: act().addCallback(lambda _: done.set()))
-        assert done.wait(10)
-
-    def stop(self) -> None:
-        def leave() -> None:
-            self.task.stop()
-            self.reactor.stop()
-
-        self.reactor.callFromThread(leave)
-        self._thread.join(10)
-        assert not self._thread.is_alive()
-
-
-@pytest.fixture
-def running(world: World) -> Iterator[Running]:
-    running = Running(world.socket_path)
-    running.start()
-    yield running
-    running.stop()
-
+from tests.admin.samples import ListedQueue
+from tests.admin.worlds import Running, World
 
 # Over files
 

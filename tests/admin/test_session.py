@@ -11,10 +11,11 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from mailismus.admin.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
-from mailismus.admin.verbs import PAGE_ENTRIES
-from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, encode_request
-from mailismus.errors import Unavailable
-from mailismus.queue.interface import Area, AreaCount, Filter, Message, Page, Summary
+from mailismus.admin.verbs import PAGE_ENTRIES, PIECE_BYTES
+from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_piece, encode_request
+from mailismus.errors import Corrupt, Unavailable
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area, AreaCount, Filter, IContent, Message, Page, Summary
 from tests.admin.samples import deferred, message
 
 COUNTS = Summary({area: AreaCount(3, 2, 1) for area in Area}, True)
@@ -27,6 +28,7 @@ class PagedQueue:
         self.pages = pages
         self.searches = 0
         self.limits: list[int] = []
+        self.visited: list[Filter] = []
 
     def summary(self) -> Deferred[Summary]:
         return succeed(COUNTS)
@@ -39,6 +41,13 @@ class PagedQueue:
         cursor = at + 1 if at + 1 < len(self.pages) else None
         return succeed(Page((page,) if page is not None else (), cursor))
 
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
+        return fail(Unavailable("no such message"))
+
+    def visit_all(self, wanted: Filter) -> Deferred[int]:
+        self.visited.append(wanted)
+        return succeed(3)
+
 
 class SickQueue(PagedQueue):
     """A queue that can't be read."""
@@ -49,6 +58,35 @@ class SickQueue(PagedQueue):
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return fail(self.error)
+
+
+class ReadQueue(PagedQueue):
+    """A queue with one message to read: whole, in pieces, or as a Deferred that fires later."""
+
+    def __init__(self, content: bytes | Deferred[IContent]) -> None:
+        super().__init__([message(1, deferred())])
+        self.content = content
+
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
+        assert spool_id == (1 << 32) + 1
+        return self.content
+
+
+class Pieces:
+    """A content in pieces; an error is what reading fails with."""
+
+    size_bytes = 7
+
+    def __init__(self, *pieces: bytes | Exception) -> None:
+        self.pieces = list(pieces)
+        self.closings = 0
+
+    def next(self) -> Deferred[bytes]:
+        piece = self.pieces.pop(0) if self.pieces else b""
+        return fail(piece) if isinstance(piece, Exception) else succeed(piece)
+
+    def close(self) -> None:
+        self.closings += 1
 
 
 class Client:
@@ -154,6 +192,8 @@ def test_a_count_with_a_filter_is_counted() -> None:
     [
         (lambda client: client.ask(Request("list", ("colour=red",))), 64),
         (lambda client: client.ask(Request("destroy")), 69),
+        (lambda client: client.ask(Request("content", ("area=deferred",))), 64),
+        (lambda client: client.ask(Request("content")), 64),
         (lambda client: client.session.dataReceived(b"GET / HTTP/1.0\r\n\r\n"), 69),
         (lambda client: client.session.dataReceived(b'{"protocol":99,"verb":"list"}\n'), 69),
         (lambda client: client.session.dataReceived(b"x" * (MAX_REQUEST_BYTES + 1)), 64),
@@ -187,6 +227,96 @@ def test_a_queue_that_cannot_be_read_is_74() -> None:
     client = Client(SickQueue(Unavailable("the disk is sick")))
     client.ask(Request("list"))
     assert client.error() == (74, "the disk is sick")
+
+
+ONE = Request("content", ("0000000100000001",))
+
+
+def content_of(client: Client) -> bytes:
+    client.ask(ONE)
+    lines = client.read_all()
+    assert lines[-1] == {"end": True}
+    return b"".join(decode_piece(line) for line in lines[1:-1])
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
+def test_content_at_hand_comes_in_pieces(size: int) -> None:
+    content = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    client = Client(ReadQueue(content))
+    client.ask(ONE)
+    pieces = [decode_piece(line) for line in client.read_all()[1:-1]]
+    assert b"".join(pieces) == content
+    assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
+
+
+def test_content_that_is_read_comes_as_it_is_read_and_is_closed() -> None:
+    pieces = Pieces(b"one\r\n", b"\xff\0")
+    assert content_of(Client(ReadQueue(succeed(pieces)))) == b"one\r\n\xff\0"
+    assert pieces.closings == 1
+
+
+def test_a_client_that_leaves_closes_the_content() -> None:
+    pieces = Pieces(b"one", b"two")
+    client = Client(ReadQueue(succeed(pieces)))
+    client.read()
+    client.ask(ONE)
+    client.read()
+    client.session.connectionLost()
+    assert pieces.closings == 1
+    assert pieces.pieces == [b"two"]
+    assert client.clock.getDelayedCalls() == []
+
+
+def test_a_client_that_leaves_while_the_content_is_opened_closes_it_too() -> None:
+    opening: Deferred[IContent] = Deferred()
+    client = Client(ReadQueue(opening))
+    client.read()
+    client.ask(ONE)
+    client.read()
+    client.session.connectionLost()
+    pieces = Pieces(b"one")
+    opening.callback(pieces)
+    assert pieces.closings == 1
+    assert pieces.pieces == [b"one"]
+
+
+@pytest.mark.parametrize(
+    ("read", "status"),
+    [
+        (lambda: fail(Corrupt("x.msg", 7, "the content does not check")), 65),
+        (lambda: fail(Unavailable("the disk is sick")), 74),
+        (lambda: succeed(Pieces(b"one", Corrupt("x.msg", 7, "the content does not check"))), 65),
+        (lambda: succeed(Pieces(b"one", Unavailable("the disk is sick"))), 74),
+        (lambda: succeed(Pieces(ValueError("a bug"))), 70),
+    ],
+)
+def test_content_that_cannot_be_read_has_its_exit_code(read: Callable[[], Deferred[IContent]], status: int) -> None:
+    client = Client(ReadQueue(read()))
+    client.ask(ONE)
+    assert client.error()[0] == status
+
+
+def test_content_of_a_message_that_is_gone_is_65() -> None:
+    client = Client(PagedQueue([None]))
+    client.ask(ONE)
+    assert client.error() == (65, "no such message in the queue")
+
+
+def test_a_flush_is_done_once_and_says_how_many() -> None:
+    queue = PagedQueue([])
+    client = Client(queue)
+    client.ask(Request("flush", ("area=deferred", "0000000100000001")))
+    assert client.read_all()[1:] == [{"entries": 3}, {"end": True}]
+    (wanted,) = queue.visited
+    assert (wanted.spool_id, wanted.area) == ((1 << 32) + 1, Area.DEFERRED)
+
+
+def test_a_flush_with_a_wrong_filter_flushes_nothing() -> None:
+    queue = PagedQueue([])
+    client = Client(queue)
+    client.ask(Request("flush", ("colour=red",)))
+    assert client.error()[0] == 64
+    assert queue.visited == []
 
 
 def test_a_request_that_does_not_come_ends_the_connection() -> None:

@@ -12,10 +12,14 @@ from mailismus.admin.wire import (
     WireError,
     decode,
     decode_message,
+    decode_number,
+    decode_piece,
     decode_request,
     decode_summary,
     encode,
     encode_message,
+    encode_number,
+    encode_piece,
     encode_request,
     encode_summary,
 )
@@ -61,6 +65,19 @@ def test_counts_come_through() -> None:
         {Area.INCOMING: AreaCount(1, 2, 3), Area.DEFERRED: AreaCount(), Area.BOUNCES: AreaCount(4, 5, 6)}, False
     )
     assert decode_summary(decode(encode_summary(summary))) == summary
+
+
+@given(st.binary(max_size=300), st.integers(0, 10**12))
+def test_pieces_and_numbers_come_through(piece: bytes, number: int) -> None:
+    assert decode_piece(decode(encode_piece(piece))) == piece
+    assert decode_number(decode(encode_number(number))) == number
+
+
+@pytest.mark.parametrize("value", [{}, {"piece": 7, "entries": "7"}, {"piece": "\u0100"}, {"piece": "YQ=", "entries": 1.5}])
+def test_what_is_no_piece_and_no_number_is_refused(value: dict[str, object]) -> None:
+    for read in (decode_piece, decode_number):
+        with pytest.raises(WireError):
+            read(value)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=())), max_size=3), st.none() | st.integers(1, 10**9))

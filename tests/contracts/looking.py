@@ -113,6 +113,17 @@ class LookingContract(Contract):
         assert bench.wait(bench.queue.visit_all(Filter(), bench.now())) >= 2
         assert ids(bench.take_until(Area.DEFERRED, 2)) == [queue_ids[1], queue_ids[3]]
 
+    def test_a_flush_makes_due_what_it_names_and_nothing_else(self, bench: Bench) -> None:
+        for _ in range(2):
+            bench.put()
+        first, second = bench.take_ids()
+        bench.defer([first, second], bench.now() + 5000)
+        assert bench.wait(bench.queue.visit_all(Filter(area=Area.INCOMING), bench.now())) == 0
+        assert bench.wait(bench.queue.visit_all(Filter(second.spool_id), bench.now())) == 1
+        assert bench.take_ids(Area.DEFERRED) == [second]
+        assert bench.wait(bench.queue.visit_all(Filter(first.spool_id, Area.DEFERRED), bench.now())) == 1
+        assert bench.take_ids(Area.DEFERRED) == [first]
+
     def test_a_flush_recalls_nothing_that_is_out(self, bench: Bench) -> None:
         bench.put()
         bench.defer(bench.take_ids(), bench.now())

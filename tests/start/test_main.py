@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.__main__ import find_unbuilt, main
+from mailismus.__main__ import build_parser, find_unbuilt, main
 
 CONFIG = str(Path(__file__).parents[2] / "config" / "mailismus.xml")
 
@@ -55,8 +55,8 @@ def test_wrong_usage_is_64(arguments: list[str], capsys: pytest.CaptureFixture[s
     [
         ["why", "x"],
         ["fsck", "--repair"],
-        ["shell"],
-        ["--config", "x", "queue", "flush"],
+        ["mailq"],
+        ["--config", "x", "queue", "shape"],
         ["queue", "--queue", "d", "hold", "x"],
         ["sendmail"],
     ],
@@ -69,6 +69,13 @@ def test_what_is_not_built_is_refused_by_name(arguments: list[str], capsys: pyte
 def test_a_command_that_is_built_is_not_taken_for_one_that_is_not() -> None:
     assert find_unbuilt(["queue", "list", "why"]) is None
     assert find_unbuilt(["--config", "why", "config", "check"]) is None
+
+
+@pytest.mark.parametrize("words", [["--json", "area=x", "--limit", "5", "sender=y"], ["sender=y", "--json", "area=x"]])
+def test_options_may_stand_between_filters(words: list[str]) -> None:
+    parsed = build_parser().parse_args(["queue", "list", *words])
+    assert sorted(parsed.filter) == ["area=x", "sender=y"]
+    assert parsed.json
 
 
 def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:

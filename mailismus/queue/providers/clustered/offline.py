@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
+from mailismus.errors import Unavailable
+from mailismus.journal.batch import BLOCK, decode_header
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Filter, Message, Summary
 from mailismus.queue.providers.clustered.listing import search_page, summarize
 from mailismus.queue.providers.clustered.start import load
-from mailismus.queue.providers.clustered.young import YoungIndex
+from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader
+from mailismus.spool.silo import message_path
 
 PAGE = 1000
 """Entries found at once."""
@@ -19,8 +24,12 @@ PAGE = 1000
 class OfflineQueue:
     """What the files of a queue say."""
 
-    def __init__(self, index: YoungIndex) -> None:
+    def __init__(self, index: YoungIndex, disk: IDisk, spool_path: str, segments: Mapping[int, str]) -> None:
+        """`segments`: where each segment of the journal lies, by its number."""
         self._index = index
+        self._disk = disk
+        self._spool_path = spool_path
+        self._segments = segments
 
     def summary(self) -> Summary:
         """Counts of every area."""
@@ -36,6 +45,37 @@ class OfflineQueue:
             if cursor is None:
                 return
 
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        """The content of a message that is here, in pieces, in order. Raises `Corrupt`, `Unavailable` or OSError."""
+        young = self._index.messages.get(spool_id)
+        if young is None:
+            raise Unavailable("no such message")
+        return self._in_silo(spool_id) if young.is_in_silo else self._in_journal(young)
+
+    def _in_silo(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        reader = MessageFileReader(self._disk, message_path(self._spool_path, spool_id))
+        try:
+            while piece := reader.read():
+                yield piece
+        finally:
+            reader.close()
+
+    def _in_journal(self, young: YoungMessage) -> Generator[bytes, None, None]:
+        """Whether the segment has been used anew meanwhile, by a server that was started, is looked at behind each piece."""
+        path = self._segments[young.segment]
+        offset, end = young.offset, young.offset + young.message.size_bytes
+        file = self._disk.open(path)
+        try:
+            while offset < end:
+                piece = file.read_at(offset, min(PIECE_SIZE, end - offset))
+                header = decode_header(file.read_at(0, BLOCK))
+                if not piece or header is None or header.number != young.segment:
+                    raise Unavailable("the journal has changed since it was read: does a server run on it now?")
+                offset += len(piece)
+                yield piece
+        finally:
+            file.close()
+
     def close(self) -> None:
         """Nothing is held open."""
 
@@ -50,6 +90,9 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
     index = YoungIndex()
     for spool_id in sorted(loaded.youngs):
         index.add(loaded.youngs[spool_id], 0.0)
-    for segment in (*loaded.journal.used, *loaded.journal.others):
+    segments = {}
+    for segment in (*loaded.journal.others, *loaded.journal.used):
         segment.file.close()
-    return OfflineQueue(index)
+        if segment.header is not None:
+            segments[segment.header.number] = segment.path
+    return OfflineQueue(index, disk, spool_path, segments)

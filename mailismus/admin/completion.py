@@ -1,0 +1,36 @@
+"""What the shell offers to complete (pure): commands, their options, and the words of filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mailismus.queue.interface import Area
+
+FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
+"""What a filter begins with, where it is no ID."""
+
+_QUEUE = ("list", "count", "show", "flush")
+_FIRST = (*_QUEUE, "queue", "help", "exit", "quit")
+_OPTIONS = {"list": ("--json", "--limit"), "count": ("--json",), "show": ("--body",), "flush": ()}
+
+
+def candidates(before: Sequence[str], word: str) -> list[str]:
+    """What `word` may become behind the words `before`. A space behind it says that the word is whole."""
+    first: tuple[str, ...] = _FIRST
+    if before[:1] == ["queue"]:
+        before, first = before[1:], _QUEUE
+    if not before:
+        return [f"{name} " for name in first if name.startswith(word)]
+    command = before[0]
+    if command == "help":
+        return [f"{name} " for name in _QUEUE if name.startswith(word) and len(before) == 1]
+    options = _OPTIONS.get(command)
+    if options is None:
+        return []
+    if word.startswith("-"):
+        return [f"{name} " for name in options if name.startswith(word) and name not in before]
+    if command == "show" or before[-1] == "--limit":
+        return []
+    if word.startswith("area="):
+        return [f"area={area.value} " for area in Area if f"area={area.value}".startswith(word)]
+    return [name for name in FILTERS if name.startswith(word)]

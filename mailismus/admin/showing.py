@@ -1,0 +1,43 @@
+"""How one message is shown to people (pure): its envelope, then each recipient with its attempts.
+
+*Rules*: as in `listing`: whatever stands in an address or reply, only printable characters reach a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import tzinfo
+
+from mailismus.admin.listing import moment
+from mailismus.mail.ids import format_spool_id
+from mailismus.observe.text import shown
+from mailismus.queue.interface import Area, Entry, Message
+
+_FORM = "%a %b %d %H:%M:%S %Y"
+
+
+def envelope_lines(message: Message, zone: tzinfo | None = None) -> Iterator[str]:
+    """What is said of the message once. `zone`: the time zone of the times shown, None for the local one."""
+    yield _line("message", format_spool_id(message.spool_id))
+    yield _line("sender", f"<{shown(message.sender)}>")
+    yield _line("client", shown(message.client))
+    yield _line("arrival", moment(message.received_at, zone, _FORM))
+    yield _line("size", f"{message.size_bytes} bytes")
+    yield _line("content", "8BITMIME" if message.eightbit else "7BIT")
+    yield _line("recipients", f"{message.recipient_count} in the envelope; still in the queue:")
+
+
+def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> Iterator[str]:
+    """One recipient that is still to be served."""
+    yield ""
+    yield _line("recipient", f"<{shown(entry.recipient)}>")
+    yield _line("queue id", f"{format_spool_id(message.spool_id)}-{entry.number}")
+    yield _line("area", entry.area.value)
+    yield _line("attempts", str(entry.attempts))
+    yield _line("report due" if entry.area is Area.BOUNCES else "next attempt", moment(entry.due_at, zone, _FORM))
+    yield _line("last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet")
+    yield _line("host", shown(entry.host))
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name + ':':<13} {value}"

@@ -1,0 +1,47 @@
+"""A queue that makes its entries as they are looked at, as many as one likes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.internet.defer import Deferred, fail, succeed
+
+from mailismus.errors import Unavailable
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area, AreaCount, Entry, Filter, IContent, Message, Page, Summary
+from tests.admin.samples import ARRIVAL, LATER, MX
+
+
+class LongQueue:
+    """So many deferred entries, a hundred in a message. It keeps nothing but a count of the searches."""
+
+    def __init__(self, entries: int) -> None:
+        self.entries = entries
+        self.searches = 0
+
+    def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        self.searches += 1
+        start = after if isinstance(after, int) else 0
+        end = min(start + min(limit, 100), self.entries)
+        entries = [
+            Entry(number, b"%d@d.example" % number, Area.DEFERRED, ARRIVAL, 1, LATER, MX)
+            for number in range(start + 1, end + 1)
+        ]
+        found = Message(SpoolId((1 << 32) + end), b"a@b.example", b"-", False, ARRIVAL, 2000, len(entries), entries)
+        return succeed(Page((found,), end if end < self.entries else None))
+
+    def summary(self) -> Deferred[Summary]:
+        return succeed(Summary({area: AreaCount() for area in Area}, exact=True))
+
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
+        return fail(Unavailable("no such message"))
+
+    def visit_all(self, wanted: Filter) -> Deferred[int]:
+        return succeed(self.entries)
+
+
+def configuration(path: Path, socket_path: str) -> str:
+    """A configuration file that names the socket."""
+    file = path / "mailismus.xml"
+    file.write_text(f"<mailserver><admin><socket>{socket_path}</socket></admin></mailserver>")
+    return str(file)

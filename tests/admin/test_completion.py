@@ -1,0 +1,50 @@
+"""What the shell completes."""
+
+from __future__ import annotations
+
+import pytest
+
+from mailismus.admin.completion import FILTERS, candidates
+from mailismus.admin.queuecommands import COMMANDS
+from mailismus.queue.filter import FORMS, parse_filter
+
+VALUES = {"area=": "deferred", "older=": "1h", "younger=": "1h", "larger=": "1K"}
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "wanted"),
+    [
+        ("", "l", ["list "]),
+        ("", "e", ["exit "]),
+        ("", "qu", ["queue ", "quit "]),
+        ("queue", "", ["list ", "count ", "show ", "flush "]),
+        ("queue", "e", []),
+        ("help", "f", ["flush "]),
+        ("list", "s", ["sender="]),
+        ("queue list", "a", ["area="]),
+        ("list", "area=", ["area=incoming ", "area=deferred ", "area=bounces "]),
+        ("flush domain=x", "area=d", ["area=deferred "]),
+        ("list", "--", ["--json ", "--limit "]),
+        ("list --json", "--", ["--limit "]),
+        ("list --limit", "", []),
+        ("show", "", []),
+        ("show 0000000100000001", "-", ["--body "]),
+        ("nonsense", "s", []),
+        ("exit", "", []),
+    ],
+)
+def test_candidates(line: str, word: str, wanted: list[str]) -> None:
+    assert candidates(line.split(), word) == wanted
+
+
+def test_every_command_is_completed_and_every_option_is_real() -> None:
+    for command in COMMANDS:
+        assert candidates([], command.name) == [f"{command.name} "]
+    assert {name.strip() for name in candidates([], "")} >= {command.name for command in COMMANDS}
+
+
+def test_every_filter_is_one_and_all_are_there() -> None:
+    for name in FILTERS:
+        parse_filter([name + VALUES.get(name, "x")], 0.0)
+    assert [name for name in FILTERS if name not in FORMS] == []
+    assert FORMS.count("=") == len(FILTERS)

@@ -1,0 +1,147 @@
+"""A place with a queue, a command line, and a server's admin task on a reactor of its own."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO, TypeVar, cast
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.selectreactor import SelectReactor
+
+from mailismus.admin.commands import CommandTools, register
+from mailismus.admin.socket import AdminTask
+from mailismus.admin.source import OfflineQueue
+from mailismus.admin.verbs import LookableQueue
+from mailismus.config.settings import RetrySettings, Settings
+from mailismus.errors import StartError
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.observe.maillog import MemoryMailLog
+from mailismus.queue.interface import Area, Message
+from mailismus.queue.manager import QueueManager
+from mailismus.queue.providers.memory import MemoryQueue
+from tests.admin.samples import LATER, MX, ListedQueue, bounced, deferred, incoming, message
+
+T = TypeVar("T")
+RETRY = RetrySettings(maxtime_s=259_200.0, maxtime_reports_s=86_400.0, delays_s=(900.0,))
+
+
+class _QueueSettings:
+    def __init__(self, path: Path) -> None:
+        self.rootpath = str(path / "queue")
+        self.spool = argparse.Namespace(rootpath=str(path / "spool"))
+
+
+class World:
+    """A place with a queue's directories and a command line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.socket_path = str(path / "run" / "admin.sock")
+        self.offline = ListedQueue([message(1, deferred(1), incoming(2)), message(2, bounced()), message(3, deferred())])
+        self.opened: list[tuple[str, str]] = []
+        self.complaints: list[str] = []
+        for name in ("queue", "spool"):
+            (path / name).mkdir()
+
+    def load(self, _: argparse.Namespace) -> Settings:
+        queue = _QueueSettings(self.path)
+        admin = argparse.Namespace(socket_path=self.socket_path)
+        return cast(Settings, argparse.Namespace(queue=queue, admin=admin))
+
+    def open_offline(self, queue_path: str, spool_path: str) -> OfflineQueue:
+        self.opened.append((queue_path, spool_path))
+        return self.offline
+
+    def dump(self, path: str, out: TextIO) -> None:
+        out.write(f"dump of {path}\n")
+
+    def run(self, *words: str) -> int:
+        parser = argparse.ArgumentParser()
+        register(parser.add_subparsers(), CommandTools(self.load, self.open_offline, self.dump, self.complaints.append))
+        arguments = parser.parse_args(words)
+        status = arguments.run(arguments)
+        assert isinstance(status, int)
+        return status
+
+    def refusal(self, *words: str) -> tuple[int, str]:
+        with pytest.raises(StartError) as raised:
+            self.run(*words)
+        return raised.value.status, raised.value.text
+
+
+class Serving:
+    """A server's admin task over any queue, on a reactor of its own in a thread."""
+
+    def __init__(self, socket_path: str, make_queue: Callable[[IReactorTime], LookableQueue]) -> None:
+        self.reactor = SelectReactor()
+        self._clock = cast(IReactorTime, self.reactor)
+        self.task = AdminTask(socket_path, make_queue(self._clock), self.reactor, self.reactor, self._clock)
+        self.task.bind()
+        self._thread = threading.Thread(target=self.reactor.run, args=(False,))
+
+    def start(self) -> None:
+        started = threading.Event()
+        self.reactor.callWhenRunning(self.task.start)
+        self.reactor.callWhenRunning(started.set)
+        self._thread.start()
+        assert started.wait(10)
+
+    def do(self, act: Callable[[], Deferred[T]]) -> T:
+        """Have this done in the reactor, to its end."""
+        done = threading.Event()
+        results: list[T] = []
+
+        def has_result(result: T) -> None:
+            results.append(result)
+            done.set()
+
+        self.reactor.callFromThread(lambda: act().addCallback(has_result))
+        assert done.wait(10)
+        return results[0]
+
+    def stop(self) -> None:
+        def leave() -> None:
+            self.task.stop()
+            self.reactor.stop()
+
+        self.reactor.callFromThread(leave)
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+
+class Running(Serving):
+    """A server over a queue in memory."""
+
+    def __init__(self, socket_path: str) -> None:
+        super().__init__(socket_path, self._make_queue)
+
+    def _make_queue(self, clock: IReactorTime) -> QueueManager:
+        self.provider = MemoryQueue(clock)
+        self.queue = QueueManager(self.provider, RETRY, clock, clock.seconds, MemoryMailLog(), per_message=10**6)
+        return self.queue
+
+    def put(self, *recipients: bytes, content: bytes = b"x" * 1000, sender: bytes = b"a@b.example") -> SpoolId:
+        def accept() -> Deferred[SpoolId]:
+            draft = self.queue.draft()
+            draft.write(content)
+            accepting = self.queue.accept(draft, Envelope(sender, tuple(recipients), b"192.0.2.7", True))
+            return accepting.addCallback(lambda _: draft.spool_id)
+
+        return self.do(accept)
+
+    def defer(self) -> None:
+        """Every entry has been tried and waits."""
+
+        def settle(messages: list[Message]) -> None:
+            for one in messages:
+                self.queue.settle(one, [(entry, Outcome(OutcomeKind.DEFERRED, LATER, MX)) for entry in one.entries])
+
+        self.do(lambda: self.queue.take(Area.INCOMING, 10**6).addCallback(settle))
+        self.do(lambda: self.provider.commit((), ()))
