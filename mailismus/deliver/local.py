@@ -127,13 +127,17 @@ class LocalDeliveries:
         try:
             reply = await self._deliver(job, user)
         except OSError as error:
-            self._log.warn("A local delivery failed", spool_id=f"{job.message.spool_id:016X}", error=str(error))
+            self._log.warn(
+                "{spool_id}: a local delivery failed: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
+            )
             reply = reply_to_error(error)
         except StorageError as error:
-            self._log.warn("A message can't be read", spool_id=f"{job.message.spool_id:016X}", error=str(error))
+            self._log.warn(
+                "{spool_id}: the message can't be read: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
+            )
             reply = UNREADABLE
         except Exception:  # a bug must not keep the entry for ever
-            self._log.failure("A local delivery failed unexpectedly", spool_id=f"{job.message.spool_id:016X}")
+            self._log.failure("{spool_id}: a local delivery failed unexpectedly", spool_id=f"{job.message.spool_id:016X}")
             reply = Reply(451, b"4.3.0", b"local trouble")
         if job not in self._running:
             return
@@ -186,7 +190,7 @@ class LocalDeliveries:
             try:
                 sweep(maildir, now)
             except OSError as error:
-                self._log.warn("tmp of a maildir can't be swept", maildir=maildir, error=str(error))
+                self._log.warn("tmp of {maildir} can't be swept: {error}", maildir=maildir, error=str(error))
         return delivery
 
 

@@ -124,7 +124,7 @@ class Resolver:
             waiter.callback(addresses)
 
     def _fail(self, host: str, answer: _Answer, why: str) -> None:
-        self._log.warn("The address of a relay can't be found", host=host, why=why)
+        self._log.warn("The address of {host} can't be found: {why}", host=host, why=why)
         if answer.addresses:
             self._use(answer, answer.addresses, FAILED_S)
             return

@@ -37,6 +37,9 @@ class IFile(Protocol):
     def size(self) -> int:
         """Its length in bytes."""
 
+    def truncate(self, size_bytes: int) -> None:
+        """Cut it to this length. Durable afterwards: nothing."""
+
     def sync(self) -> None:
         """Barrier (fdatasync). Durable afterwards: all bytes written before, and the length; not the file's name.
 
@@ -69,6 +72,9 @@ class IDisk(Protocol):
 
     def sync_directory(self, path: str) -> None:
         """Durable afterwards: every name made, moved or removed in it before."""
+
+    def sync_file_system(self, path: str) -> None:
+        """Durable afterwards: everything written, made, moved or removed before in the file system that holds `path`."""
 
     def create(self, path: str) -> IFile:
         """A new file (0600), open for writing and reading; FileExistsError if the name is taken. Durable: nothing."""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import fcntl
 import os
@@ -15,6 +16,8 @@ from collections.abc import Sequence
 from mailismus.disk.interface import IFile, ILock, Space
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+_libc = ctypes.CDLL(None, use_errno=True)
+"""For syncfs(2), which Python does not offer. The call lets other threads run."""
 _MOST_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
 
@@ -60,6 +63,9 @@ class PosixFile:
     def size(self) -> int:
         return os.fstat(self._fd).st_size
 
+    def truncate(self, size_bytes: int) -> None:
+        os.ftruncate(self._fd, size_bytes)
+
     def sync(self) -> None:
         os.fdatasync(self._fd)
 
@@ -101,6 +107,15 @@ class PosixDisk:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def sync_file_system(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if _libc.syncfs(fd):
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number), path)
         finally:
             os.close(fd)
 

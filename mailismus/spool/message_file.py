@@ -49,15 +49,29 @@ class MessageFileWriter:
             self._crc = zlib.crc32(piece, self._crc)
             self._size += len(piece)
 
+    @property
+    def path(self) -> str:
+        """Of the file."""
+        return message_path(self._root, self._spool_id)
+
     def finish(self) -> None:
         """No more comes. Durable afterwards: the content and the file's name."""
+        file = self._end()
+        file.sync()
+        self._disk.sync_directory(silo_path(self._root, self._spool_id))
+        file.close()
+
+    def close_unsynced(self) -> str:
+        """No more comes; gives the path. Durable afterwards: nothing; sync the file and its silo."""
+        self._end().close()
+        return self.path
+
+    def _end(self) -> IFile:
         if self._file is None:
             self.append([])
         assert self._file is not None
         self._file.write_at(self._size, [encode_trailer(self._size, self._crc)])
-        self._file.sync()
-        self._disk.sync_directory(silo_path(self._root, self._spool_id))
-        self._file.close()
+        return self._file
 
     def discard(self) -> None:
         """Remove it, finished or not. Harmless when there is none."""

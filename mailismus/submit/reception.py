@@ -28,6 +28,9 @@ from mailismus.smtp.trace import date_time, received_opening
 from mailismus.submit.policy import ENTRY_BYTES, Policy
 from mailismus.submit.seam import Acceptance
 
+NOTE_EVERY_S = 10.0
+"""Seconds between two lines in the log that say why mail is refused."""
+
 
 class Desk:
     """What the sessions of one listener share. `is_closing`: no transaction may begin.
@@ -35,11 +38,21 @@ class Desk:
     Counters for metrics: `messages`, `recipients` and `content_bytes` of what was accepted, `refusals` (replies).
     """
 
+    log = Logger()
+
     def __init__(self, host: bytes, policy: Policy, manager: Acceptance, maillog: MailLog, clock: IReactorTime) -> None:
         self.host, self.policy, self.manager, self.maillog, self.clock = host, policy, manager, maillog, clock
         self.messages = self.recipients = self.content_bytes = self.refusals = 0
         self.is_closing = False
         self._second, self._date = -1, b""
+        self._noted_at = -NOTE_EVERY_S
+
+    def note_trouble(self, trouble: BaseException) -> None:
+        """Why mail is refused goes into the log, once in a while: each refusal has a line of its own."""
+        now = self.clock.seconds()
+        if not 0 <= now - self._noted_at < NOTE_EVERY_S:
+            self._noted_at = now
+            self.log.warn("Mail is refused with 4xx: {trouble}", trouble=str(trouble))
 
     def date(self) -> bytes:
         """Now, as it stands in a trace field."""
@@ -120,6 +133,7 @@ class Reception:
         try:
             draft = desk.manager.draft()
         except StorageError as trouble:
+            desk.note_trouble(trouble)
             return self._reject(b"DATA", _reply_to(trouble), self._sender)
         opening = self._opening
         if not opening:
@@ -199,6 +213,8 @@ class Reception:
     def _failed(self, failure: Failure, draft: IDraft, envelope: Envelope) -> None:
         draft.abandon()
         trouble = failure.value
+        if trouble is not None:
+            self._desk.note_trouble(trouble)
         if not isinstance(trouble, StorageError):
             self.log.failure("Accepting a message broke", failure)
         self._settle(self._reject(b"END-OF-MESSAGE", _reply_to(trouble), envelope.sender, spool_id=draft.spool_id))

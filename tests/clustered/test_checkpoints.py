@@ -1,11 +1,16 @@
-"""Checkpoints of the clustered queue: when old segments are emptied, and when not."""
+"""Checkpoints of the clustered queue: when what stays is written behind, and when all is at rest."""
 
 from __future__ import annotations
 
+import attrs
+
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Area
-from tests.clustered.harness import SEGMENT, ClusteredHarness
-from tests.contracts.bench import Bench, ids
+from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.clustered.calendar import slot_of
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.start import load
+from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
+from tests.contracts.bench import Bench, addresses, ids
 
 LONG_DOMAIN = b".".join([b"d" * 60] * 3)
 SENDER = b"%" * 60 + b"@" + LONG_DOMAIN
@@ -20,10 +25,10 @@ def running() -> tuple[ClusteredHarness, Bench]:
 
 def is_at_rest(harness: ClusteredHarness) -> bool:
     """Whether nothing is written when nobody asks for anything."""
-    harness.settle_down()
+    harness.clock.pump([0.01] * 2500)
     before = len(harness.disk.acts)
-    for _ in range(1000):
-        harness.clock.advance(0.01)
+    for _ in range(200):
+        harness.clock.advance(0.25)
     return all(act not in ("write", "sync") for act, _ in harness.disk.acts[before:])
 
 
@@ -42,12 +47,119 @@ def test_a_journal_full_of_long_replies_is_at_rest_when_nobody_sends() -> None:
     assert is_at_rest(harness)
 
 
-def test_what_is_waste_makes_room_even_where_lines_are_long() -> None:
+def test_what_is_over_makes_room_even_where_lines_are_long() -> None:
     harness, bench = running()
     for _ in range(40):
         bench.put(RECIPIENTS, sender=SENDER)
     bench.remove(ids(bench.take(limit=35 * len(RECIPIENTS))))
-    harness.settle_down()
+    harness.clock.pump([0.25] * 60)
     queue = bench.queue
-    assert queue.checkpoints.used_bytes <= 2 * queue.checkpoints.live_bytes + 3 * SEGMENT  # type: ignore[attr-defined]  # ours
-    assert len(ids(Bench(harness, harness.crash(queue)).take(Area.INCOMING))) == 5 * len(RECIPIENTS)
+    assert isinstance(queue, ClusteredQueue)
+    assert queue.checkpoints.used_bytes <= 2 * SEGMENT
+    again = Bench(harness, harness.crash(queue))
+    assert len(ids(again.take_until(Area.INCOMING, 5 * len(RECIPIENTS)))) == 5 * len(RECIPIENTS)
+
+
+def clusters(harness: ClusteredHarness, area: str) -> list[str]:
+    return sorted(n for n in harness.disk.names if n.startswith(f"/q/{area}/") and n.endswith(".mqc"))
+
+
+def test_nothing_is_written_behind_before_its_age() -> None:
+    harness, bench = running()
+    bench.put()
+    harness.clock.pump([0.25] * 8)
+    assert clusters(harness, "incoming") == []
+    harness.clock.pump([0.25] * 8)
+    assert len(clusters(harness, "incoming")) == 1
+
+
+def test_what_was_delivered_young_never_costs_a_file() -> None:
+    harness, bench = running()
+    for _ in range(20):
+        bench.put()
+        bench.remove(bench.take_ids())
+    harness.clock.pump([0.25] * 60)
+    assert not [n for n in harness.disk.names if n.endswith((".mqc", ".msg"))]
+
+
+def test_no_cluster_is_larger_than_allowed() -> None:
+    harness = ClusteredHarness(attrs.evolve(queue_settings(), maxclustersize=4000))
+    bench = Bench(harness, harness.make())
+    for _ in range(3):
+        bench.put(addresses(100))
+    harness.clock.pump([0.25] * 20)
+    found = clusters(harness, "incoming")
+    assert len(found) > 5
+    assert all(len(harness.disk.content_of(name)) <= 4000 for name in found)
+
+
+def test_deferred_entries_lie_in_the_slots_of_their_due_times() -> None:
+    harness, bench = running()
+    bench.put(addresses(3))
+    first, second, third = bench.take_ids()
+    now = bench.now()
+    for queue_id, wait_s in ((first, 120.0), (second, 300.0), (third, 20_000.0)):
+        bench.commit((), [Settlement(queue_id, Area.DEFERRED, now + wait_s, 1)])
+    harness.clock.pump([0.25] * 20)
+    slots = {name.split("/")[3] for name in clusters(harness, "deferred")}
+    assert slots == {slot_of(now + 120.0, harness.now()), slot_of(now + 20_000.0, harness.now())} | {
+        slot_of(now + 300.0, harness.now())
+    }
+    harness.advance(121.0)
+    assert bench.take_ids(Area.DEFERRED) == [first]
+    harness.advance(20_000.0)
+    assert sorted(ids(bench.take_until(Area.DEFERRED, 2))) == [second, third]
+
+
+def test_an_open_cluster_goes_on_growing() -> None:
+    harness, bench = running()
+    for _ in range(3):
+        bench.put()
+        harness.clock.pump([0.25] * 20)
+    assert len(clusters(harness, "incoming")) == 1
+
+
+def test_a_clean_stop_leaves_nothing_live_in_the_journal() -> None:
+    harness, bench = running()
+    spool_id = bench.put(addresses(3), b"to be kept")
+    queue = bench.queue
+    harness.wait(queue.close())
+    assert load(harness.disk, "/q/journal").youngs == {}
+    harness.clock.calls.clear()
+    again = Bench(harness, harness.open())
+    assert again.read(spool_id) == b"to be kept"
+    assert len(again.take_ids()) == 3
+
+
+def test_a_damaged_line_is_set_aside_and_hurts_no_other() -> None:
+    harness, bench = running()
+    spool_ids = [bench.put() for _ in range(3)]
+    harness.clock.pump([0.25] * 20)
+    (path,) = clusters(harness, "incoming")
+    content = harness.disk.content_of(path)
+    harness.disk.damage(path, content.index(b"%016X" % spool_ids[1]) + 30, b"#")
+    assert [queue_id.spool_id for queue_id in bench.take_ids()] == [spool_ids[0], spool_ids[2]]
+    kept = [name for name in harness.disk.names if name.startswith("/q/corrupt/")]
+    assert len(kept) == 1
+    assert b"%016X" % spool_ids[1] in harness.disk.content_of(kept[0])
+
+
+def test_references_that_do_not_fit_are_looked_up_by_walks_and_nothing_stays() -> None:
+    settings = queue_settings()
+    harness = ClusteredHarness(attrs.evolve(settings, spool=attrs.evolve(settings.spool, maxspidcache=1)))
+    bench = Bench(harness, harness.make())
+    for _ in range(5):
+        bench.put(addresses(3))
+    harness.clock.pump([0.25] * 20)
+    queue = bench.queue
+    assert isinstance(queue, ClusteredQueue)
+    walks = queue.references.walks
+    first = bench.take_ids()
+    for at in range(0, 15, 3):
+        bench.remove(first[at : at + 2])
+    harness.clock.pump([0.25] * 60)
+    assert len([n for n in harness.disk.names if n.endswith(".msg")]) == 5
+    bench.remove(first[2::3])
+    harness.clock.pump([0.25] * 80)
+    assert not [n for n in harness.disk.names if n.endswith((".msg", ".mqc"))]
+    assert queue.references.walks > walks

@@ -24,6 +24,7 @@ from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.recording import Act, FileSystem, RecordingDisk, build, crash_states
+from tests.fakes.worker import ACT_S
 
 LARGE = 3000
 """Contents longer than this go to their silo."""
@@ -113,6 +114,70 @@ class Workload:
         self.store()
         self.disk.fault = None
 
+    @property
+    def queue(self) -> ClusteredQueue:
+        queue = self.bench.queue
+        assert isinstance(queue, ClusteredQueue)
+        return queue
+
+    def checkpoint(self) -> None:
+        self.queue.checkpoints.run()
+        self.harness.settle_down()
+
+    def deliver_while_moved(self) -> None:
+        """A settle that becomes durable while its line is being moved."""
+        self.queue.checkpoints.run()
+        self.harness.clock.advance(ACT_S)
+        self._settle(None)
+
+    def retry_while_moved(self) -> None:
+        self.queue.checkpoints.run()
+        self.harness.clock.advance(ACT_S)
+        self._settle(Area.DEFERRED)
+
+    def fail_a_checkpoint(self) -> None:
+        """Its file work fails."""
+        self.disk.fault = lambda act, path: (
+            OSError(5, "injected") if act.startswith("sync") and "journal" not in path else None
+        )
+        self.checkpoint()
+        self.disk.fault = None
+        self.harness.clock.advance(4)
+
+    def seal_a_checkpoint(self) -> None:
+        """One whose record has gone into the journal and is not durable yet."""
+        checkpoints = self.queue.checkpoints
+        checkpoints.run()
+        for _ in range(200):
+            if checkpoints.moving is not None and checkpoints.moving.is_sealed:
+                return
+            self.harness.clock.advance(ACT_S)
+        raise AssertionError("never sealed")
+
+    def deliver_when_sealed(self) -> None:
+        self.seal_a_checkpoint()
+        self._settle(None)
+
+    def retry_when_sealed(self) -> None:
+        self.seal_a_checkpoint()
+        self._settle(Area.DEFERRED)
+
+    def fail_its_record(self) -> None:
+        """The barrier of its record fails."""
+        self.seal_a_checkpoint()
+        left = [1]
+
+        def fault(act: str, path: str) -> OSError | None:
+            if act == "sync" and path.startswith("/q/journal") and left[0]:
+                left[0] -= 1
+                return OSError(5, "injected")
+            return None
+
+        self.disk.fault = fault
+        self.harness.settle_down()
+        self.disk.fault = None
+        self.harness.clock.advance(4)
+
     def restart(self) -> None:
         self.harness.clock.calls.clear()
         self.disk.kill()
@@ -130,6 +195,11 @@ STORE, LARGE_ONE, DELIVER = Workload.store, Workload.store_large, Workload.deliv
 RETRY, BOUNCE, FAIL, RESTART = Workload.retry, Workload.bounce, Workload.fail_a_barrier, Workload.restart
 
 
+CHECKPOINT, FAIL_CHECKPOINT, FAIL_RECORD = Workload.checkpoint, Workload.fail_a_checkpoint, Workload.fail_its_record
+SEALED, SEALED_RETRY = Workload.deliver_when_sealed, Workload.retry_when_sealed
+LATE, LATE_RETRY = Workload.deliver_while_moved, Workload.retry_while_moved
+
+
 def store_three(workload: Workload) -> None:
     workload.store(3)
 
@@ -144,6 +214,19 @@ WORKLOADS: dict[str, list[Callable[[Workload], None]]] = {
     "restart, deliver": [STORE, RESTART, DELIVER],
     "restart twice": [store_three, RESTART, RESTART],
     "fail, restart": [store_three, FAIL, RESTART],
+    "checkpoint, deliver, checkpoint": [store_three, CHECKPOINT, DELIVER, CHECKPOINT],
+    "checkpoint, retry, checkpoint, deliver": [STORE, CHECKPOINT, RETRY, CHECKPOINT, DELIVER],
+    "checkpoint, bounce, restart": [store_three, CHECKPOINT, BOUNCE, RESTART],
+    "deliver while moved": [store_three, LATE, CHECKPOINT],
+    "retry while moved": [store_three, LATE_RETRY, CHECKPOINT, RESTART],
+    "deliver when sealed": [store_three, SEALED, CHECKPOINT],
+    "retry when sealed": [store_three, SEALED_RETRY, CHECKPOINT, RESTART],
+    "append to an open cluster": [STORE, CHECKPOINT, STORE, CHECKPOINT, RESTART, STORE, CHECKPOINT],
+    "large, checkpoint, deliver": [LARGE_ONE, CHECKPOINT, DELIVER, DELIVER, CHECKPOINT],
+    "a checkpoint fails": [store_three, FAIL_CHECKPOINT, DELIVER, CHECKPOINT],
+    "its record fails": [store_three, FAIL_RECORD, DELIVER, CHECKPOINT],
+    "append fails, restart": [STORE, CHECKPOINT, STORE, FAIL_CHECKPOINT, RESTART, CHECKPOINT],
+    "checkpoint, restart, deliver all": [store_three, CHECKPOINT, RESTART, DELIVER, DELIVER, DELIVER, CHECKPOINT],
 }
 
 

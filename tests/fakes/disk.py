@@ -42,6 +42,10 @@ class MemoryFile:
     def size(self) -> int:
         return len(self._inode.data)
 
+    def truncate(self, size_bytes: int) -> None:
+        self._disk.check("truncate", self._path)
+        del self._inode.data[size_bytes:]
+
     def sync(self) -> None:
         self._disk.check("sync", self._path)
         self._inode.durable = bytes(self._inode.data)
@@ -115,13 +119,19 @@ class MemoryDisk:
     def list_directory(self, path: str) -> list[str]:
         if path not in self.directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-        return [os.path.basename(name) for name in self.names if os.path.dirname(name) == path]
+        return [os.path.basename(name) for name in (*self.names, *self.directories) if os.path.dirname(name) == path]
 
     def sync_directory(self, path: str) -> None:
         self.check("sync directory", path)
         for name in [name for name in self.durable_names if os.path.dirname(name) == path]:
             del self.durable_names[name]
         self.durable_names.update({n: inode for n, inode in self.names.items() if os.path.dirname(n) == path})
+
+    def sync_file_system(self, path: str) -> None:
+        self.check("sync file system", path)
+        self.durable_names = dict(self.names)
+        for inode in self.names.values():
+            inode.durable = bytes(inode.data)
 
     def create(self, path: str) -> IFile:
         self.check("create", path)

@@ -32,6 +32,8 @@ class Kind(enum.Enum):
     WRITE = enum.auto()
     SYNC = enum.auto()
     SYNC_DIRECTORY = enum.auto()
+    SYNC_FILE_SYSTEM = enum.auto()
+    TRUNCATE = enum.auto()
     RENAME = enum.auto()
     UNLINK = enum.auto()
     MARK = enum.auto()
@@ -88,6 +90,10 @@ class RecordingDisk(MemoryDisk):
         super().unlink(path)
         self.log.append(Act(Kind.UNLINK, path, inode))
 
+    def sync_file_system(self, path: str) -> None:
+        super().sync_file_system(path)
+        self.log.append(Act(Kind.SYNC_FILE_SYSTEM, path))
+
     def sync_directory(self, path: str) -> None:
         super().sync_directory(path)
         self.log.append(Act(Kind.SYNC_DIRECTORY, path))
@@ -102,6 +108,10 @@ class _RecordingFile(MemoryFile):
     def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
         super().write_at(offset, buffers)
         self._recorder.log.append(Act(Kind.WRITE, self._path, self._id, offset, b"".join(buffers)))
+
+    def truncate(self, size_bytes: int) -> None:
+        super().truncate(size_bytes)
+        self._recorder.log.append(Act(Kind.TRUNCATE, self._path, self._id, size_bytes))
 
     def sync(self) -> None:
         super().sync()
@@ -132,7 +142,9 @@ def unsure(log: Sequence[Act], length: int, file_system: FileSystem) -> list[int
     for at in range(length):
         act = log[at]
         later = log[at + 1 : length]
-        if act.kind is Kind.WRITE:
+        if any(one.kind is Kind.SYNC_FILE_SYSTEM for one in later):
+            continue
+        if act.kind in (Kind.WRITE, Kind.TRUNCATE):
             if not any(one.kind is Kind.SYNC and one.inode == act.inode for one in later):
                 found.append(at)
         elif act.kind in (Kind.CREATE, Kind.RENAME, Kind.UNLINK):
@@ -195,6 +207,8 @@ def build(log: Sequence[Act], state: CrashState) -> MemoryDisk:
             if len(content) < act.offset:
                 content.extend(bytes(act.offset - len(content)))
             content[act.offset : act.offset + len(data)] = data
+        elif act.kind is Kind.TRUNCATE:
+            del inode.data[act.offset :]
         elif act.kind is Kind.CREATE:
             disk.names[act.path] = inode
         elif act.kind is Kind.RENAME:

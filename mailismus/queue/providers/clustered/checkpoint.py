@@ -1,145 +1,317 @@
-"""Checkpoints: they keep the journal short.
+"""Checkpoints: what stays is written behind into clusters and silos, and the journal before the horizon is free.
 
-A checkpoint moves the horizon over the oldest segments, so that these can be used again. What still lives in the oldest
-one is said again at the journal's head first, slice by slice, between everybody's batches. The record `checkpoint` goes
-through the journal like any other and is the commit instant: a segment is free only when a record whose horizon lies
-behind its last batch is durable.
+1. The horizon is chosen: the last durable batch. All that is live and young is to move.
+2. Contents into silos. 3. Lines into clusters. 4. State bytes of lines that are over; clusters without a live line, and
+   those of a checkpoint that came to nothing, are unlinked.
+5. One barrier over all of that.
+6. The record `checkpoint K` goes through the journal. **This is the commit instant**: until it is durable files numbered K
+   and bytes beyond an open cluster's committed length are nothing; from then on the journal before the horizon is.
+7. Segments before the horizon are used again.
 
-Settled records need no saying again: when the horizon passes one, it has passed the message that it speaks of.
+What is settled while its line is moved is *late*: its place goes into the journal before the record, and is marked by the
+next checkpoint. A settle that goes into the journal behind the record names its place itself.
 
-A message with settles that are asked for and not yet durable is not said again: its settle stands ahead of it in the
-journal, and what is said later wins.
+A checkpoint whose file work fails, or whose record's batch does, is abandoned: everything stays young, the next one has
+another number and writes everything anew.
+
+Source: `docs/formats/cluster`; the rules are explored state by state in the queue's model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Protocol
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
+from mailismus.config.settings import QueueSettings
+from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
-from mailismus.journal.commit import GroupCommit, IItem
+from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.segment import Segment
-from mailismus.journal.writer import JournalWriter, most_records_size
-from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Entry
-from mailismus.queue.providers.clustered.items import CheckpointItem, say_again
-from mailismus.queue.providers.clustered.line import lines_size
-from mailismus.queue.providers.clustered.record import checkpoint_record
-from mailismus.queue.providers.clustered.young import YoungMessage
+from mailismus.journal.writer import JournalWriter
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.items import CheckpointItem, PlacesItem
+from mailismus.queue.providers.clustered.record import Checkpoint, checkpoint_record
+from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.writebehind import Moving, OpenCluster, WriteBehind
+from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 
-SLICE_BYTES = 1 << 20
-"""Bytes said again at once: a client's barrier carries no more of it than this."""
+TICK_S = 0.25
+"""Seconds between two looks whether a checkpoint is due."""
+
+MOST_ENTRIES = 50_000
+"""Young entries at which a checkpoint begins."""
+
+MOST_ITEMS = 100_000
+"""Items in the journal since the last checkpoint at which one begins: what bounds a start."""
+
+IDLE_S = 8.0
+"""Seconds after a change at which a checkpoint begins, when nothing else asks for one."""
+
+AGAIN_S = 3.0
+"""Seconds before the next try after one was abandoned."""
+
+SLICE = 200
+"""Messages, or entries, handed to a worker at once."""
 
 
-def journal_bytes_of(young: YoungMessage) -> int:
-    """What a live message takes in the journal, about."""
-    content = 0 if young.is_in_silo else young.message.size_bytes
-    return content + lines_size(young.message, young.entries.values())
+class Mover(Protocol):
+    """Who owns the young entries and learns where they went."""
+
+    @property
+    def asked(self) -> Collection[QueueId]:
+        """Entries whose settle has gone into the journal and is not durable yet."""
+
+    def has_moved(self, moving: Moving) -> None:
+        """The checkpoint is durable: what was moved rests from now on."""
 
 
 class Checkpoints:
-    """Knows what lives in which segment, and makes old segments free."""
+    """Makes checkpoints when they are due, one at a time."""
 
     _log = Logger()
 
     def __init__(
-        self, writer: JournalWriter, commit: GroupCommit, pool: SegmentPool, worker: IWorker, epoch: Callable[[], int]
+        self,
+        settings: QueueSettings,
+        disk: IDisk,
+        writer: JournalWriter,
+        commit: GroupCommit,
+        pool: SegmentPool,
+        worker: IWorker,
+        reactor: IReactorTime,
+        now: Callable[[], float],
+        young: YoungIndex,
+        resting: RestingIndex,
+        mover: Mover,
+        *,
+        next_number: int,
+        epoch: Callable[[], int],
     ) -> None:
+        self._maxage_s = settings.journal.maxage_s
+        self._maxsize = settings.journal.maxsize
+        self._queue_path = settings.rootpath
         self._writer = writer
         self._commit = commit
         self._pool = pool
         self._worker = worker
+        self._reactor = reactor
+        self._now = now
+        self._young = young
+        self._resting = resting
+        self._mover = mover
+        self._next_number = next_number
+        self.newest = next_number - 1
+        """Number of the newest checkpoint that counts."""
         self._epoch = epoch
-        self._most = most_records_size(pool.size_bytes)
-        self._live: dict[int, dict[SpoolId, YoungMessage]] = {}
-        self.live_bytes = 0
-        """Bytes of live records in the journal, about."""
+        self._write = WriteBehind(disk, settings.rootpath, settings.spool.rootpath, settings.maxclustersize)
+        self._disk = disk
+        self._grows: dict[tuple[Area, str], OpenCluster] = {}
+        self._cut: dict[str, int] = {}
+        """Files that an abandoned checkpoint wrote behind their committed length, to be cut by the next."""
+        self._dead: list[str] = []
+        """Files of checkpoints that came to nothing, to be unlinked by the next."""
+        self._syncs_all = True
+        """The next one syncs the whole file system: what a start removed and cut off is durable with it."""
+        self.moving: Moving | None = None
         self._sick: set[int] = set()
-        self._unreadable: set[int] = set()
-        self._is_moving = False
-        self._is_recording = False
+        self._timer: IDelayedCall | None = None
+        self._not_before = 0.0
+        self._items_then = 0
+        self._changed_at: float | None = None
+        self._whole: list[Deferred[None]] = []
+        self._is_stopped = False
         self.checkpoints = 0
         """Checkpoints that became durable."""
-        self.said_again = 0
-        """Messages said again."""
+        self.abandoned = 0
+        """Checkpoints that came to nothing."""
+        self.moved = 0
+        """Entries moved."""
 
-    # what lives where
+    # when
 
-    def lives(self, young: YoungMessage, segment: int) -> None:
-        """The newest record of the message lies in this segment."""
-        young.segment = segment
-        here = self._live.get(segment)
-        if here is None:
-            here = self._live[segment] = {}
-        here[young.message.spool_id] = young
-        young.journal_bytes = journal_bytes_of(young)
-        self.live_bytes += young.journal_bytes
+    def start(self) -> None:
+        """Begin to look."""
+        self._tick()
 
-    def changes(self, young: YoungMessage, entry: Entry, successor: Entry) -> None:
-        """An entry of the message goes on as another, whose line may be longer: of a reply, say."""
-        more = lines_size(young.message, (successor,)) - lines_size(young.message, (entry,))
-        young.journal_bytes += more
-        self.live_bytes += more
-
-    def gone(self, young: YoungMessage) -> None:
-        """The message does not live in its segment any more."""
-        here = self._live.get(young.segment)
-        if here is not None and here.pop(young.message.spool_id, None) is not None:
-            self.live_bytes -= young.journal_bytes
-
-    def is_sick(self, segment: int) -> None:
-        """A barrier of this segment failed: it goes as soon as it can, and is not used again."""
-        self._sick.add(segment)
-
-    # making segments free
+    def stop(self) -> None:
+        """No more looks."""
+        self._is_stopped = True
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
 
     @property
     def used_bytes(self) -> int:
         """Bytes of the segments in use."""
         return len(self._writer.segments) * self._pool.size_bytes
 
-    def look(self) -> None:
-        """Something became durable: is there something to do?"""
+    @property
+    def is_behind(self) -> bool:
+        """The journal is longer than `maxsize`."""
+        return self.used_bytes > self._maxsize
+
+    @property
+    def is_full(self) -> bool:
+        """The journal is twice as long as `maxsize`: no mail is accepted."""
+        return self.used_bytes > 2 * self._maxsize
+
+    def is_sick(self, segment: int) -> None:
+        """A barrier of this segment failed: it is not used again."""
+        self._sick.add(segment)
+
+    def has_changed(self) -> None:
+        """A batch became durable."""
         self._pool.top_up()
-        numbers = sorted(self._writer.segments.copy())
-        if len(numbers) < 2 or self._is_recording:
+        if self._commit.items == self._items_then:
+            return  # the batch that carried the last checkpoint's own record
+        if self._changed_at is None:
+            self._changed_at = self._now()
+        if self.moving is None and (
+            self._young.entry_count >= MOST_ENTRIES
+            or self._commit.items - self._items_then >= MOST_ITEMS
+            or self.used_bytes >= max(self._maxsize, 4 * self._pool.size_bytes)
+        ):
+            self._begin_if_allowed()
+
+    def _tick(self) -> None:
+        if self._is_stopped:
             return
-        passed = 0
-        for number in numbers[:-1]:
-            if self._live.get(number):
-                break
-            passed = number
-        if passed:
-            self._record(self._writer.segments[passed].last_sequence)
-        elif self._is_worth_moving(numbers):
-            self._move(numbers[0])
+        self._timer = self._reactor.callLater(TICK_S, self._tick)
+        if self.moving is not None:
+            return
+        now = self._now()
+        since = self._young.oldest_since()
+        if (since is not None and now - since >= self._maxage_s) or (
+            self._changed_at is not None and now - self._changed_at >= IDLE_S
+        ):
+            self._begin_if_allowed()
 
-    def _is_worth_moving(self, numbers: list[int]) -> bool:
-        """Half of the journal is waste, or a sick segment holds something."""
-        if numbers[0] in self._unreadable:
-            return False
-        if any(number in self._sick for number in numbers[:-1]):
-            return True
-        return len(numbers) > 4 and self.used_bytes > 2 * self.live_bytes + 2 * self._pool.size_bytes
+    def _begin_if_allowed(self) -> None:
+        if self._now() >= self._not_before and self._commit.trouble is None:
+            self.run()
 
-    def _record(self, horizon: int) -> None:
-        self._is_recording = True
-        record = checkpoint_record(horizon, self._epoch())
-        self._commit.append(CheckpointItem(record, lambda: self._recorded(horizon)))
+    def run(self) -> Deferred[None]:
+        """One checkpoint, now, or the one under way; fires when it is over, durable or abandoned. Never fails."""
+        done: Deferred[None] = Deferred()
+        self._whole.append(done)
+        if self.moving is None:
+            self.moving = Moving(self._next_number, self._writer.sequence, self._now(), {})
+            self._next_number += 1
+            Deferred.fromCoroutine(self._run(self.moving)).addErrback(
+                lambda failure: self._log.failure("A checkpoint failed unexpectedly", failure)
+            )
+        return done
 
-    def _recorded(self, horizon: int) -> None:
-        self._is_recording = False
+    # how
+
+    async def _run(self, moving: Moving) -> None:
+        youngs = list(self._young.messages.values())
+        entries = [(young.message, entry) for young in youngs for entry in young.entries.values()]
+        moving.entries = {QueueId(message.spool_id, entry.number): entry for message, entry in entries}
+        moving.late = {queue_id for queue_id in self._mover.asked if queue_id in moving.entries}
+        grows = dict(self._grows)
+        owed = {cluster: frozenset(cluster.owed) for cluster in self._resting.clusters.values() if cluster.owed}
+        try:
+            for path, length in self._cut.items():
+                await self._worker.run(partial(self._write.cut, moving, path, length))
+            await self._write_contents(moving, youngs)
+            for start in range(0, len(entries), SLICE):
+                await self._worker.run(partial(self._write.write_lines, moving, entries[start : start + SLICE], grows))
+            gone = await self._mark(moving, owed)
+            for path in self._dead:
+                await self._worker.run(partial(self._write.unlink, moving, path))
+            await self._worker.run(partial(self._sync, moving))
+        except OSError as error:
+            self._log.warn("A checkpoint came to nothing, its entries stay in the journal: {error}", error=error)
+            self._abandon(moving)
+            return
+        self._seal(moving, grows, owed, gone)
+
+    async def _write_contents(self, moving: Moving, youngs: Sequence[YoungMessage]) -> None:
+        in_journal = [young for young in youngs if not young.is_in_silo]
+        for start in range(0, len(in_journal), SLICE):
+            part = in_journal[start : start + SLICE]
+            await self._worker.run(partial(_copy_contents, self._write, moving, part, self._writer.segments.copy()))
+
+    async def _mark(self, moving: Moving, owed: dict[Cluster, frozenset[int]]) -> list[Cluster]:
+        """Set state bytes; unlink what has no live line, and give those clusters."""
+        gone = []
+        for cluster in list(self._resting.clusters.values()):
+            if cluster.is_empty and not cluster.taken and cluster.id not in moving.grown:
+                gone.append(cluster)
+                await self._worker.run(partial(self._write.unlink, moving, cluster.path))
+        for cluster, offsets in owed.items():
+            if cluster not in gone:
+                await self._worker.run(partial(self._write.mark, moving, cluster.path, sorted(offsets)))
+        return gone
+
+    def _sync(self, moving: Moving) -> None:
+        if self._syncs_all:
+            self._disk.sync_file_system(self._queue_path)
+        self._write.make_durable(moving)
+
+    def _seal(
+        self,
+        moving: Moving,
+        grows: dict[tuple[Area, str], OpenCluster],
+        owed: dict[Cluster, frozenset[int]],
+        gone: list[Cluster],
+    ) -> None:
+        """Say it in the journal."""
+        moving.is_sealed = True
+        bounded = {cluster.id: cluster.length for cluster in grows.values() if cluster.id not in {c.id for c in gone}}
+        for item in PlacesItem.of([(queue_id, moving.places[queue_id]) for queue_id in sorted(moving.late)]):
+            self._commit.append(item)
+        record = checkpoint_record(Checkpoint(moving.horizon, self._epoch(), moving.number, bounded))
+        done = partial(self._committed, moving, grows, owed, gone)
+        self._commit.append(CheckpointItem(record, done, partial(self._abandon, moving)))
+
+    def _committed(
+        self,
+        moving: Moving,
+        grows: dict[tuple[Area, str], OpenCluster],
+        owed: dict[Cluster, frozenset[int]],
+        gone: list[Cluster],
+    ) -> None:
+        resting = self._resting
+        for cluster in gone:
+            resting.clusters.pop(cluster.id, None)
+        gone_ids = {cluster.id for cluster in gone}
+        for cluster, offsets in owed.items():
+            cluster.owed -= offsets
+        for cluster_id, length in moving.grown.items():
+            grown = resting.clusters.get(cluster_id)
+            if grown is None:
+                grown = Cluster(cluster_id, cluster_id.path(self._queue_path), length)
+                grown.live = 0
+                resting.add(grown, None)
+            grown.length = length
+            grown.live = (grown.live or 0) + moving.counts.get(cluster_id, 0)
+        self._grows = {key: grown for key, grown in grows.items() if grown.id not in gone_ids}
+        self._dead, self._cut = [], {}
+        self._syncs_all = False
+        self._items_then = self._commit.items
+        self._changed_at = self._now() if any(cluster.owed for cluster in resting.clusters.values()) else None
+        self.moving = None
+        self.newest = moving.number
         self.checkpoints += 1
+        self.moved += len(moving.entries)
+        self._mover.has_moved(moving)
+        self._free_segments(moving.horizon)
+        self._tell()
+
+    def _free_segments(self, horizon: int) -> None:
         writer = self._writer
-        writer.horizon = horizon
+        writer.horizon = max(writer.horizon, horizon)
         for number, segment in sorted(writer.segments.copy().items()):
             if segment.last_sequence <= horizon and segment is not writer.current:
                 del writer.segments[number]
-                self._live.pop(number, None)
                 if number in self._sick:
                     self._sick.discard(number)
                     self._pool.remove(segment)
@@ -147,73 +319,35 @@ class Checkpoints:
                     self._pool.adopt(segment)
         self._pool.top_up()
 
-    def _move(self, number: int) -> None:
-        """Say a slice of what lives in this segment again."""
-        if self._is_moving:
+    def _abandon(self, moving: Moving) -> None:
+        """It never was: its own files are dead, and what it wrote behind open clusters is nothing."""
+        if self.moving is not moving:
             return
-        chosen: list[YoungMessage] = []
-        size = 0
-        for young in self._live[number].values():
-            if not young.pending:
-                chosen.append(young)
-                size += journal_bytes_of(young)
-                if size >= SLICE_BYTES:
-                    break
-        if not chosen:
-            return  # all of it has settles under way: their batch looks again
-        self._is_moving = True
-        segment = self._writer.segments[number]
-        self._worker.run(lambda: _read_contents(segment, chosen)).addCallbacks(
-            self._say_again, self._not_read, callbackArgs=(chosen, number), errbackArgs=(number,)
-        ).addErrback(self._broken)
+        self.moving = None
+        self.abandoned += 1
+        self._not_before = self._now() + AGAIN_S
+        self._changed_at = self._changed_at or self._now()
+        for cluster_id in moving.grown:
+            path = cluster_id.path(self._queue_path)
+            if cluster_id.checkpoint == moving.number:
+                self._dead.append(path)
+            else:
+                self._cut[path] = self._resting.clusters[cluster_id].length or 0
+        self._syncs_all = True
+        self._tell()
 
-    def _say_again(self, contents: list[bytes | None], chosen: list[YoungMessage], number: int) -> None:
-        items: list[IItem] = []
-        for young, content in zip(chosen, contents, strict=True):
-            if young.segment == number and not young.pending and young.entries:
-                items += say_again(young, content, self._most, self.moved)
-        if not items:
-            self._is_moving = False
-            self.look()
-            return
-        for item in items:
-            self._commit.append(item)
-        done: Deferred[None] = Deferred()
-        done.addCallback(lambda _: self._slice_is_done())
-        self._commit.append(
-            CheckpointItem(checkpoint_record(self._writer.horizon, self._epoch()), lambda: done.callback(None))
-        )
-
-    def moved(self, young: YoungMessage, segment: int, content_offset: int) -> None:
-        """A message has been said again, there."""
-        self.said_again += 1
-        if not young.entries:
-            return
-        self.gone(young)
-        young.offset = content_offset
-        self.lives(young, segment)
-
-    def _slice_is_done(self) -> None:
-        self._is_moving = False
-
-    def _not_read(self, failure: Failure, number: int) -> None:
-        self._is_moving = False
-        if not isinstance(failure.value, OSError):
-            failure.raiseException()
-        self._unreadable.add(number)
-        self._log.error("Journal segment {number} can't be read: {error}", number=number, error=failure.value)
-
-    def _broken(self, failure: Failure) -> None:
-        self._log.failure("A checkpoint failed", failure)
+    def _tell(self) -> None:
+        waiting, self._whole = self._whole, []
+        for deferred in waiting:
+            deferred.callback(None)
 
 
-def _read_contents(segment: Segment, chosen: list[YoungMessage]) -> list[bytes | None]:
-    """The contents of messages that live in this segment; None: in its silo."""
-    return [
-        None
-        if young.is_in_silo
-        else young.content
-        if young.content is not None
-        else segment.file.read_at(young.offset, young.message.size_bytes)
-        for young in chosen
-    ]
+def _copy_contents(write: WriteBehind, moving: Moving, youngs: Sequence[YoungMessage], segments: dict[int, Segment]) -> None:
+    """Contents out of memory or the journal into silos."""
+    contents = []
+    for young in youngs:
+        content = young.content
+        if content is None:
+            content = segments[young.segment].file.read_at(young.offset, young.message.size_bytes)
+        contents.append((young, content))
+    write.write_contents(moving, contents)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
+from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Unavailable
 from mailismus.queue.interface import IContent
@@ -56,13 +55,23 @@ class SiloContent:
             self._reader.close()
 
 
-def open_in_silo(open_reader: Callable[[], MessageFileReader], worker: IWorker) -> Deferred[IContent]:
-    """Open a message file; fails with `Corrupt` or `Unavailable`."""
+SMALL = 65536
+"""Bytes of a message file that are read in one act."""
 
-    def has_opened(reader: MessageFileReader) -> IContent:
-        return SiloContent(reader, worker)
 
-    return worker.run(open_reader).addCallbacks(has_opened, as_storage_error)
+def open_in_silo(disk: IDisk, path: str, worker: IWorker) -> Deferred[IContent]:
+    """Open a message file; a small one is read at once. Fails with `Corrupt` or `Unavailable`."""
+
+    def act() -> IContent:
+        reader = MessageFileReader(disk, path)
+        if reader.size_bytes > SMALL:
+            return SiloContent(reader, worker)
+        try:
+            return WholeContent(reader.read())
+        finally:
+            reader.close()
+
+    return worker.run(act).addErrback(as_storage_error)
 
 
 def as_storage_error(failure: Failure) -> Failure:

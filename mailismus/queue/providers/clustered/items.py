@@ -8,15 +8,18 @@ from typing import Protocol
 from twisted.internet.defer import Deferred
 
 from mailismus.journal.commit import IItem
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Settlement
+from mailismus.queue.providers.clustered.cluster import Place
 from mailismus.queue.providers.clustered.draft import ClusteredDraft
 from mailismus.queue.providers.clustered.line import format_lines
-from mailismus.queue.providers.clustered.record import HEAD, file_record, lines_record, message_head
+from mailismus.queue.providers.clustered.record import HEAD, file_record, lines_record, message_head, places_record
 from mailismus.queue.providers.clustered.young import YoungMessage
 
 Moved = Callable[[YoungMessage, int, int], None]
 """Told that a message now lives in this segment, its content at this offset."""
+
+PLACES_AT_ONCE = 2000
 
 LONGEST_LINE = 6000
 """Bytes of a recipient line at most: addresses of 254 bytes and a reply of 1,000, all of it escaped."""
@@ -124,8 +127,8 @@ def say_again(young: YoungMessage, content: bytes | None, most_size: int, moved:
     return items
 
 
-class CheckpointItem(_Item):
-    """A checkpoint record; `done` is called when it is durable."""
+class EpochItem(_Item):
+    """An epoch record; `done` is called when it is durable."""
 
     __slots__ = ("_done",)
 
@@ -139,6 +142,47 @@ class CheckpointItem(_Item):
 
     def failed(self, error: OSError) -> None:
         raise AssertionError("is written until it is durable") from error
+
+
+class PlacesItem(_Item):
+    """Places of entries that were settled while they were moved. Nobody waits; without its checkpoint it is nothing."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, entries: Sequence[tuple[QueueId, Place]]) -> list[PlacesItem]:
+        """As many items as it takes."""
+        items = []
+        for start in range(0, len(entries), PLACES_AT_ONCE):
+            item = cls()
+            item.add(places_record(entries[start : start + PLACES_AT_ONCE]))
+            items.append(item)
+        return items
+
+    def durable(self, segment: int, offset: int) -> None:
+        """Nobody waits."""
+
+    def failed(self, error: OSError) -> None:
+        raise AssertionError("is written until it is durable") from error
+
+
+class CheckpointItem(_Item):
+    """A checkpoint record: the commit instant. When its batch fails the checkpoint never was, whatever can be read."""
+
+    __slots__ = ("_abandoned", "_done")
+
+    def __init__(self, record: bytes, done: Callable[[], None], abandoned: Callable[[], None]) -> None:
+        super().__init__()
+        self.may_fail = True
+        self._done = done
+        self._abandoned = abandoned
+        self.add(record)
+
+    def durable(self, segment: int, offset: int) -> None:
+        self._done()
+
+    def failed(self, error: OSError) -> None:
+        self._abandoned()
 
 
 def add_message_records(item: _Item, young: YoungMessage, entries: list[Entry], content: bytes | None = None) -> int:

@@ -1,58 +1,167 @@
-"""Looking at the young index: counts and pages. Moves, seals and locks nothing."""
+"""Looking at the queue: counts and pages. Moves, seals and locks nothing; a cluster at a time, in a worker.
+
+A search goes over the young first, then over the clusters that were there when it began. So nothing is given twice: what
+was young and is moved lies in a cluster that is passed over, what rested and is retried is young behind the search's back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import attrs
 
+from mailismus.disk.interface import IDisk
+from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Page, Summary
+from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, read_lines
+from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.visit import read_file
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 
 
-def summarize(index: YoungIndex) -> Summary:
-    """Counts of every area. A message with entries in two areas counts in both."""
-    counts = {area: [0, 0, 0] for area in Area}
-    for young in list(index.messages.values()):
-        seen = set()
-        for entry in list(young.entries.values()):
-            counts[entry.area][0] += 1
-            seen.add(entry.area)
-        for area in seen:
-            counts[area][1] += 1
-            counts[area][2] += young.message.size_bytes
-    return Summary({area: AreaCount(*numbers) for area, numbers in counts.items()}, exact=True)
+@attrs.frozen
+class Cursor:
+    """Where a search stands: behind a young entry, or behind a line of a cluster."""
+
+    newest: int
+    """Number of the newest checkpoint when the search began."""
+    lengths: dict[ClusterId, int]
+    """How long clusters were then: what grew behind that was young, and has been looked at."""
+    young: QueueId | None
+    cluster: ClusterId | None = None
+    offset: int = -1
 
 
-def search_page(index: YoungIndex, wanted: Filter, after: object | None, limit: int) -> Page:
-    """At most `limit` matching entries behind the cursor, the queue id of the last entry given."""
-    messages: list[Message] = []
-    room = limit
-    cursor = after if isinstance(after, QueueId) else None
-    for young in _candidates(index, wanted, cursor):
-        spool_id = young.message.spool_id
-        first = cursor.number + 1 if cursor is not None and cursor.spool_id == spool_id else 1
-        found = _matching(young, wanted, first)
-        if found:
-            messages.append(attrs.evolve(young.message, entries=found[:room]))
-            if len(found) >= room:
-                return Page(tuple(messages), QueueId(spool_id, found[room - 1].number))
-            room -= len(found)
-    return Page(tuple(messages), None)
+def cluster_order(cluster_id: ClusterId) -> tuple[str, str, int, int]:
+    """The order in which clusters are looked at."""
+    return cluster_id.area.value, cluster_id.slot, cluster_id.checkpoint, cluster_id.number
 
 
-def _candidates(index: YoungIndex, wanted: Filter, cursor: QueueId | None) -> Iterator[YoungMessage]:
-    if wanted.spool_id is None:
-        yield from index.walk(cursor.spool_id if cursor is not None else SpoolId(0))
-    elif cursor is None or wanted.spool_id >= cursor.spool_id:
-        young = index.messages.get(wanted.spool_id)
-        if young is not None:
-            yield young
+def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:
+    """Whether an entry matches, its area aside."""
+    return wanted.spool_id in (None, message.spool_id) and wanted.matches(message, entry)
 
 
-def _matching(young: YoungMessage, wanted: Filter, first: int) -> list[Entry]:
+@attrs.define
+class _Tally:
+    entries: int = 0
+    size_bytes: int = 0
+    messages: set[SpoolId] = attrs.field(factory=set)
+
+    def add(self, message: Message) -> None:
+        self.entries += 1
+        if message.spool_id not in self.messages:
+            self.messages.add(message.spool_id)
+            self.size_bytes += message.size_bytes
+
+
+class Looks:
+    """Looks at young and resting entries. `newest`: the number of the newest checkpoint that counts."""
+
+    def __init__(
+        self, disk: IDisk, worker: IWorker, young: YoungIndex, resting: RestingIndex, newest: Callable[[], int]
+    ) -> None:
+        self._disk = disk
+        self._worker = worker
+        self._young = young
+        self._resting = resting
+        self._newest = newest
+
+    async def summarize(self) -> Summary:
+        """Counts of every area. A message with entries in two areas counts in both."""
+        tallies = {area: _Tally() for area in Area}
+        newest, lengths = self._newest(), self._lengths()
+        for young in list(self._young.messages.values()):
+            for entry in list(young.entries.values()):
+                tallies[entry.area].add(young.message)
+        for cluster in self._clusters(None, newest):
+            for line in await self.live_lines(cluster):
+                if line.offset < lengths.get(cluster.id, line.offset + 1):
+                    tallies[cluster.id.area].add(line.message)
+        counts = {area: AreaCount(t.entries, len(t.messages), t.size_bytes) for area, t in tallies.items()}
+        return Summary(counts, exact=True)
+
+    async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
+        """At most `limit` matching entries behind the cursor."""
+        cursor = after if isinstance(after, Cursor) else Cursor(self._newest(), self._lengths(), None)
+        messages: list[Message] = []
+        room = limit
+        if cursor.cluster is None:
+            for young in self._candidates(wanted, cursor.young):
+                found = _matching(young, wanted, cursor.young)
+                if found:
+                    messages.append(attrs.evolve(young.message, entries=found[:room]))
+                    if len(found) >= room:
+                        last = QueueId(young.message.spool_id, found[room - 1].number)
+                        return Page(tuple(messages), attrs.evolve(cursor, young=last))
+                    room -= len(found)
+        for cluster in self._clusters(cursor.cluster, cursor.newest):
+            if wanted.area is not None and cluster.id.area is not wanted.area:
+                continue
+            for line in await self.live_lines(cluster):
+                if cluster.id == cursor.cluster and line.offset <= cursor.offset:
+                    continue
+                if line.offset >= cursor.lengths.get(cluster.id, line.offset + 1):
+                    break
+                if not is_wanted(wanted, line.message, line.entry):
+                    continue
+                if messages and messages[-1].spool_id == line.message.spool_id:
+                    messages[-1].entries.append(line.entry)
+                else:
+                    messages.append(attrs.evolve(line.message, entries=[line.entry]))
+                room -= 1
+                if not room:
+                    at = attrs.evolve(cursor, young=None, cluster=cluster.id, offset=line.offset)
+                    return Page(tuple(messages), at)
+        return Page(tuple(messages), None)
+
+    async def count_matching(self, cluster: Cluster, wanted: Filter) -> int:
+        """Live lines of a cluster that match."""
+        return sum(is_wanted(wanted, line.message, line.entry) for line in await self.live_lines(cluster))
+
+    def _lengths(self) -> dict[ClusterId, int]:
+        return {c.id: c.length for c in self._resting.clusters.values() if c.length is not None}
+
+    def _clusters(self, first: ClusterId | None, newest: int) -> Iterator[Cluster]:
+        """Clusters of checkpoints up to `newest`, in order, from `first` on."""
+        for cluster_id in sorted(self._resting.clusters, key=cluster_order):
+            cluster = self._resting.clusters.get(cluster_id)
+            if cluster is None or cluster_id.checkpoint > newest:
+                continue
+            if first is None or cluster_order(cluster_id) >= cluster_order(first):
+                yield cluster
+
+    async def live_lines(self, cluster: Cluster) -> Sequence[FoundLine]:
+        """The live lines of a cluster, out or not; none of one that is gone or can't be read."""
+        try:
+            lines = await self._worker.run(partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length))
+        except OSError:
+            return ()
+        return [line for line in lines if line.offset not in cluster.owed]
+
+    def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[YoungMessage]:
+        if wanted.spool_id is None:
+            yield from self._young.walk(after.spool_id if after is not None else SpoolId(0))
+        elif after is None or wanted.spool_id >= after.spool_id:
+            young = self._young.messages.get(wanted.spool_id)
+            if young is not None:
+                yield young
+
+
+def read_live(disk: IDisk, path: str, area: Area, length: int | None) -> list[FoundLine]:
+    """The lines of a cluster file whose state byte says live. Raises OSError."""
+    return [
+        found
+        for found in read_lines(read_file(disk, path, length), area, length)
+        if isinstance(found, FoundLine) and not found.is_done
+    ]
+
+
+def _matching(young: YoungMessage, wanted: Filter, after: QueueId | None) -> list[Entry]:
     """Copies: what is listed does not change under whoever prints it."""
+    first = after.number + 1 if after is not None and after.spool_id == young.message.spool_id else 1
     return [
         attrs.evolve(entry)
         for number, entry in sorted(young.entries.items())

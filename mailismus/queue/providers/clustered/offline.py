@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, fail, succeed
 
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
@@ -11,7 +14,8 @@ from mailismus.errors import Unavailable
 from mailismus.journal.batch import BLOCK, decode_header
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Filter, Message, Summary
-from mailismus.queue.providers.clustered.listing import search_page, summarize
+from mailismus.queue.providers.clustered.listing import Looks
+from mailismus.queue.providers.clustered.opening import find_clusters, index_clusters
 from mailismus.queue.providers.clustered.start import load
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader
@@ -20,26 +24,42 @@ from mailismus.spool.silo import message_path
 PAGE = 1000
 """Entries found at once."""
 
+T = TypeVar("T")
+
+
+class _AtOnce:
+    """A worker for who has nothing else to do meanwhile."""
+
+    def run(self, function: Callable[[], T]) -> Deferred[T]:
+        try:
+            return succeed(function())
+        except OSError as error:
+            return fail(error)
+
+    def stop(self) -> None:
+        """Nothing is under way."""
+
 
 class OfflineQueue:
     """What the files of a queue say."""
 
-    def __init__(self, index: YoungIndex, disk: IDisk, spool_path: str, segments: Mapping[int, str]) -> None:
+    def __init__(self, looks: Looks, young: YoungIndex, disk: IDisk, spool_path: str, segments: Mapping[int, str]) -> None:
         """`segments`: where each segment of the journal lies, by its number."""
-        self._index = index
+        self._looks = looks
+        self._young = young
         self._disk = disk
         self._spool_path = spool_path
         self._segments = segments
 
     def summary(self) -> Summary:
         """Counts of every area."""
-        return summarize(self._index)
+        return _result(self._looks.summarize())
 
     def pages(self, wanted: Filter) -> Iterator[Sequence[Message]]:
-        """All matching entries, page by page, in the order of their queue ids."""
+        """All matching entries, page by page."""
         cursor: object | None = None
         while True:
-            page = search_page(self._index, wanted, cursor, PAGE)
+            page = _result(self._looks.search(wanted, cursor, PAGE))
             yield page.messages
             cursor = page.cursor
             if cursor is None:
@@ -47,13 +67,16 @@ class OfflineQueue:
 
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message that is here, in pieces, in order. Raises `Corrupt`, `Unavailable` or OSError."""
-        young = self._index.messages.get(spool_id)
-        if young is None:
+        young = self._young.messages.get(spool_id)
+        if young is not None and not young.is_in_silo:
+            return self._in_journal(young)
+        path = message_path(self._spool_path, spool_id)
+        if not self._disk.exists(path):
             raise Unavailable("no such message")
-        return self._in_silo(spool_id) if young.is_in_silo else self._in_journal(young)
+        return self._in_silo(path)
 
-    def _in_silo(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
-        reader = MessageFileReader(self._disk, message_path(self._spool_path, spool_id))
+    def _in_silo(self, path: str) -> Generator[bytes, None, None]:
+        reader = MessageFileReader(self._disk, path)
         try:
             while piece := reader.read():
                 yield piece
@@ -80,6 +103,18 @@ class OfflineQueue:
         """Nothing is held open."""
 
 
+def _result(coroutine: Coroutine[Deferred[Any], Any, T]) -> T:
+    """Of what never waits."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+    Deferred.fromCoroutine(coroutine).addCallbacks(
+        results.append, lambda failure: errors.append(failure.value or RuntimeError())
+    )
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
 def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -> OfflineQueue:
     """The queue in these directories. Raises OSError: FileNotFoundError where there is no queue."""
     disk = disk or PosixDisk(Access.READ_ONLY)
@@ -87,12 +122,14 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
     if not disk.exists(journal_path):
         raise FileNotFoundError(2, "no queue is here", queue_path)
     loaded = load(disk, journal_path)
-    index = YoungIndex()
+    young = YoungIndex()
     for spool_id in sorted(loaded.youngs):
-        index.add(loaded.youngs[spool_id], 0.0)
+        young.add(loaded.youngs[spool_id], 0.0)
     segments = {}
     for segment in (*loaded.journal.others, *loaded.journal.used):
         segment.file.close()
         if segment.header is not None:
             segments[segment.header.number] = segment.path
-    return OfflineQueue(index, disk, spool_path, segments)
+    resting = index_clusters(loaded, queue_path, find_clusters(disk, queue_path))
+    looks = Looks(disk, _AtOnce(), young, resting, lambda: loaded.checkpoint)
+    return OfflineQueue(looks, young, disk, spool_path, segments)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterable, Iterator
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -27,8 +28,13 @@ from mailismus.journal.batch import BLOCK, padded_size
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
 from mailismus.journal.writer import JournalWriter, RandomBytes
-from mailismus.queue.providers.clustered.record import checkpoint_record
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.calendar import slot_start
+from mailismus.queue.providers.clustered.cluster import ClusterId, parse_cluster_path
+from mailismus.queue.providers.clustered.record import epoch_record
+from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.start import Loaded, SpoolIds, load
+from mailismus.queue.providers.clustered.visit import keep_corrupt
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.silo import SILO_NAMES
 
@@ -45,6 +51,9 @@ class Opened:
     writer: JournalWriter
     spool_ids: SpoolIds
     youngs: list[YoungMessage]
+    resting: RestingIndex
+    next_checkpoint: int
+    """Higher than the number of any cluster found."""
     _locks: list[ILock]
 
     def release(self) -> None:
@@ -143,9 +152,62 @@ def _open_journal(
     for segment in freed_by_last:
         pool.adopt(segment)
     youngs = list(loaded.youngs.values())
-    if loaded.youngs:
-        _log.info("Found {count} messages in the journal.", count=len(youngs))
-    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, locks)
+    resting, highest = _open_clusters(loaded, disk, settings.rootpath)
+    if youngs or resting.clusters:
+        _log.info(
+            "Found {count} messages in the journal and {clusters} clusters.",
+            count=len(youngs),
+            clusters=len(resting.clusters),
+        )
+    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, locks)
+
+
+def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex, int]:
+    """The clusters that count, open ones cut to their committed length; files of a checkpoint that came to nothing go.
+    All of that is durable with the next checkpoint, which takes a higher number than any file found. Names are read, files
+    are not. Gives the highest number too."""
+    found = list(find_clusters(disk, root))
+    for cluster_id in found:
+        if cluster_id.checkpoint > loaded.checkpoint:
+            disk.unlink(cluster_id.path(root))
+    resting = index_clusters(loaded, root, found)
+    for cluster in resting.clusters.values():
+        if cluster.length is not None:
+            file = disk.open(cluster.path)
+            try:
+                if file.size() > cluster.length:
+                    file.truncate(cluster.length)
+            finally:
+                file.close()
+    return resting, max([loaded.checkpoint, *(cluster_id.checkpoint for cluster_id in found)])
+
+
+def index_clusters(loaded: Loaded, root: str, found: Iterable[ClusterId]) -> RestingIndex:
+    """An index of those of the clusters found that count."""
+    resting = RestingIndex()
+    for cluster_id in found:
+        if cluster_id.checkpoint <= loaded.checkpoint:
+            start = slot_start(cluster_id.slot) if cluster_id.slot else None
+            resting.add(Cluster(cluster_id, cluster_id.path(root), loaded.lengths.get(cluster_id)), start or 0.0)
+    for place in loaded.owed:
+        cluster = resting.clusters.get(place.cluster)
+        if cluster is not None:
+            resting.owe(cluster, place.offset)
+    return resting
+
+
+def find_clusters(disk: IDisk, root: str) -> Iterator[ClusterId]:
+    """All cluster files by their names, whether or not they count."""
+    for area in Area:
+        directory = os.path.join(root, area.value)
+        names = sorted(disk.list_directory(directory))
+        if area is not Area.DEFERRED:
+            yield from filter(None, (parse_cluster_path(area, "", name) for name in names))
+            continue
+        for slot in names:
+            if slot_start(slot) is not None:
+                files = sorted(disk.list_directory(os.path.join(directory, slot)))
+                yield from filter(None, (parse_cluster_path(area, slot, name) for name in files))
 
 
 def _sort_segments(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> list[Segment]:
@@ -166,11 +228,11 @@ def _sort_segments(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> 
 
 
 def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> None:
-    """Say the last batch again, or the checkpoint where there is none: one barrier, and the start is sure of what it
+    """Say the last batch again, or the epoch where there is none: one barrier, and the start is sure of what it
     found."""
     last, last_segment = loaded.last, loaded.last_segment
     if last is None or last_segment is None:
-        records = checkpoint_record(loaded.horizon, writer.epoch)
+        records = epoch_record(writer.epoch)
         pool.ensure(padded_size(len(records)))
         writer.append([records], len(records))
         return
@@ -199,20 +261,7 @@ def _set_aside(loaded: Loaded, disk: IDisk, corrupt_path: str) -> None:
         found = next(f for f in (*loaded.journal.used, *loaded.journal.others) if f.path == damage.path)
         note = b"from %b at %d\n" % (os.fsencode(damage.path), damage.offset)
         name = f"{os.path.basename(damage.path)}-{damage.offset}"
-        _keep_copy(disk, corrupt_path, name, note, found.file.read_at(damage.offset, damage.size_bytes))
+        keep_corrupt(disk, corrupt_path, name, note, found.file.read_at(damage.offset, damage.size_bytes))
     for bad in loaded.bad_lines:
         _log.error("A record of the journal does not check; set aside in {corrupt}.", corrupt=corrupt_path)
-        _keep_copy(disk, corrupt_path, f"record-{zlib.crc32(bad):08x}", b"from a record of the journal\n", bad)
-
-
-def _keep_copy(disk: IDisk, corrupt_path: str, name: str, note: bytes, data: bytes) -> None:
-    names = set(disk.list_directory(corrupt_path))
-    if name in names:
-        return  # an earlier start set it aside
-    file = disk.create(os.path.join(corrupt_path, name))
-    try:
-        file.write_at(0, [note, data])
-        file.sync()
-    finally:
-        file.close()
-    disk.sync_directory(corrupt_path)
+        keep_corrupt(disk, corrupt_path, f"record-{zlib.crc32(bad):08x}", b"from a record of the journal\n", bad)

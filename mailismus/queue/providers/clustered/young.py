@@ -3,7 +3,7 @@
 Knows which entries may be taken and which are out; knows no file, no clock and no Deferred. Every change here is of
 something that is durable already: who calls `add`, `settle` waits for the barrier first.
 
-Per message: its entries by number; those handed out; how many settles of it are asked for and not durable yet.
+Per message: its entries by number; those handed out.
 Per area: messages with entries that may be taken, oldest first; a heap of entries that wait for their time.
 """
 
@@ -20,7 +20,7 @@ from mailismus.queue.interface import Area, Entry, Message
 class YoungMessage:
     """One message of the index."""
 
-    __slots__ = ("content", "entries", "is_in_silo", "journal_bytes", "message", "offset", "out", "pending", "segment")
+    __slots__ = ("begun", "content", "entries", "is_in_silo", "message", "offset", "out", "segment", "since")
 
     def __init__(self, message: Message) -> None:
         self.message = message
@@ -28,8 +28,6 @@ class YoungMessage:
         self.entries: dict[int, Entry] = {}
         self.out: set[int] = set()
         """Numbers of entries handed out."""
-        self.pending = 0
-        """Settles asked for that are not durable yet."""
         self.content: bytes | None = None
         """The content when it is in memory."""
         self.segment = 0
@@ -38,8 +36,10 @@ class YoungMessage:
         """Where the content begins in that segment's file."""
         self.is_in_silo = False
         """The content is a message file, not in the journal."""
-        self.journal_bytes = 0
-        """What its newest record takes in the journal, about."""
+        self.begun = 0
+        """Sequence number of the batch that holds its content; known at a start alone."""
+        self.since = 0.0
+        """When it became young, UTC seconds."""
 
 
 class _Ready:
@@ -100,6 +100,7 @@ class YoungIndex:
     def add(self, young: YoungMessage, now: float) -> None:
         """A new message with its entries."""
         self.messages[young.message.spool_id] = young
+        young.since = now
         self.entry_count += len(young.entries)
         for entry in young.entries.values():
             self._place(young, entry, now)
@@ -205,6 +206,22 @@ class YoungIndex:
             self.put(young, successor, now)
         self._unpark(spool_id)
         return False
+
+    def move(self, young: YoungMessage, number: int) -> None:
+        """The entry rests from now on; its message goes with its last one."""
+        if young.entries.pop(number, None) is not None:
+            self.entry_count -= 1
+        young.out.discard(number)
+        if not young.entries:
+            spool_id = young.message.spool_id
+            self.messages.pop(spool_id, None)
+            for area in self._areas.values():
+                area.parked.pop(spool_id, None)
+
+    def oldest_since(self) -> float | None:
+        """Since when the oldest message is young, about; None: there is none."""
+        oldest = next(iter(self.messages.values()), None)
+        return oldest.since if oldest is not None else None
 
     def _unpark(self, spool_id: SpoolId) -> None:
         for area in self._areas.values():

@@ -1,0 +1,155 @@
+"""The walk: one look at every line of the queue, beside all that goes on.
+
+The first one, after a start, counts references and live lines, and finds stray message files; later ones resolve what the
+reference cache is unsure of. A cluster at a time, in a worker. What it cannot read, it leaves: bytes stay then.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import partial
+
+from twisted.logger import Logger
+
+from mailismus.disk.interface import IDisk
+from mailismus.disk.worker import IWorker
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.providers.clustered.cluster import BadLine, ScannedLine, scan_lines
+from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.visit import read_file
+from mailismus.queue.providers.clustered.young import YoungIndex
+from mailismus.spool.references import ReferenceCache
+from mailismus.spool.silo import SILO_COUNT
+from mailismus.spool.sweep import sweep_silo
+
+_LOOKS_LIKE_AN_ID = re.compile(rb"[0-9A-F]{16}")
+"""In a damaged line: the bytes of such a message stay, for whoever repairs the line."""
+_SEVERAL = 2
+"""Stands for the recipients of a message of which only the name is known."""
+
+
+class QueueWalk:
+    """Walks, one at a time. `release` is told of messages whose bytes may go."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        disk: IDisk,
+        spool_path: str,
+        worker: IWorker,
+        young: YoungIndex,
+        resting: RestingIndex,
+        references: ReferenceCache,
+        first_new: SpoolId,
+        release: Callable[[SpoolId], None],
+    ) -> None:
+        self._disk = disk
+        self._spool_path = spool_path
+        self._worker = worker
+        self._young = young
+        self._resting = resting
+        self._references = references
+        self._first_new = first_new
+        self._release = release
+        self._is_stopped = False
+        self.is_running = False
+        self._protected: set[SpoolId] = set()
+        """Messages that got new lines while a walk ran: where they are now it may not have looked."""
+        self.strays = 0
+        """Stray message files removed."""
+
+    def stop(self) -> None:
+        """No further cluster."""
+        self._is_stopped = True
+
+    def got_line(self, spool_id: SpoolId, recipient_count: int) -> None:
+        """A line of this message is new: it was moved, retried or bounced. To be told before the old one goes."""
+        if self.is_running:
+            self._protected.add(spool_id)
+        walk = self._references.walk
+        if walk is not None:
+            walk.got_line(spool_id, recipient_count)
+
+    async def run(self) -> None:
+        """One walk. Never fails."""
+        self.is_running = True
+        try:
+            await self._run()
+        finally:
+            self.is_running = False
+            self._protected.clear()
+
+    async def _run(self) -> None:
+        is_first = not self._references.is_complete
+        walk = self._references.begin_walk()
+        seen: array[int] = array("Q")
+        try:
+            for young in self._young.messages.values():
+                if young.is_in_silo:
+                    for _ in young.entries:
+                        walk.saw(young.message.spool_id, young.message.recipient_count)
+            for cluster in list(self._resting.clusters.values()):
+                if self._is_stopped:
+                    walk.abandon()
+                    return
+                lines, bad = await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
+                self._see(cluster, lines, walk.saw, seen if is_first else None)
+                for line in bad:
+                    for found in _LOOKS_LIKE_AN_ID.findall(line.data):
+                        self.got_line(SpoolId(int(found, 16)), _SEVERAL)
+        except OSError as error:
+            self._log.warn("The queue can't be walked now: {error}", error=error)
+            walk.abandon()
+            return
+        for spool_id in walk.end():
+            self._release(spool_id)
+        if is_first:
+            await self._sweep(seen)
+
+    def _see(
+        self, cluster: Cluster, lines: list[ScannedLine], saw: Callable[[SpoolId, int], None], seen: array[int] | None
+    ) -> None:
+        live = 0
+        owed = cluster.owed
+        for offset, is_done, spool_id, _, count in lines:
+            if not is_done and offset not in owed:
+                live += 1
+                if count > 1:
+                    saw(spool_id, count)
+                if seen is not None and (not seen or seen[-1] != spool_id):
+                    seen.append(spool_id)
+        if cluster.live is None:
+            cluster.live = live
+
+    async def _sweep(self, seen: array[int]) -> None:
+        """Message files of earlier starts that no line needs."""
+        ids = array("Q", sorted(seen))
+        young_then = set(self._young.messages)
+
+        def is_needed(spool_id: SpoolId) -> bool:
+            if spool_id in self._young.messages or spool_id in self._protected or spool_id in young_then:
+                return True
+            at = bisect_left(ids, spool_id)
+            return at < len(ids) and ids[at] == spool_id
+
+        for silo in range(SILO_COUNT):
+            if self._is_stopped:
+                return
+            act = partial(sweep_silo, self._disk, self._spool_path, silo, self._first_new, is_needed)
+            try:
+                self.strays += await self._worker.run(act)
+            except OSError as error:
+                self._log.warn("Silo {silo} can't be swept: {error}", silo=silo, error=error)
+        if self.strays:
+            self._log.info("Removed {count} message files that no message needs.", count=self.strays)
+
+
+def _scan(disk: IDisk, path: str, length: int | None) -> tuple[list[ScannedLine], list[BadLine]]:
+    bad: list[BadLine] = []
+    if not disk.exists(path):
+        return [], bad  # unlinked meanwhile: all of it was over
+    return list(scan_lines(read_file(disk, path, length), length, bad)), bad

@@ -1,0 +1,185 @@
+"""Writing behind: the file work of a checkpoint. Everything here blocks and runs in a worker, slice by slice.
+
+Contents of young messages go into their silos, their lines into the open cluster of their area and slot (or a new one
+when there is none or it is full), state bytes are set, clusters without a live line are unlinked. Nothing is synced but
+by `make_durable`; nothing counts before the checkpoint's record is durable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from mailismus.disk.interface import IDisk, IFile
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.providers.clustered.calendar import slot_of
+from mailismus.queue.providers.clustered.cluster import ClusterId, Place, header_line
+from mailismus.queue.providers.clustered.line import DONE, format_lines
+from mailismus.queue.providers.clustered.young import YoungMessage
+from mailismus.spool.message_file import MessageFileWriter, remove_message_file
+
+FEW_FILES = 16
+"""With no more files than this each is synced by itself; with more, the whole file system at once."""
+
+
+@attrs.define
+class Moving:
+    """One checkpoint under way: what it moves, where to, and what it touched."""
+
+    number: int
+    horizon: int
+    now: float
+    entries: dict[QueueId, Entry]
+    """The live young entries at its beginning."""
+    places: dict[QueueId, Place] = attrs.field(factory=dict)
+    """Where their lines have been written."""
+    grown: dict[ClusterId, int] = attrs.field(factory=dict)
+    """Lengths of the clusters that got lines."""
+    counts: dict[ClusterId, int] = attrs.field(factory=dict)
+    """Lines that they got."""
+    late: set[QueueId] = attrs.field(factory=set)
+    """Of `entries`, those whose settle went into the journal since."""
+    is_sealed: bool = False
+    """Its record has gone into the journal: settles name the new places from now on."""
+    files: set[str] = attrs.field(factory=set)
+    directories: set[str] = attrs.field(factory=set)
+
+
+@attrs.frozen
+class OpenCluster:
+    """A cluster that still grows."""
+
+    id: ClusterId
+    length: int
+
+
+class WriteBehind:
+    """The acts of one checkpoint after the other. `open_clusters` by area and slot: changed by `commit` alone."""
+
+    def __init__(self, disk: IDisk, queue_path: str, spool_path: str, largest_cluster: int) -> None:
+        self._disk = disk
+        self._queue_path = queue_path
+        self._spool_path = spool_path
+        self._largest_cluster = largest_cluster
+
+    def write_contents(self, moving: Moving, youngs: Sequence[tuple[YoungMessage, bytes]]) -> None:
+        """Message files of these messages. A file that an earlier, abandoned checkpoint left is written anew."""
+        for young, content in youngs:
+            spool_id = young.message.spool_id
+            writer = MessageFileWriter(self._disk, self._spool_path, spool_id)
+            if self._disk.exists(writer.path):
+                remove_message_file(self._disk, self._spool_path, spool_id)
+            try:
+                writer.append([content])
+                moving.files.add(writer.close_unsynced())
+            except OSError:
+                writer.discard()
+                raise
+            moving.directories.add(os.path.dirname(writer.path))
+
+    def write_lines(
+        self,
+        moving: Moving,
+        entries: Sequence[tuple[Message, Entry]],
+        grows: dict[tuple[Area, str], OpenCluster],
+    ) -> None:
+        """Lines of these entries. `grows`: the clusters to go on with; those written to take their place."""
+        groups: dict[tuple[Area, str], list[tuple[Message, Entry]]] = {}
+        for message, entry in entries:
+            slot = slot_of(entry.due_at, moving.now) if entry.area is Area.DEFERRED else ""
+            groups.setdefault((entry.area, slot), []).append((message, entry))
+        for key, group in groups.items():
+            self._write_group(moving, key, group, grows)
+
+    def _write_group(
+        self,
+        moving: Moving,
+        key: tuple[Area, str],
+        group: list[tuple[Message, Entry]],
+        grows: dict[tuple[Area, str], OpenCluster],
+    ) -> None:
+        pending: list[bytes] = []
+        start = length = 0
+        current: OpenCluster | None = grows.get(key)
+        if current is not None:
+            start = length = current.length
+        for message, entry in group:
+            line = format_lines(message, [entry])
+            if current is None or (length + len(line) > self._largest_cluster and length > len(header_line(current.id))):
+                if current is not None and pending:
+                    self._append(moving, current.id, start, pending)
+                current = self._begin(moving, key)
+                start, length, pending = 0, 0, [header_line(current.id)]
+                length = len(pending[0])
+            moving.places[QueueId(message.spool_id, entry.number)] = Place(current.id, length)
+            moving.counts[current.id] = moving.counts.get(current.id, 0) + 1
+            pending.append(line)
+            length += len(line)
+            moving.grown[current.id] = length
+        if current is not None:
+            if pending:
+                self._append(moving, current.id, start, pending)
+            grows[key] = OpenCluster(current.id, length)
+
+    def _begin(self, moving: Moving, key: tuple[Area, str]) -> OpenCluster:
+        area, slot = key
+        number = sum(cluster_id.checkpoint == moving.number for cluster_id in moving.grown) + 1
+        cluster_id = ClusterId(area, slot, moving.number, number)
+        path = cluster_id.path(self._queue_path)
+        directory = os.path.dirname(path)
+        if not self._disk.exists(directory):
+            self._disk.make_directory(directory)
+            moving.directories.add(os.path.dirname(directory))
+        self._disk.create(path).close()
+        moving.directories.add(directory)
+        moving.grown[cluster_id] = 0
+        return OpenCluster(cluster_id, 0)
+
+    def _append(self, moving: Moving, cluster_id: ClusterId, offset: int, pieces: list[bytes]) -> None:
+        path = cluster_id.path(self._queue_path)
+        self._change(path, lambda file: file.write_at(offset, pieces))
+        moving.files.add(path)
+
+    def mark(self, moving: Moving, path: str, offsets: Sequence[int]) -> None:
+        """State bytes of lines that are over."""
+
+        def act(file: IFile) -> None:
+            for offset in offsets:
+                file.write_at(offset, [DONE])
+
+        self._change(path, act)
+        moving.files.add(path)
+
+    def cut(self, moving: Moving, path: str, length: int) -> None:
+        """Bytes behind its committed length go from an open cluster."""
+        self._change(path, lambda file: file.truncate(length))
+        moving.files.add(path)
+
+    def unlink(self, moving: Moving, path: str) -> None:
+        """A cluster without a live line, or of a checkpoint that came to nothing. Harmless when it is gone."""
+        try:
+            self._disk.unlink(path)
+        except FileNotFoundError:
+            pass
+        moving.directories.add(os.path.dirname(path))
+
+    def make_durable(self, moving: Moving) -> None:
+        """The one barrier over all of it: names made and removed, lines, marks, contents."""
+        if len(moving.files) > FEW_FILES:
+            self._disk.sync_file_system(self._queue_path)
+            self._disk.sync_file_system(self._spool_path)
+            return
+        for path in sorted(moving.files):
+            self._change(path, lambda file: file.sync())
+        for path in sorted(moving.directories):
+            self._disk.sync_directory(path)
+
+    def _change(self, path: str, act: Callable[[IFile], None]) -> None:
+        file = self._disk.open(path)
+        try:
+            act(file)
+        finally:
+            file.close()
