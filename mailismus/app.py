@@ -24,12 +24,12 @@ from mailismus.admin.socket import AdminTask
 from mailismus.config.settings import Settings
 from mailismus.deliver.task import DeliverTask, RealSurroundings
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker
+from mailismus.disk.worker import ThreadWorker, Workers
 from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.clustered.opening import open_queue
-from mailismus.queue.providers.clustered.provider import ClusteredQueue, Workers
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.start.server import Listening, Reactor
 from mailismus.submit.task import SubmitTask
 

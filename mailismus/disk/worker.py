@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.python.failure import Failure
@@ -65,3 +66,11 @@ class ThreadWorker:
     def _work(self) -> None:
         while (act := self._inbox.get()) is not None:
             act()
+
+
+@attrs.frozen
+class Workers:
+    """Where blocking calls run: the journal's one thread, and a few for files."""
+
+    journal: IWorker
+    files: IWorker

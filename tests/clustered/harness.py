@@ -10,9 +10,10 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from mailismus.config.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
+from mailismus.disk.worker import Workers
 from mailismus.queue.interface import IQueue
 from mailismus.queue.providers.clustered.opening import Opened, open_queue
-from mailismus.queue.providers.clustered.provider import ClusteredQueue, Workers
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import ACT_S, ClockWorker
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Unavailable
+from mailismus.journal.segment import Segment
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import IContent
+from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 from mailismus.spool.message_file import MessageFileReader
+from mailismus.spool.silo import message_path
 
 
 class WholeContent:
@@ -79,3 +85,45 @@ def as_storage_error(failure: Failure) -> Failure:
     if isinstance(failure.value, OSError):
         return Failure(Unavailable(f"a message can't be read: {failure.value}"))  # type: ignore[no-untyped-call]  # Twisted's
     return failure
+
+
+class Contents:
+    """Contents of messages, wherever they are. `segments`: those of the journal that are in use, by number."""
+
+    def __init__(
+        self, disk: IDisk, spool_path: str, worker: IWorker, young: YoungIndex, segments: Mapping[int, Segment]
+    ) -> None:
+        self._disk = disk
+        self._spool_path = spool_path
+        self._worker = worker
+        self._young = young
+        self._segments = segments
+
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
+        """As `IQueue.read`."""
+        young = self._young.messages.get(spool_id)
+        if young is None or young.is_in_silo:
+            return open_in_silo(self._disk, message_path(self._spool_path, spool_id), self._worker)
+        if young.content is not None:
+            return young.content
+        return self._read_from_journal(young)
+
+    def _read_from_journal(self, young: YoungMessage) -> Deferred[IContent]:
+        """Copied whole in one act. Whether the message was written behind, or said again elsewhere, meanwhile is looked at
+        afterwards, for its old segment may have been used anew."""
+        number = young.segment
+        segment = self._segments[number]
+        spool_id = young.message.spool_id
+        offset, size = young.offset, young.message.size_bytes
+
+        def has_read(content: bytes) -> IContent | Deferred[IContent]:
+            if young.is_in_silo:
+                return open_in_silo(self._disk, message_path(self._spool_path, spool_id), self._worker)
+            if young.segment != number or young.offset != offset:
+                return self._read_from_journal(young)
+            if len(content) != size:
+                raise Unavailable("a journal segment is shorter than it was")
+            return WholeContent(content)
+
+        read = self._worker.run(lambda: segment.file.read_at(offset, size))
+        return read.addCallbacks(has_read, as_storage_error)

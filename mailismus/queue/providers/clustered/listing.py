@@ -17,7 +17,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Page, Summary
 from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, read_lines
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.visit import read_file
+from mailismus.queue.providers.clustered.visit import is_wanted, read_file
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 
 
@@ -37,11 +37,6 @@ class Cursor:
 def cluster_order(cluster_id: ClusterId) -> tuple[str, str, int, int]:
     """The order in which clusters are looked at."""
     return cluster_id.area.value, cluster_id.slot, cluster_id.checkpoint, cluster_id.number
-
-
-def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:
-    """Whether an entry matches, its area aside."""
-    return wanted.spool_id in (None, message.spool_id) and wanted.matches(message, entry)
 
 
 @attrs.define
@@ -116,10 +111,6 @@ class Looks:
                     at = attrs.evolve(cursor, young=None, cluster=cluster.id, offset=line.offset)
                     return Page(tuple(messages), at)
         return Page(tuple(messages), None)
-
-    async def count_matching(self, cluster: Cluster, wanted: Filter) -> int:
-        """Live lines of a cluster that match."""
-        return sum(is_wanted(wanted, line.message, line.entry) for line in await self.live_lines(cluster))
 
     def _lengths(self) -> dict[ClusterId, int]:
         return {c.id: c.length for c in self._resting.clusters.values() if c.length is not None}

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.logger import Logger
 
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Message
+from mailismus.queue.interface import Area, Entry, Filter, Message
 from mailismus.queue.providers.clustered.cluster import BadLine, FoundLine, read_lines
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.young import YoungIndex
 
 UNREADABLE_S = 60.0
 """Seconds until a cluster that can't be read is tried again."""
@@ -32,6 +33,11 @@ def read_file(disk: IDisk, path: str, length: int | None) -> bytes:
         return file.read_at(0, file.size() if length is None else length)
     finally:
         file.close()
+
+
+def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:
+    """Whether an entry matches, its area aside."""
+    return wanted.spool_id in (None, message.spool_id) and wanted.matches(message, entry)
 
 
 def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: bytes) -> None:
@@ -53,23 +59,42 @@ class Visits:
 
     _log = Logger()
 
-    def __init__(
-        self, disk: IDisk, queue_path: str, worker: IWorker, index: RestingIndex, out_young: Callable[[SpoolId], int]
-    ) -> None:
+    def __init__(self, disk: IDisk, queue_path: str, worker: IWorker, young: YoungIndex, index: RestingIndex) -> None:
         self._disk = disk
         self._corrupt_path = os.path.join(queue_path, "corrupt")
         self._worker = worker
         self._index = index
-        self._out_young = out_young
+        self._young = young
         self._locks = {area: DeferredLock() for area in Area}
         self.bad_lines = 0
         """Lines that did not check."""
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        """At most `limit` due entries; never fails."""
-        return self._locks[area].run(
-            lambda: Deferred.fromCoroutine(self._take(area, limit, now, per_message))  # one at a time
-        )
+        """As `IQueue.take`; never fails."""
+        if limit <= 0 or self._index.due(area, now) is None:
+            return succeed(self._young.take(area, limit, now, per_message))
+        return Deferred.fromCoroutine(self._take_both(area, limit, now, per_message))
+
+    async def _take_both(self, area: Area, limit: int, now: float, per_message: int) -> list[Message]:
+        """Young and resting, half of each while both have some: neither starves the other."""
+        share = max(1, limit // 2) if self._young.has_ready(area) else limit
+        taken = await self._take_resting(area, share, now, per_message)
+        left = limit - sum(len(message.entries) for message in taken)
+        young = self._young.take(area, left, now, per_message)
+        left -= sum(len(message.entries) for message in young)
+        taken += young
+        if left > 0 and share < limit:
+            taken += await self._take_resting(area, left, now, per_message)
+        return taken
+
+    def _take_resting(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
+        """One visit of an area at a time."""
+        return self._locks[area].run(lambda: Deferred.fromCoroutine(self._take(area, limit, now, per_message)))
+
+    def _out_young(self, spool_id: SpoolId) -> int:
+        """How many entries of the message are out while young."""
+        young = self._young.messages.get(spool_id)
+        return len(young.out) if young is not None else 0
 
     async def _take(self, area: Area, limit: int, now: float, per_message: int) -> list[Message]:
         taken: list[Message] = []
@@ -87,6 +112,36 @@ class Visits:
             limit -= sum(len(message.entries) for message in found)
             taken += found
         return taken
+
+    async def flush(self, wanted: Filter, now: float) -> int:
+        """Matching deferred entries are due now; gives their number. Raises OSError."""
+        count = 0
+        if wanted.area not in (None, Area.DEFERRED):
+            return 0
+        for young in list(self._young.messages.values()):
+            if wanted.spool_id not in (None, young.message.spool_id):
+                continue
+            for entry in list(young.entries.values()):
+                if entry.area is Area.DEFERRED and wanted.matches(young.message, entry):
+                    self._young.visit(young, entry, now)
+                    count += 1
+        for cluster in list(self._index.clusters.values()):
+            if cluster.id.area is Area.DEFERRED:
+                found = await self._count_matching(cluster, wanted)
+                if found and self._index.clusters.get(cluster.id) is cluster:
+                    count += found
+                    cluster.flushes.append(partial(is_wanted, wanted))
+                    self._index.read_again(cluster, now)
+        return count
+
+    async def _count_matching(self, cluster: Cluster, wanted: Filter) -> int:
+        """Live lines of a cluster that match."""
+        act = partial(_read_lines, self._disk, cluster.path, cluster.id.area, cluster.length)
+        lines, _ = await self._worker.run(act)
+        return sum(
+            not line.is_done and line.offset not in cluster.owed and is_wanted(wanted, line.message, line.entry)
+            for line in lines
+        )
 
     async def _read(self, cluster: Cluster, now: float) -> Sequence[FoundLine] | None:
         """The lines of a cluster that count; None: not now."""

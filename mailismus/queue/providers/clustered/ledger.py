@@ -1,0 +1,309 @@
+"""The ledger: what becomes of entries, in the records that say it and in the indexes once it is durable.
+
+    young --settled--> over | young again (retry, bounce)
+      |
+      +--checkpoint--> resting --settled--> over | young again
+
+*Rules*: indexes change when it is durable, never before. A settle names where its line rests, or will rest once the
+checkpoint under way is durable (`checkpoint`). Bytes go when no entry is left that needs them: at once where that is
+known, after a walk over all lines where it is not (`spool.references`).
+
+*Not here*: batches and barriers (`journal.commit`), who waits (`provider`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.disk.interface import IDisk
+from mailismus.disk.worker import IWorker
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
+from mailismus.queue.providers.clustered.cluster import Place
+from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft
+from mailismus.queue.providers.clustered.items import CommitItem
+from mailismus.queue.providers.clustered.line import format_lines
+from mailismus.queue.providers.clustered.record import lines_record, settled_record
+from mailismus.queue.providers.clustered.resting import RestingEntry, RestingIndex
+from mailismus.queue.providers.clustered.walk import QueueWalk
+from mailismus.queue.providers.clustered.writebehind import Moving
+from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.spool.message_file import remove_message_file
+from mailismus.spool.references import ReferenceCache, Verdict
+
+CONTENT_BYTES = 32 << 20
+"""Memory of all young contents together; beyond it they are read from the journal."""
+
+WALK_S = 3.0
+"""Seconds that messages of which it is not known whether they are over wait for others, before a walk looks."""
+
+
+class Ledger:
+    """The entries of one queue. `moving` tells of the checkpoint under way; `woken` is called when something may have
+    become due by a move."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        disk: IDisk,
+        spool_path: str,
+        worker: IWorker,
+        reactor: IReactorTime,
+        resting: RestingIndex,
+        first_new: SpoolId,
+        most_references: int,
+        moving: Callable[[], Moving | None],
+        woken: Callable[[], None],
+    ) -> None:
+        self._disk = disk
+        self._spool_path = spool_path
+        self._worker = worker
+        self._reactor = reactor
+        self._moving = moving
+        self._woken = woken
+        self.young = YoungIndex()
+        self.resting = resting
+        self._contents = Budget(CONTENT_BYTES)
+        self.asked: dict[QueueId, int] = {}
+        """Entries whose settle has gone into the journal and is not durable yet: how often (`checkpoint.Mover`)."""
+        self.references = ReferenceCache(most_references, first_new)
+        self.walk = QueueWalk(
+            disk, spool_path, worker, self.young, resting, self.references, first_new, self._unlink_message
+        )
+        self._walk_timer: IDelayedCall | None = None
+        self._is_stopped = False
+        self.unlinks_failed = 0
+
+    def stop(self) -> None:
+        """No further walk."""
+        self._is_stopped = True
+        self.walk.stop()
+        if self._walk_timer is not None and self._walk_timer.active():
+            self._walk_timer.cancel()
+
+    # records
+
+    def add_settlements(self, item: CommitItem, settlements: Sequence[Settlement]) -> list[Settlement]:
+        """Records of these settlements; gives those of entries that are neither young nor out."""
+        strangers: list[Settlement] = []
+        messages, asked = self.young.messages, self.asked
+        known: list[Settlement] = []
+        over: list[tuple[QueueId, Place | None]] = []
+        lines: list[bytes] = []
+        for settlement in settlements:
+            spool_id, number = queue_id = settlement.queue_id
+            young = messages.get(spool_id)
+            entry = young.entries.get(number) if young is not None else None
+            place: Place | None = None
+            if entry is not None:
+                assert young is not None
+                message = young.message
+                place = self._place_of_moving(queue_id, entry)
+            else:
+                resting = self.resting.out.get(queue_id)
+                if resting is None:
+                    strangers.append(settlement)
+                    continue
+                message, entry, place = resting.message, resting.entry, resting.place
+            known.append(settlement)
+            asked[queue_id] = asked.get(queue_id, 0) + 1
+            if settlement.area is None:
+                over.append((queue_id, place))
+                continue
+            if place is not None:
+                over.append((queue_id, place))
+            successor = successor_of(entry, settlement, settlement.area)
+            lines.append(lines_record(settlement.area, spool_id, format_lines(message, [successor])))
+        if over:
+            item.add(settled_record(over))
+        for record in lines:
+            item.add(record)
+        item.settlements = known
+        return strangers
+
+    def _place_of_moving(self, queue_id: QueueId, entry: Entry) -> Place | None:
+        """Where the line of a young entry will be when the checkpoint under way is durable, if that has been said."""
+        moving = self._moving()
+        if moving is None or moving.entries.get(queue_id) is not entry:
+            return None
+        if moving.is_sealed:
+            return moving.places[queue_id]
+        moving.late.add(queue_id)
+        return None
+
+    # once it is durable
+
+    def arrive(self, young: YoungMessage, entries: list[Entry], segment: int, offset: int, now: float) -> None:
+        """A new message; its content begins at this offset of this segment, or is in its silo."""
+        young.segment, young.offset = segment, offset
+        self.hold_content(young)
+        young.entries = {entry.number: entry for entry in entries}
+        self.young.add(young, now)
+        if young.is_in_silo and young.message.recipient_count > 1:
+            self.references.add(young.message.spool_id, len(entries))
+
+    def settle(self, settlement: Settlement, now: float) -> bool:
+        """A settlement is durable; whether its message is over."""
+        spool_id, number = queue_id = settlement.queue_id
+        self.unask(queue_id)
+        young = self.young.messages.get(spool_id)
+        entry = young.entries.get(number) if young is not None else None
+        if young is not None and entry is not None:
+            if settlement.area is not None:
+                self.young.settle(young, number, successor_of(entry, settlement, settlement.area), now)
+                return False
+            is_last = self.young.settle(young, number, None, now)
+            if young.is_in_silo:
+                return self._drop(young.message)
+            if is_last:
+                self.forget_content(young)
+            return is_last
+        resting = self.resting.settle(queue_id)
+        if resting is None:
+            return False
+        if settlement.area is None:
+            return self._drop(resting.message)
+        self.walk.got_line(spool_id, resting.message.recipient_count)
+        if young is None:
+            young = YoungMessage(resting.message)
+            young.is_in_silo = True
+            self.young.add(young, now)
+        self.young.put(young, successor_of(resting.entry, settlement, settlement.area), now)
+        return False
+
+    def unask(self, queue_id: QueueId) -> None:
+        left = self.asked[queue_id] - 1
+        if left:
+            self.asked[queue_id] = left
+        else:
+            del self.asked[queue_id]
+
+    def has_moved(self, moving: Moving) -> None:
+        """A checkpoint is durable (`checkpoint.Mover`): what it moved rests, but for what was settled meanwhile."""
+        index, resting = self.young, self.resting
+        counts: dict[SpoolId, int] = {}
+        for queue_id, entry in moving.entries.items():
+            spool_id, number = queue_id
+            place = moving.places[queue_id]
+            cluster = resting.clusters[place.cluster]
+            young = index.messages.get(spool_id)
+            if young is None or young.entries.get(number) is not entry:
+                resting.owe(cluster, place.offset)
+                continue
+            self.walk.got_line(spool_id, young.message.recipient_count)
+            counts[spool_id] = counts.get(spool_id, 0) + 1
+            if number in young.out or queue_id in self.asked:
+                resting.hold(RestingEntry(young.message, entry, cluster, place.offset))
+            else:
+                resting.read_again(cluster, entry.due_at)
+            index.move(young, number)
+            if not young.entries:
+                self._went_to_silo(young, counts[spool_id])
+        for spool_id in {queue_id.spool_id for queue_id in moving.entries}:
+            young = index.messages.get(spool_id)
+            if young is not None:
+                self._went_to_silo(young, counts.get(spool_id, 0))
+            elif spool_id not in counts:
+                self._unlink_message(spool_id)  # all of it was settled while its content was written
+        self._woken()
+
+    def _went_to_silo(self, young: YoungMessage, moved: int) -> None:
+        """The message's content has been written behind; so many of its entries rest, the others are young."""
+        if not young.is_in_silo:
+            if young.message.recipient_count > 1:
+                self.references.add(young.message.spool_id, moved + len(young.entries))
+            self.forget_content(young)
+            young.is_in_silo = True
+
+    def _drop(self, message: Message) -> bool:
+        """An entry of a message in its silo is over; whether it was surely the last."""
+        spool_id = message.spool_id
+        if message.recipient_count > 1:
+            verdict = self.references.drop(spool_id)
+            if verdict is not Verdict.RELEASE:
+                if verdict is Verdict.UNSURE:
+                    self.walk_if_needed()
+                return False
+        self._unlink_message(spool_id)
+        return True
+
+    def walk_if_needed(self) -> None:
+        """Look at all lines when there is something that only this can tell, many ids at a time."""
+        if self._is_stopped or self.walk.is_running or not self.references.needs_walk or self._walk_timer is not None:
+            return
+        delay_s = 0.0 if not self.references.is_complete or self.references.unsure.is_full else WALK_S
+        self._walk_timer = self._reactor.callLater(delay_s, self._begin_walk)
+
+    def _begin_walk(self) -> None:
+        self._walk_timer = None
+        if not self._is_stopped:
+            Deferred.fromCoroutine(self.walk.run()).addCallbacks(
+                lambda _: self.walk_if_needed(), lambda failure: self._log.failure("A walk failed", failure)
+            )
+
+    def hold_content(self, young: YoungMessage) -> None:
+        """Keep the content in memory while there is room."""
+        content = young.content
+        if content is not None:
+            if self._contents.has_room(len(content)):
+                self._contents.used += len(content)
+            else:
+                young.content = None
+
+    def forget_content(self, young: YoungMessage) -> None:
+        content, young.content = young.content, None
+        if content is not None:
+            self._contents.used -= len(content)
+
+    def _unlink_message(self, spool_id: SpoolId) -> None:
+        """No live entry of it is left, durably: its file goes."""
+        self._worker.run(lambda: remove_message_file(self._disk, self._spool_path, spool_id)).addErrback(
+            self._not_removed, spool_id
+        )
+
+    def _not_removed(self, failure: Failure, spool_id: SpoolId) -> None:
+        self.unlinks_failed += 1
+        self._log.warn(
+            "The message file of {spool_id} can't be removed: {error}", error=failure.value, spool_id=f"{spool_id:016X}"
+        )
+
+
+def begin_message(submission: Submission, draft: ClusteredDraft) -> tuple[YoungMessage, list[Entry]]:
+    """The message and the entries that a submission makes."""
+    envelope, received_at = submission.envelope, submission.received_at
+    recipients = envelope.recipients
+    message = Message(
+        draft.spool_id,
+        envelope.sender,
+        envelope.client,
+        envelope.eightbit,
+        received_at,
+        draft.size_bytes,
+        len(recipients),
+        [],
+    )
+    young = YoungMessage(message)
+    if draft.is_in_silo:
+        young.is_in_silo = True
+    else:
+        young.content = b"".join(draft.parts)
+    if submission.placements is None:
+        incoming = Area.INCOMING
+        return young, [Entry(n, recipient, incoming, received_at) for n, recipient in enumerate(recipients, 1)]
+    return young, [
+        Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host)
+        for p in submission.placements
+    ]
+
+
+def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
+    """The entry as it goes on."""
+    return Entry(
+        entry.number, entry.recipient, area, settlement.due_at, settlement.attempts, settlement.reply, settlement.host
+    )
