@@ -52,7 +52,8 @@ class BodyScanner:
                         break
             self._foreign = max(0, start - stop)
         piece = buffer[start:stop]
-        if self.is_clean:
-            count = piece.count(b"\n")
-            self.is_clean = count == piece.count(b"\r") == piece.count(b"\r\n") and b"\0" not in piece
+        if self.is_clean and piece:
+            # `splitlines` of bytes ends lines at CR, LF and CRLF alone: each end must be a CRLF. Two counts cost more.
+            ends = len(piece.splitlines()) - (piece[-1] not in b"\r\n")
+            self.is_clean = ends == piece.count(b"\r\n") and b"\0" not in piece
         return piece

@@ -52,7 +52,7 @@ def test_what_is_over_makes_room_even_where_lines_are_long() -> None:
     for _ in range(40):
         bench.put(RECIPIENTS, sender=SENDER)
     bench.remove(ids(bench.take(limit=35 * len(RECIPIENTS))))
-    harness.clock.pump([0.25] * 60)
+    harness.clock.pump([0.01] * 2500)
     queue = bench.queue
     assert isinstance(queue, ClusteredQueue)
     assert queue.checkpoints.used_bytes <= 2 * SEGMENT
@@ -109,6 +109,19 @@ def test_deferred_entries_lie_in_the_slots_of_their_due_times() -> None:
     assert bench.take_ids(Area.DEFERRED) == [first]
     harness.advance(20_000.0)
     assert sorted(ids(bench.take_until(Area.DEFERRED, 2))) == [second, third]
+
+
+def test_with_no_age_at_all_every_250_has_its_file_and_its_lines() -> None:
+    settings = queue_settings(largemsgsize=0)
+    settings = attrs.evolve(settings, journal=attrs.evolve(settings.journal, maxage_s=0.0))
+    harness = ClusteredHarness(settings)
+    bench = Bench(harness, harness.make())
+    waiting = [bench.queue.commit((bench.submission(addresses(2)),), ()) for _ in range(3)]
+    for number, done in enumerate(waiting, 1):
+        harness.wait(done)
+        assert len([n for n in harness.disk.names if n.endswith(".msg")]) >= number
+        lines = b"".join(harness.disk.content_of(name) for name in clusters(harness, "incoming"))
+        assert lines.count(b"\n A ") >= 2 * number
 
 
 def test_an_open_cluster_goes_on_growing() -> None:

@@ -7,7 +7,7 @@ import pytest
 from mailismus.errors import StartError, Unavailable
 from mailismus.journal.batch import BLOCK
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.clustered.start import SpoolIds
+from mailismus.queue.providers.clustered.naming import SpoolIds
 from mailismus.spool.silo import message_path
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
@@ -85,7 +85,7 @@ def test_the_next_epoch_is_durable_before_its_first_use() -> None:
 def test_a_queue_whose_counter_is_full_goes_on_in_the_next_epoch() -> None:
     harness = ClusteredHarness()
     queue = harness.open()
-    queue._spool_ids._counter = 0xFFFF_FFFE
+    queue.naming._spool_ids._counter = 0xFFFF_FFFE
     last = queue.draft().spool_id
     with pytest.raises(Unavailable):
         queue.draft()

@@ -31,9 +31,10 @@ from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.calendar import slot_start
 from mailismus.queue.providers.clustered.cluster import ClusterId, parse_cluster_path
+from mailismus.queue.providers.clustered.naming import SpoolIds
 from mailismus.queue.providers.clustered.record import epoch_record
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.start import Loaded, SpoolIds, load
+from mailismus.queue.providers.clustered.start import Loaded, load
 from mailismus.queue.providers.clustered.visit import keep_corrupt
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.silo import SILO_NAMES

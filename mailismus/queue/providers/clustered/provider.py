@@ -45,11 +45,11 @@ from mailismus.queue.interface import (
 from mailismus.queue.providers.clustered.checkpoint import Checkpoints
 from mailismus.queue.providers.clustered.content import Contents, as_storage_error
 from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft
-from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, EpochItem, say_again
+from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, say_again
 from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.listing import Looks
+from mailismus.queue.providers.clustered.naming import Naming
 from mailismus.queue.providers.clustered.opening import Opened
-from mailismus.queue.providers.clustered.record import epoch_record
 from mailismus.queue.providers.clustered.resting import RestingEntry
 from mailismus.queue.providers.clustered.space import SpaceWatch
 from mailismus.queue.providers.clustered.visit import Visits
@@ -93,7 +93,6 @@ class ClusteredQueue:
         self._opened, self._workers = opened, workers
         self._now = now
         self._spool_path = settings.spool.rootpath
-        self._spool_ids = opened.spool_ids
         self.ledger = Ledger(
             disk,
             settings.spool.rootpath,
@@ -111,8 +110,10 @@ class ClusteredQueue:
         most = most_records_size(opened.pool.size_bytes)
         self._largest_in_journal = min(settings.journal.largemsgsize, most // 4)
         self._most = most
+        self._nothing_waits = settings.journal.maxage_s == 0
         self.max_envelope_bytes = (most - self._largest_in_journal) // _LINE_SHARE
         self.commits = GroupCommit(opened.writer, workers.journal, reactor, most, self._on_batch, self._on_sick)
+        self.naming = Naming(opened.spool_ids, self.commits, opened.writer)
         self.checkpoints = Checkpoints(
             settings,
             disk,
@@ -126,11 +127,10 @@ class ClusteredQueue:
             self._resting,
             self.ledger,
             next_number=opened.next_checkpoint,
-            epoch=self._epoch,
+            epoch=lambda: self.naming.epoch,
         )
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
-        self._is_reserving_epoch = False
         self._is_closing = False
         self._finishing = 0
         """Commits whose large messages are being made durable: they have not come to the journal yet."""
@@ -200,27 +200,10 @@ class ClusteredQueue:
             raise Unavailable("the file system is full", full=True)
         if self._is_closing:
             raise Unavailable("the queue is closing")
-        spool_id = self._next_spool_id()
+        spool_id = self.naming.next()
         file = MessageFileWriter(self._disk, self._spool_path, spool_id)
         files, bufsize = self._workers.files, self._settings.spool.bufsize
         return ClusteredDraft(spool_id, file, files, self._drafts, self._behind, self._largest_in_journal, bufsize)
-
-    def _next_spool_id(self) -> SpoolId:
-        spool_ids = self._spool_ids
-        if spool_ids.wants_epoch() and not self._is_reserving_epoch:
-            self._is_reserving_epoch = True
-            self.commits.append(EpochItem(epoch_record(spool_ids.epoch + 1), self._epoch_is_reserved))
-        spool_id = spool_ids.next()
-        if spool_id is None:
-            raise Unavailable("no spool id is left until the next epoch is durable")
-        return spool_id
-
-    def _epoch_is_reserved(self) -> None:
-        self._is_reserving_epoch = False
-        self._spool_ids.reserved_epoch = self._opened.writer.epoch = self._spool_ids.epoch + 1
-
-    def _epoch(self) -> int:
-        return self._spool_ids.reserved_epoch
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         item = CommitItem(self)
@@ -308,7 +291,11 @@ class ClusteredQueue:
         for settlement in item.settlements:
             if self.ledger.settle(settlement, now):
                 over.append(settlement.queue_id.spool_id)
-        if item.youngs and self.checkpoints.is_behind:
+        if not item.youngs:
+            item.done.callback(over)
+        elif self._nothing_waits:
+            self.checkpoints.write_behind_all().addCallback(lambda _: item.done.callback(over))
+        elif self.checkpoints.is_behind:
             # Reception goes no faster than what is written behind.
             self._reactor.callLater(BRAKE_S, item.done.callback, over)
         else:

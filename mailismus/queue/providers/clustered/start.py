@@ -1,6 +1,6 @@
 """Start: what a journal says is in the queue.
 
-`load` reads and changes nothing: it serves the server's start, and whoever only looks. `SpoolIds` hands out names.
+`load` reads and changes nothing: it serves the server's start, and whoever only looks.
 """
 
 from __future__ import annotations
@@ -136,30 +136,3 @@ def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batc
         young.segment = segment.header.number
         young.offset = batch.records_offset + record.content_offset
         young.begun = batch.sequence
-
-
-class SpoolIds:
-    """Hands out spool ids: an epoch that is durable before its first use, and a counter."""
-
-    RESERVE_AT = 0xF000_0000
-    """Counter at which the next epoch is asked for."""
-
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-        self.reserved_epoch = epoch
-        """The highest epoch that is durable."""
-        self._counter = 0
-
-    def wants_epoch(self) -> bool:
-        """Whether the next epoch should be made durable now."""
-        return self._counter >= self.RESERVE_AT and self.reserved_epoch == self.epoch
-
-    def next(self) -> SpoolId | None:
-        """A new one; None: the counter is full and the next epoch is not durable yet."""
-        if self._counter == 0xFFFF_FFFF:
-            if self.reserved_epoch == self.epoch:
-                return None
-            self.epoch = self.reserved_epoch
-            self._counter = 0
-        self._counter += 1
-        return SpoolId((self.epoch << 32) | self._counter)
