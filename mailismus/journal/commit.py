@@ -84,6 +84,8 @@ class GroupCommit:
         self._to_recover = 0
         self.trouble: OSError | None = None
         """Why nothing that may fail is accepted now; None: all is well."""
+        self.applied_sequence = writer.sequence
+        """Of the last batch all of whose items have been told. The journal's thread may be ahead: `writer.sequence`."""
         self.batches = 0
         """Batches made durable."""
         self.items = 0
@@ -91,6 +93,8 @@ class GroupCommit:
         self.failures = 0
         """Batches that failed."""
         self.waiting_bytes = 0
+        self.is_telling = False
+        """Some items of a batch have been told that they are durable, others not yet."""
 
     @property
     def is_idle(self) -> bool:
@@ -161,9 +165,12 @@ class GroupCommit:
         if self._waiting:
             self._write()  # the disk works while we answer
         segment, offset = written.segment, written.offset
+        self.is_telling = True
         for item in batch:
             item.durable(segment, offset)
             offset += item.size_bytes
+        self.is_telling = False
+        self.applied_sequence = written.sequence
         self._on_batch()
 
     def _not_written(self, failure: Failure, batch: list[IItem]) -> None:

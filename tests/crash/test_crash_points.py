@@ -64,7 +64,7 @@ class Workload:
         self.harness.settle_down()
         self.begin = len(self.disk.log)
 
-    def store(self, recipients: int = 1, size: int = 100) -> None:
+    def store(self, recipients: int = 1, size: int = 100, *, wait: bool = True) -> None:
         content = b"%d " % len(self.sent.contents) + b"x" * size
         submission = self.bench.submission(addresses(recipients), content)
         spool_id = submission.draft.spool_id
@@ -72,12 +72,13 @@ class Workload:
         self.sent.counts[spool_id] = recipients
         done = self.bench.queue.commit((submission,), ())
         done.addCallbacks(lambda _: self.disk.mark(Acknowledged(spool_id)), lambda failure: failure.trap(Unavailable))
-        self.harness.settle_down()
+        if wait:
+            self.harness.settle_down()
 
     def store_large(self) -> None:
         self.store(2, 4 * LARGE)
 
-    def _settle(self, area: Area | None, count: int = 1) -> None:
+    def _settle(self, area: Area | None, count: int = 1, *, wait: bool = True) -> None:
         for source in (Area.INCOMING, Area.DEFERRED):
             for message in self.bench.take(source, count):
                 for entry in message.entries:
@@ -86,7 +87,8 @@ class Workload:
                     self.sent.asked.setdefault(queue_id, []).append(settlement)
                     done = self.bench.queue.commit((), (settlement,))
                     done.addCallback(partial(self._is_settled, settlement))
-                    self.harness.settle_down()
+                    if wait:
+                        self.harness.settle_down()
                 return
 
     def _is_settled(self, settlement: Settlement, gone: object) -> None:
@@ -144,6 +146,30 @@ class Workload:
         self.disk.fault = None
         self.harness.clock.advance(4)
 
+    def _checkpoint_in_the_gap(self) -> None:
+        """A checkpoint begins when a batch is durable and the reactor has not heard of it."""
+        writer = self.queue.commits._writer
+        before = writer.sequence
+        for _ in range(400):
+            if writer.sequence > before:
+                break
+            self.harness.clock.advance(ACT_S)
+        assert writer.sequence > before
+        self.queue.checkpoints.run()
+        self.harness.settle_down()
+
+    def store_in_the_gap(self) -> None:
+        self.store(3, wait=False)
+        self._checkpoint_in_the_gap()
+
+    def deliver_in_the_gap(self) -> None:
+        self._settle(None, wait=False)
+        self._checkpoint_in_the_gap()
+
+    def retry_in_the_gap(self) -> None:
+        self._settle(Area.DEFERRED, wait=False)
+        self._checkpoint_in_the_gap()
+
     def seal_a_checkpoint(self) -> None:
         """One whose record has gone into the journal and is not durable yet."""
         checkpoints = self.queue.checkpoints
@@ -196,6 +222,8 @@ RETRY, BOUNCE, FAIL, RESTART = Workload.retry, Workload.bounce, Workload.fail_a_
 
 
 CHECKPOINT, FAIL_CHECKPOINT, FAIL_RECORD = Workload.checkpoint, Workload.fail_a_checkpoint, Workload.fail_its_record
+GAP_STORE, GAP_DELIVER = Workload.store_in_the_gap, Workload.deliver_in_the_gap
+GAP_RETRY = Workload.retry_in_the_gap
 SEALED, SEALED_RETRY = Workload.deliver_when_sealed, Workload.retry_when_sealed
 LATE, LATE_RETRY = Workload.deliver_while_moved, Workload.retry_while_moved
 
@@ -221,6 +249,10 @@ WORKLOADS: dict[str, list[Callable[[Workload], None]]] = {
     "retry while moved": [store_three, LATE_RETRY, CHECKPOINT, RESTART],
     "deliver when sealed": [store_three, SEALED, CHECKPOINT],
     "retry when sealed": [store_three, SEALED_RETRY, CHECKPOINT, RESTART],
+    "a checkpoint begins before a store is known": [GAP_STORE, RESTART],
+    "a checkpoint begins before a delivery is known": [store_three, GAP_DELIVER, RESTART],
+    "a checkpoint begins before a resting delivery is known": [store_three, CHECKPOINT, GAP_DELIVER, RESTART],
+    "a checkpoint begins before a resting retry is known": [STORE, CHECKPOINT, GAP_RETRY, CHECKPOINT, RESTART],
     "append to an open cluster": [STORE, CHECKPOINT, STORE, CHECKPOINT, RESTART, STORE, CHECKPOINT],
     "large, checkpoint, deliver": [LARGE_ONE, CHECKPOINT, DELIVER, DELIVER, CHECKPOINT],
     "a checkpoint fails": [store_three, FAIL_CHECKPOINT, DELIVER, CHECKPOINT],

@@ -22,7 +22,13 @@ class ClockWorker:
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
         done: Deferred[T] = Deferred()
-        self._clock.callLater(ACT_S, lambda: maybeDeferred(function).chainDeferred(done))
+
+        def act() -> None:
+            # As with a thread: what is done is known to the reactor only in a later turn.
+            result = maybeDeferred(function)
+            self._clock.callLater(ACT_S, result.chainDeferred, done)
+
+        self._clock.callLater(ACT_S, act)
         return done
 
     def stop(self) -> None:

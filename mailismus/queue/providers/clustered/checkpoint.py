@@ -1,6 +1,8 @@
 """Checkpoints: what stays is written behind into clusters and silos, and the journal before the horizon is free.
 
-1. The horizon is chosen: the last durable batch. All that is live and young is to move.
+1. The horizon is chosen: the last batch that is durable *and* applied to the indexes. All that is live and young is to
+   move. (A batch that is durable and not applied yet lies behind the horizon: what it brought is not moved, what it
+   settled is not marked.)
 2. Contents into silos. 3. Lines into clusters. 4. State bytes of lines that are over; clusters without a live line, and
    those of a checkpoint that came to nothing, are unlinked.
 5. One barrier over all of that.
@@ -71,6 +73,9 @@ class Mover(Protocol):
     def has_moved(self, moving: Moving) -> None:
         """The checkpoint is durable: what was moved rests from now on."""
 
+    def has_abandoned(self, moving: Moving) -> None:
+        """It came to nothing: all is as it was."""
+
 
 class Checkpoints:
     """Makes checkpoints when they are due, one at a time."""
@@ -127,6 +132,7 @@ class Checkpoints:
         self._changed_at: float | None = None
         self._whole: list[Deferred[None]] = []
         self._is_stopped = False
+        self._is_beginning = False
         self.checkpoints = 0
         """Checkpoints that became durable."""
         self.abandoned = 0
@@ -193,27 +199,41 @@ class Checkpoints:
             self._begin_if_allowed()
 
     def _begin_if_allowed(self) -> None:
-        if self._now() >= self._not_before and self._commit.trouble is None:
+        if self._now() >= self._not_before and self._commit.trouble is None and not self._is_stopped:
             self.run()
 
     def run(self) -> Deferred[None]:
         """One checkpoint, now, or the one under way; fires when it is over, durable or abandoned. Never fails."""
         done: Deferred[None] = Deferred()
         self._whole.append(done)
+        if self._commit.is_telling:
+            # The horizon lies between two batches, never within one of which some items are not in the index yet.
+            if not self._is_beginning:
+                self._is_beginning = True
+                self._reactor.callLater(0, self._begin)
+        else:
+            self._begin()
+        return done
+
+    def _begin(self) -> None:
+        self._is_beginning = False
         if self.moving is None:
-            self.moving = Moving(self._next_number, self._writer.sequence, self._now(), {})
+            self.moving = Moving(self._next_number, self._commit.applied_sequence, self._now(), {})
             self._next_number += 1
             Deferred.fromCoroutine(self._run(self.moving)).addErrback(
                 lambda failure: self._log.failure("A checkpoint failed unexpectedly", failure)
             )
-        return done
 
     def write_behind_all(self) -> Deferred[None]:
         """Everything that is young now is written behind when this fires (or a checkpoint came to nothing)."""
-        if self.moving is None:
-            return self.run()
-        # What came after the one under way began needs another; many that wait share it.
-        return self.run().addCallback(lambda _: self.run())
+        done: Deferred[None] = Deferred()
+        # In a turn of its own: this one may be in the middle of applying a batch. What came after the checkpoint under way
+        # began needs another; many that wait share it.
+        self._reactor.callLater(0, self._run_for, done, 1 if self.moving is None else 2)
+        return done
+
+    def _run_for(self, done: Deferred[None], rounds: int) -> None:
+        self.run().addCallback(lambda _: self._run_for(done, rounds - 1) if rounds > 1 else done.callback(None))
 
     # how
 
@@ -224,6 +244,7 @@ class Checkpoints:
         moving.late = {queue_id for queue_id in self._mover.asked if queue_id in moving.entries}
         grows = dict(self._grows)
         owed = {cluster: frozenset(cluster.owed) for cluster in self._resting.clusters.values() if cluster.owed}
+        failures = self._commit.failures
         try:
             for path, length in self._cut.items():
                 await self._worker.run(partial(self._write.cut, moving, path, length))
@@ -242,6 +263,11 @@ class Checkpoints:
             self._log.failure("A checkpoint failed unexpectedly")
             self._abandon(moving)
             return
+        if self._commit.failures != failures:
+            # What lives was said again behind the horizon, or what was to be settled is not: it would be there twice, or
+            # not at all.
+            self._abandon(moving)
+            return
         self._seal(moving, grows, owed, gone)
 
     async def _write_contents(self, moving: Moving, youngs: Sequence[YoungMessage]) -> None:
@@ -256,6 +282,7 @@ class Checkpoints:
         for cluster in list(self._resting.clusters.values()):
             if cluster.is_empty and not cluster.taken and cluster.id not in moving.grown:
                 gone.append(cluster)
+                self._grows = {key: grown for key, grown in self._grows.items() if grown.id != cluster.id}
                 await self._worker.run(partial(self._write.unlink, moving, cluster.path))
         for cluster, offsets in owed.items():
             if cluster not in gone:
@@ -276,7 +303,8 @@ class Checkpoints:
     ) -> None:
         """Say it in the journal."""
         moving.is_sealed = True
-        bounded = {cluster.id: cluster.length for cluster in grows.values() if cluster.id not in {c.id for c in gone}}
+        gone_ids = {cluster.id for cluster in gone}
+        bounded = {cluster.id: cluster.length for cluster in grows.values() if cluster.id not in gone_ids}
         for item in PlacesItem.of([(queue_id, moving.places[queue_id]) for queue_id in sorted(moving.late)]):
             self._commit.append(item)
         record = checkpoint_record(Checkpoint(moving.horizon, self._epoch(), moving.number, bounded))
@@ -295,7 +323,7 @@ class Checkpoints:
             resting.clusters.pop(cluster.id, None)
         gone_ids = {cluster.id for cluster in gone}
         for cluster, offsets in owed.items():
-            cluster.owed -= offsets
+            cluster.are_marked(offsets)
         for cluster_id, length in moving.grown.items():
             grown = resting.clusters.get(cluster_id)
             if grown is None:
@@ -344,6 +372,7 @@ class Checkpoints:
                 self._dead.append(path)
             else:
                 self._cut[path] = self._resting.clusters[cluster_id].length or 0
+        self._mover.has_abandoned(moving)
         self._syncs_all = True
         self._tell()
 

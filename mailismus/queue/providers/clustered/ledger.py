@@ -43,6 +43,10 @@ WALK_S = 3.0
 """Seconds that messages of which it is not known whether they are over wait for others, before a walk looks."""
 
 
+WALK_AGAIN_S = 60.0
+"""Seconds before the next walk after one that could not read everything."""
+
+
 class Ledger:
     """The entries of one queue. `moving` tells of the checkpoint under way; `woken` is called when something may have
     become due by a move."""
@@ -72,6 +76,8 @@ class Ledger:
         self._contents = Budget(CONTENT_BYTES)
         self.asked: dict[QueueId, int] = {}
         """Entries whose settle has gone into the journal and is not durable yet: how often (`checkpoint.Mover`)."""
+        self._ending: set[QueueId] = set()
+        """Of those, the ones that are over then."""
         self.references = ReferenceCache(most_references, first_new)
         self.walk = QueueWalk(
             disk, spool_path, worker, self.young, resting, self.references, first_new, self._unlink_message
@@ -111,9 +117,12 @@ class Ledger:
                     strangers.append(settlement)
                     continue
                 message, entry, place = resting.message, resting.entry, resting.place
+            if queue_id in self._ending:
+                continue  # it is over already: what comes behind that would be alive at the next start
             known.append(settlement)
             asked[queue_id] = asked.get(queue_id, 0) + 1
             if settlement.area is None:
+                self._ending.add(queue_id)
                 over.append((queue_id, place))
                 continue
             if place is not None:
@@ -183,6 +192,25 @@ class Ledger:
             self.asked[queue_id] = left
         else:
             del self.asked[queue_id]
+            self._ending.discard(queue_id)
+
+    def refuse(self, settlement: Settlement) -> None:
+        """It has failed, and never was."""
+        queue_id = settlement.queue_id
+        self.unask(queue_id)
+        if settlement.area is None:
+            self._ending.discard(queue_id)
+        moving = self._moving()
+        if moving is not None and not moving.is_sealed and queue_id in moving.late and queue_id not in self.asked:
+            young = self.young.messages.get(queue_id.spool_id)
+            if young is not None and young.entries.get(queue_id.number) is moving.entries[queue_id]:
+                moving.late.discard(queue_id)
+
+    def has_abandoned(self, moving: Moving) -> None:
+        """A checkpoint came to nothing (`checkpoint.Mover`): of messages that are over meanwhile nothing is left."""
+        for spool_id in moving.contents:
+            if spool_id not in self.young.messages:
+                self._unlink_message(spool_id)
 
     def has_moved(self, moving: Moving) -> None:
         """A checkpoint is durable (`checkpoint.Mover`): what it moved rests, but for what was settled meanwhile."""
@@ -209,7 +237,7 @@ class Ledger:
             young = index.messages.get(spool_id)
             if young is not None:
                 self._went_to_silo(young, counts.get(spool_id, 0))
-            elif spool_id not in counts:
+            elif spool_id not in counts and spool_id in moving.contents:
                 self._unlink_message(spool_id)  # all of it was settled while its content was written
         self._woken()
 
@@ -238,6 +266,8 @@ class Ledger:
         if self._is_stopped or self.walk.is_running or not self.references.needs_walk or self._walk_timer is not None:
             return
         delay_s = 0.0 if not self.references.is_complete or self.references.unsure.is_full else WALK_S
+        if self.walk.has_failed:
+            delay_s = WALK_AGAIN_S
         self._walk_timer = self._reactor.callLater(delay_s, self._begin_walk)
 
     def _begin_walk(self) -> None:

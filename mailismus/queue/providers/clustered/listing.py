@@ -126,10 +126,14 @@ class Looks:
 
     async def live_lines(self, cluster: Cluster) -> Sequence[FoundLine]:
         """The live lines of a cluster, out or not; none of one that is gone or can't be read."""
-        try:
-            lines = await self._worker.run(partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length))
-        except OSError:
-            return ()
+        marked = -1
+        lines: list[FoundLine] = []
+        while cluster.marked != marked:  # or lines that are over were marked behind the read
+            marked = cluster.marked
+            try:
+                lines = await self._worker.run(partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length))
+            except OSError:
+                return ()
         return [line for line in lines if line.offset not in cluster.owed]
 
     def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[YoungMessage]:

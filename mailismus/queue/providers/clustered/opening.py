@@ -180,7 +180,9 @@ def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex
                     file.truncate(cluster.length)
             finally:
                 file.close()
-    return resting, max([loaded.checkpoint, *(cluster_id.checkpoint for cluster_id in found)])
+    # The journal may still name places in files that an earlier start has removed: those numbers are not used again either.
+    named = [place.cluster.checkpoint for place in loaded.owed]
+    return resting, max([loaded.checkpoint, *named, *(cluster_id.checkpoint for cluster_id in found)])
 
 
 def index_clusters(loaded: Loaded, root: str, found: Iterable[ClusterId]) -> RestingIndex:

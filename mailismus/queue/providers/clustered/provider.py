@@ -306,7 +306,7 @@ class ClusteredQueue:
         for draft in item.drafts:
             draft.drop()
         for settlement in item.settlements:
-            self.ledger.unask(settlement.queue_id)
+            self.ledger.refuse(settlement)
         item.done.errback(Unavailable(f"the journal can't be written: {error}", error.errno in _FULL))
 
     def _on_batch(self) -> None:
@@ -379,7 +379,10 @@ class ClusteredQueue:
         return Deferred.fromCoroutine(self.looks.search(wanted, after, limit))
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
-        return Deferred.fromCoroutine(self.visits.flush(wanted, now)).addCallbacks(self._flushed, as_storage_error)
+        # What is being moved would rest with the time it had when its line was written.
+        moved = self.checkpoints.run() if self.checkpoints.moving is not None else succeed(None)
+        found = moved.addCallback(lambda _: Deferred.fromCoroutine(self.visits.flush(wanted, now)))
+        return found.addCallbacks(self._flushed, as_storage_error)
 
     def _flushed(self, count: int) -> int:
         if count and self._ready[Area.DEFERRED]:

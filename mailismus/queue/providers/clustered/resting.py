@@ -29,7 +29,20 @@ LATER_S = 1.0
 class Cluster:
     """One cluster file."""
 
-    __slots__ = ("flushes", "id", "length", "live", "next_visit", "not_before", "owed", "path", "taken", "waiting")
+    __slots__ = (
+        "flushes",
+        "id",
+        "later",
+        "length",
+        "live",
+        "marked",
+        "next_visit",
+        "not_before",
+        "owed",
+        "path",
+        "taken",
+        "waiting",
+    )
 
     def __init__(self, cluster_id: ClusterId, path: str, length: int | None) -> None:
         self.id = cluster_id
@@ -42,18 +55,28 @@ class Cluster:
         """Offsets of lines that are out."""
         self.owed: set[int] = set()
         """Offsets of lines that are settled durably and not marked yet."""
+        self.marked = 0
+        """How often lines were marked: what was read before does not tell that they are over, and is read again."""
         self.not_before: dict[int, float] = {}
         """Offsets of lines that were given back, and until when they stay."""
         self.next_visit: float | None = None
         """When it is worth a visit; None: nothing waits in it, as far as is known."""
         self.waiting: Sequence[FoundLine] | None = None
         """Lines of a visit that was cut short by a limit."""
+        self.later: float | None = None
+        """When it is worth a visit for the lines before those."""
         self.flushes: list[Predicate] = []
         """What shall be visited whatever its time."""
 
     def is_hidden(self, offset: int) -> bool:
         """Whether this line is not to be handed out."""
         return offset in self.taken or offset in self.owed
+
+    def are_marked(self, offsets: frozenset[int]) -> None:
+        """These lines, owed before, say durably that they are over."""
+        self.owed -= offsets
+        self.waiting = None
+        self.marked += 1
 
     @property
     def is_empty(self) -> bool:
@@ -101,6 +124,11 @@ class RestingIndex:
             cluster.next_visit = at
             heapq.heappush(self._visits[cluster.id.area], (at, next(self._order), cluster))
 
+    def _visit_next(self, cluster: Cluster, at: float) -> None:
+        """Before all others of this time: the lines that wait of it are in memory, those of one cluster at a time."""
+        cluster.next_visit = at
+        heapq.heappush(self._visits[cluster.id.area], (at, -next(self._order), cluster))
+
     def read_again(self, cluster: Cluster, at: float) -> None:
         """There is something in it that its last visit did not see."""
         cluster.waiting = None
@@ -129,8 +157,8 @@ class RestingIndex:
         """Hand out what is due of these lines, and say when the cluster is worth the next visit. Lines that are left
         because of `limit` wait in it."""
         messages: list[Message] = []
-        later: float | None = None
-        cluster.next_visit = None
+        later = cluster.later if lines is cluster.waiting else None
+        due_at, cluster.next_visit = cluster.next_visit, None
         for position, line in enumerate(lines):
             if line.is_done or cluster.is_hidden(line.offset):
                 continue
@@ -147,8 +175,8 @@ class RestingIndex:
                 later = now + LATER_S if later is None else min(later, now + LATER_S)
                 continue
             if not limit:
-                cluster.waiting = lines[position:]
-                self.visit(cluster, now if later is None else min(now, later))
+                cluster.waiting, cluster.later = lines[position:], later
+                self._visit_next(cluster, now if due_at is None else min(now, due_at))
                 return messages
             limit -= 1
             self._take(cluster, line)
@@ -156,7 +184,7 @@ class RestingIndex:
                 messages[-1].entries.append(entry)
             else:
                 messages.append(attrs.evolve(line.message, entries=[entry]))
-        cluster.waiting = None
+        cluster.waiting = cluster.later = None
         cluster.flushes = []
         if later is not None:
             self.visit(cluster, later)

@@ -104,17 +104,17 @@ class Visits:
                 break
             lines = cluster.waiting
             if lines is None:
-                length = cluster.length
+                length, marked = cluster.length, cluster.marked
                 lines = await self._read(cluster, now)
-                if lines is None or cluster.length != length:
-                    continue  # unreadable, or grown meanwhile
+                if lines is None or cluster.length != length or cluster.marked != marked:
+                    continue  # unreadable; or grown meanwhile, or lines that are over were marked behind the read
             found = self._index.choose(cluster, lines, now, limit, per_message, self._out_young)
             limit -= sum(len(message.entries) for message in found)
             taken += found
         return taken
 
     async def flush(self, wanted: Filter, now: float) -> int:
-        """Matching deferred entries are due now; gives their number. Raises OSError."""
+        """Matching deferred entries are due now; gives their number. A cluster that can't be read is passed over."""
         count = 0
         if wanted.area not in (None, Area.DEFERRED):
             return 0
@@ -127,7 +127,12 @@ class Visits:
                     count += 1
         for cluster in list(self._index.clusters.values()):
             if cluster.id.area is Area.DEFERRED:
-                found = await self._count_matching(cluster, wanted)
+                try:
+                    found = await self._count_matching(cluster, wanted)
+                except OSError as error:
+                    if self._index.clusters.get(cluster.id) is cluster and not cluster.is_empty:
+                        self._log.error("Cluster {path} can't be read: {error}", path=cluster.path, error=error)
+                    continue
                 if found and self._index.clusters.get(cluster.id) is cluster:
                     count += found
                     cluster.flushes.append(partial(is_wanted, wanted))
@@ -145,6 +150,7 @@ class Visits:
 
     async def _read(self, cluster: Cluster, now: float) -> Sequence[FoundLine] | None:
         """The lines of a cluster that count; None: not now."""
+        marked = cluster.marked
         try:
             lines, bad = await self._worker.run(
                 partial(_read_lines, self._disk, cluster.path, cluster.id.area, cluster.length)
@@ -157,7 +163,7 @@ class Visits:
             return None
         if bad:
             await self._set_aside(cluster, bad)
-        if cluster.live is None:
+        if cluster.live is None and cluster.marked == marked:
             cluster.live = sum(not line.is_done and line.offset not in cluster.owed for line in lines)
         return lines
 

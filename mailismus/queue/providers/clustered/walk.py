@@ -57,6 +57,8 @@ class QueueWalk:
         self._release = release
         self._is_stopped = False
         self.is_running = False
+        self.has_failed = False
+        """The last one could not read everything."""
         self._protected: set[SpoolId] = set()
         """Messages that got new lines while a walk ran: where they are now it may not have looked."""
         self.strays = 0
@@ -84,6 +86,7 @@ class QueueWalk:
             self._protected.clear()
 
     async def _run(self) -> None:
+        self.has_failed = False
         is_first = not self._references.is_complete
         walk = self._references.begin_walk()
         seen: array[int] = array("Q")
@@ -96,13 +99,17 @@ class QueueWalk:
                 if self._is_stopped:
                     walk.abandon()
                     return
-                lines, bad = await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
+                marked = -1
+                while cluster.marked != marked:  # or lines that are over were marked behind the read
+                    marked = cluster.marked
+                    lines, bad = await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
                 self._see(cluster, lines, walk.saw, seen if is_first else None)
                 for line in bad:
                     for found in _LOOKS_LIKE_AN_ID.findall(line.data):
                         self.got_line(SpoolId(int(found, 16)), _SEVERAL)
         except OSError as error:
             self._log.warn("The queue can't be walked now: {error}", error=error)
+            self.has_failed = True
             walk.abandon()
             return
         for spool_id in walk.end():

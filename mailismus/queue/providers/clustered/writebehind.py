@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from mailismus.disk.interface import IDisk, IFile
-from mailismus.mail.ids import QueueId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.calendar import slot_of
 from mailismus.queue.providers.clustered.cluster import ClusterId, Place, header_line
@@ -44,6 +44,8 @@ class Moving:
     """Of `entries`, those whose settle went into the journal since."""
     is_sealed: bool = False
     """Its record has gone into the journal: settles name the new places from now on."""
+    contents: set[SpoolId] = attrs.field(factory=set)
+    """Messages whose content it wrote into their silos."""
     files: set[str] = attrs.field(factory=set)
     directories: set[str] = attrs.field(factory=set)
 
@@ -70,6 +72,7 @@ class WriteBehind:
         for young, content in youngs:
             spool_id = young.message.spool_id
             writer = MessageFileWriter(self._disk, self._spool_path, spool_id)
+            moving.contents.add(spool_id)
             if self._disk.exists(writer.path):
                 remove_message_file(self._disk, self._spool_path, spool_id)
             try:
@@ -144,19 +147,24 @@ class WriteBehind:
         moving.files.add(path)
 
     def mark(self, moving: Moving, path: str, offsets: Sequence[int]) -> None:
-        """State bytes of lines that are over."""
+        """State bytes of lines that are over. Harmless when the file is gone, or ends before a line: an abandoned
+        checkpoint may have written it, and the journal still names it."""
 
         def act(file: IFile) -> None:
+            size = file.size()
             for offset in offsets:
-                file.write_at(offset, [DONE])
+                if offset < size:
+                    file.write_at(offset, [DONE])
 
-        self._change(path, act)
-        moving.files.add(path)
+        if self._disk.exists(path):
+            self._change(path, act)
+            moving.files.add(path)
 
     def cut(self, moving: Moving, path: str, length: int) -> None:
-        """Bytes behind its committed length go from an open cluster."""
-        self._change(path, lambda file: file.truncate(length))
-        moving.files.add(path)
+        """Bytes behind its committed length go from an open cluster. Harmless when it is gone."""
+        if self._disk.exists(path):
+            self._change(path, lambda file: file.truncate(length))
+            moving.files.add(path)
 
     def unlink(self, moving: Moving, path: str) -> None:
         """A cluster without a live line, or of a checkpoint that came to nothing. Harmless when it is gone."""
@@ -164,6 +172,7 @@ class WriteBehind:
             self._disk.unlink(path)
         except FileNotFoundError:
             pass
+        moving.files.discard(path)
         moving.directories.add(os.path.dirname(path))
 
     def make_durable(self, moving: Moving) -> None:
