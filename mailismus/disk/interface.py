@@ -67,6 +67,9 @@ class IDisk(Protocol):
     def make_directory(self, path: str) -> None:
         """A new directory for its owner alone (0700). Durable afterwards: nothing; sync its parent."""
 
+    def remove_directory(self, path: str) -> None:
+        """Remove it; fails unless it is empty. Durable afterwards: nothing; sync its parent."""
+
     def list_directory(self, path: str) -> list[str]:
         """Names in it, in no order."""
 

@@ -100,6 +100,9 @@ class PosixDisk:
     def make_directory(self, path: str) -> None:
         os.mkdir(path, 0o700)
 
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(path)
+
     def list_directory(self, path: str) -> list[str]:
         return os.listdir(path)
 

@@ -188,9 +188,18 @@ class Workload:
         self.seal_a_checkpoint()
         self._settle(Area.DEFERRED)
 
+    def fail_its_record_with_a_settle(self) -> None:
+        """The barrier of its record fails, and of a settle that names a place of it."""
+        self.seal_a_checkpoint()
+        self._settle(None, wait=False)
+        self._fail_the_next_barrier()
+
     def fail_its_record(self) -> None:
         """The barrier of its record fails."""
         self.seal_a_checkpoint()
+        self._fail_the_next_barrier()
+
+    def _fail_the_next_barrier(self) -> None:
         left = [1]
 
         def fault(act: str, path: str) -> OSError | None:
@@ -224,6 +233,7 @@ RETRY, BOUNCE, FAIL, RESTART = Workload.retry, Workload.bounce, Workload.fail_a_
 CHECKPOINT, FAIL_CHECKPOINT, FAIL_RECORD = Workload.checkpoint, Workload.fail_a_checkpoint, Workload.fail_its_record
 GAP_STORE, GAP_DELIVER = Workload.store_in_the_gap, Workload.deliver_in_the_gap
 GAP_RETRY = Workload.retry_in_the_gap
+FAIL_SETTLED_RECORD = Workload.fail_its_record_with_a_settle
 SEALED, SEALED_RETRY = Workload.deliver_when_sealed, Workload.retry_when_sealed
 LATE, LATE_RETRY = Workload.deliver_while_moved, Workload.retry_while_moved
 
@@ -258,6 +268,7 @@ WORKLOADS: dict[str, list[Callable[[Workload], None]]] = {
     "a checkpoint fails": [store_three, FAIL_CHECKPOINT, DELIVER, CHECKPOINT],
     "its record fails": [store_three, FAIL_RECORD, DELIVER, CHECKPOINT],
     "append fails, restart": [STORE, CHECKPOINT, STORE, FAIL_CHECKPOINT, RESTART, CHECKPOINT],
+    "append's record fails": [STORE, CHECKPOINT, STORE, FAIL_SETTLED_RECORD, STORE, CHECKPOINT, RESTART],
     "checkpoint, restart, deliver all": [store_three, CHECKPOINT, RESTART, DELIVER, DELIVER, DELIVER, CHECKPOINT],
 }
 

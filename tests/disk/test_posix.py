@@ -93,10 +93,14 @@ def test_directories_names_and_space(home: Path) -> None:
     disk.sync_directory(path)
     assert disk.list_directory(path) == ["b"]
     assert disk.exists(f"{path}/b")
+    with pytest.raises(OSError, match="not empty"):
+        disk.remove_directory(path)
     disk.unlink(f"{path}/b")
     assert not disk.exists(f"{path}/b")
     space = disk.space(path)
     assert 0 < space.free_bytes <= space.size_bytes
+    disk.remove_directory(path)
+    assert not disk.exists(path)
 
 
 def test_a_directory_of_ours_alone_is_safe(home: Path) -> None:

@@ -116,6 +116,14 @@ class MemoryDisk:
             raise FileExistsError(errno.EEXIST, "exists", path)
         self.directories.add(path)
 
+    def remove_directory(self, path: str) -> None:
+        self.check("rmdir", path)
+        if path not in self.directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        if self.list_directory(path):
+            raise OSError(errno.ENOTEMPTY, "not empty", path)
+        self.directories.discard(path)
+
     def list_directory(self, path: str) -> list[str]:
         if path not in self.directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)

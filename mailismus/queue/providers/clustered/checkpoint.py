@@ -174,7 +174,7 @@ class Checkpoints:
     def has_changed(self) -> None:
         """A batch became durable."""
         self._pool.top_up()
-        if self._commit.items == self._items_then:
+        if self._commit.items == self._items_then and not any(c.owed for c in self._resting.clusters.values()):
             return  # the batch that carried the last checkpoint's own record
         if self._changed_at is None:
             self._changed_at = self._now()
@@ -372,6 +372,8 @@ class Checkpoints:
                 self._dead.append(path)
             else:
                 self._cut[path] = self._resting.clusters[cluster_id].length or 0
+        # The journal may name places behind a committed length, for entries that are over: no other line gets one of them.
+        self._grows = {key: grown for key, grown in self._grows.items() if grown.id not in moving.grown}
         self._mover.has_abandoned(moving)
         self._syncs_all = True
         self._tell()

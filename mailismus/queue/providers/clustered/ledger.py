@@ -78,6 +78,8 @@ class Ledger:
         """Entries whose settle has gone into the journal and is not durable yet: how often (`checkpoint.Mover`)."""
         self._ending: set[QueueId] = set()
         """Of those, the ones that are over then."""
+        self._in_vain: set[SpoolId] = set()
+        """Messages in the journal whose message files abandoned checkpoints left."""
         self.references = ReferenceCache(most_references, first_new)
         self.walk = QueueWalk(
             disk, spool_path, worker, self.young, resting, self.references, first_new, self._unlink_message
@@ -172,6 +174,10 @@ class Ledger:
                 return self._drop(young.message)
             if is_last:
                 self.forget_content(young)
+                moving = self._moving()
+                if spool_id in self._in_vain and (moving is None or queue_id not in moving.entries):
+                    self._in_vain.discard(spool_id)
+                    self._unlink_message(spool_id)
             return is_last
         resting = self.resting.settle(queue_id)
         if resting is None:
@@ -208,14 +214,18 @@ class Ledger:
 
     def has_abandoned(self, moving: Moving) -> None:
         """A checkpoint came to nothing (`checkpoint.Mover`): of messages that are over meanwhile nothing is left."""
-        for spool_id in moving.contents:
-            if spool_id not in self.young.messages:
+        for spool_id in moving.contents | self._in_vain:
+            if spool_id in self.young.messages:
+                self._in_vain.add(spool_id)
+            else:
+                self._in_vain.discard(spool_id)
                 self._unlink_message(spool_id)
 
     def has_moved(self, moving: Moving) -> None:
         """A checkpoint is durable (`checkpoint.Mover`): what it moved rests, but for what was settled meanwhile."""
         index, resting = self.young, self.resting
         counts: dict[SpoolId, int] = {}
+        self._in_vain -= moving.contents
         for queue_id, entry in moving.entries.items():
             spool_id, number = queue_id
             place = moving.places[queue_id]

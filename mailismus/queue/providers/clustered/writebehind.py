@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import attrs
 
@@ -48,6 +49,8 @@ class Moving:
     """Messages whose content it wrote into their silos."""
     files: set[str] = attrs.field(factory=set)
     directories: set[str] = attrs.field(factory=set)
+    left: set[str] = attrs.field(factory=set)
+    """Directories that files were removed from."""
 
 
 @attrs.frozen
@@ -173,10 +176,21 @@ class WriteBehind:
         except FileNotFoundError:
             pass
         moving.files.discard(path)
-        moving.directories.add(os.path.dirname(path))
+        directory = os.path.dirname(path)
+        if self._disk.exists(directory):
+            moving.directories.add(directory)
+            moving.left.add(directory)
 
     def make_durable(self, moving: Moving) -> None:
-        """The one barrier over all of it: names made and removed, lines, marks, contents."""
+        """The one barrier over all of it: names made and removed, lines, marks, contents. Then slots that are empty go,
+        which nobody needs to be durable."""
+        self._sync(moving)
+        for directory in moving.left:
+            if os.path.dirname(directory) != self._queue_path:
+                with suppress(OSError):
+                    self._disk.remove_directory(directory)
+
+    def _sync(self, moving: Moving) -> None:
         if len(moving.files) > FEW_FILES:
             self._disk.sync_file_system(self._queue_path)
             self._disk.sync_file_system(self._spool_path)

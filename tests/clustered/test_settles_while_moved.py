@@ -1,0 +1,344 @@
+"""Settles, visits and failures that meet a checkpoint: nothing is lost, comes back or waits for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Filter, Settlement
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from tests.clustered.harness import ClusteredHarness, queue_settings
+from tests.contracts.bench import Bench, addresses, ids
+from tests.fakes.worker import ACT_S
+
+T = TypeVar("T")
+
+MANY = addresses(3000)
+"""Recipients that take a checkpoint longer than a barrier that fails."""
+
+
+def running() -> tuple[ClusteredHarness, Bench, ClusteredQueue]:
+    harness = ClusteredHarness()
+    return harness, *queue_of(harness)
+
+
+def queue_of(harness: ClusteredHarness) -> tuple[Bench, ClusteredQueue]:
+    bench = Bench(harness, harness.make())
+    assert isinstance(bench.queue, ClusteredQueue)
+    harness.settle_down()
+    return bench, bench.queue
+
+
+def checkpoint(harness: ClusteredHarness, queue: ClusteredQueue) -> None:
+    before = queue.checkpoints.checkpoints
+    harness.wait(queue.checkpoints.run())
+    assert queue.checkpoints.checkpoints > before, "it came to nothing"
+    harness.settle_down()
+
+
+def fail_next(harness: ClusteredHarness, wanted: str, where: str) -> None:
+    """The next act of this kind at such a path fails."""
+    left = [1]
+
+    def fault(act: str, path: str) -> OSError | None:
+        if left[0] and act.startswith(wanted) and where in path:
+            left[0] -= 1
+            return OSError(5, "injected")
+        return None
+
+    harness.disk.fault = fault
+
+
+def seal(harness: ClusteredHarness, queue: ClusteredQueue) -> None:
+    """A checkpoint whose record waits for its barrier."""
+    queue.checkpoints.run()
+    for _ in range(400):
+        if queue.checkpoints.moving is not None and queue.checkpoints.moving.is_sealed:
+            return
+        harness.clock.advance(ACT_S)
+    raise AssertionError("never sealed")
+
+
+def test_what_was_removed_while_its_visit_was_cut_short_is_not_handed_out() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(3))
+    checkpoint(harness, queue)
+    (first,) = bench.take_ids(limit=1)
+    bench.remove([QueueId(first.spool_id, 2)])
+    checkpoint(harness, queue)
+    assert [queue_id.number for queue_id in bench.take_ids()] == [3]
+
+
+def test_what_was_not_due_when_a_visit_was_cut_short_is_handed_out_in_its_time() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(3))
+    now = bench.now()
+    queue_ids = bench.take_ids()
+    for queue_id, wait_s in zip(queue_ids, (30.0, 2.0, 3.0), strict=True):
+        bench.commit((), [Settlement(queue_id, Area.DEFERRED, now + wait_s, 1)])
+    harness.advance(0)
+    checkpoint(harness, queue)
+    harness.advance(15)
+    assert bench.take_ids(Area.DEFERRED, limit=1) == [queue_ids[1]]
+    assert bench.take_ids(Area.DEFERRED, limit=1) == [queue_ids[2]]
+    harness.advance(60)
+    assert bench.take_ids(Area.DEFERRED) == [queue_ids[0]]
+
+
+def test_the_lines_of_one_cluster_wait_in_memory_not_those_of_all() -> None:
+    harness = ClusteredHarness(attrs.evolve(queue_settings(), maxclustersize=1000))
+    bench, queue = queue_of(harness)
+    for _ in range(5):
+        bench.put(addresses(10))
+    checkpoint(harness, queue)
+    bench = Bench(harness, harness.restart(queue))
+    again = bench.queue
+    assert isinstance(again, ClusteredQueue)
+    for _ in range(8):
+        assert len(bench.take_ids(limit=1)) == 1
+        assert sum(cluster.waiting is not None for cluster in again.ledger.resting.clusters.values()) <= 1
+
+
+def test_a_message_keeps_its_content_when_one_entry_ends_while_it_is_moved() -> None:
+    harness, bench, queue = running()
+    spool_id = bench.put(addresses(2), b"needed still")
+    checkpoint(harness, queue)
+    first, second = bench.take_ids()
+    bench.defer([first], bench.now())
+    queue.checkpoints.run()
+    harness.clock.advance(ACT_S)
+    bench.remove([first])
+    harness.settle_down()
+    assert second.spool_id == spool_id
+    assert bench.read(spool_id) == b"needed still"
+
+
+def test_a_cluster_removed_by_an_abandoned_checkpoint_does_not_stop_the_next() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    checkpoint(harness, queue)
+    bench.remove(bench.take_ids())
+    fail_next(harness, "sync", "/q/incoming")
+    harness.wait(queue.checkpoints.run())
+    assert queue.checkpoints.abandoned == 1
+    bench.put()
+    checkpoint(harness, queue)
+    assert len(bench.take_ids()) == 1
+
+
+def test_a_cluster_to_be_cut_that_is_removed_does_not_stop_the_next_checkpoint() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    checkpoint(harness, queue)
+    stays = bench.take_ids()
+    bench.put()
+    fail_next(harness, "sync", "/q/incoming")
+    harness.wait(queue.checkpoints.run())
+    assert queue.checkpoints.abandoned == 1
+    bench.remove([*stays, *bench.take_ids()])
+    checkpoint(harness, queue)
+    harness.disk.fault = None
+    checkpoint(harness, queue)
+    assert not [name for name in harness.disk.names if name.endswith((".mqc", ".msg"))]
+
+
+def test_places_that_an_abandoned_checkpoint_wrote_are_never_those_of_other_lines() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    checkpoint(harness, queue)
+    bench.take_ids()
+    bench.put()
+    (over,) = bench.take_ids()
+    seal(harness, queue)
+    done = queue.commit((), (Settlement(over, None),))
+    fail_next(harness, "sync", "/q/journal")
+    harness.wait(done)
+    harness.settle_down()
+    assert queue.checkpoints.abandoned == 1
+    harness.advance(4)
+    harness.settle_down()
+    stays = bench.put()
+    checkpoint(harness, queue)
+    again = Bench(harness, harness.crash(queue))
+    harness.settle_down()
+    live = {message.spool_id for message, _ in again.search()}
+    assert stays in live
+    assert over.spool_id not in live
+    checkpoint(harness, again.queue)  # type: ignore[arg-type]  # the harness makes this provider
+    assert len(again.take_ids()) == 2
+    assert not [name for name in harness.disk.names if name.startswith("/q/corrupt/")]
+
+
+def test_what_a_failed_barrier_says_again_while_it_is_moved_is_there_once() -> None:
+    harness, bench, queue = running()
+    spool_id = bench.put()
+    bench.put(MANY)
+    queue.checkpoints.run()
+    harness.clock.advance(ACT_S)
+    assert queue.checkpoints.moving is not None
+    fail_next(harness, "sync", "/q/journal")
+    refused: list[object] = []
+    queue.commit([bench.submission()], ()).addErrback(refused.append)
+    harness.settle_down()
+    assert refused
+    harness.settle_down()
+    again = Bench(harness, harness.crash(queue))
+    assert [message.spool_id for message, _ in again.search()].count(spool_id) == 1
+
+
+def test_an_entry_whose_settle_was_refused_while_it_was_moved_is_live_at_the_next_start() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    (bounced,) = bench.take_ids()
+    bench.commit((), [Settlement(bounced, Area.BOUNCES, bench.now(), 1)])
+    assert bench.take_ids(Area.BOUNCES) == [bounced]
+    report = bench.submission()
+    bench.put(MANY)
+    queue.checkpoints.run()
+    harness.clock.advance(ACT_S)
+    fail_next(harness, "sync", "/q/journal")
+    failed: list[object] = []
+    queue.commit([report], (Settlement(bounced, None),)).addErrback(failed.append)
+    harness.settle_down()
+    assert failed
+    harness.advance(5)
+    harness.settle_down()
+    checkpoint(harness, queue)
+    again = Bench(harness, harness.crash(queue))
+    assert again.take_ids(Area.BOUNCES) == [bounced]
+
+
+def test_what_is_over_is_not_alive_again_by_a_retry_that_comes_behind() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    (queue_id,) = bench.take_ids()
+    removed = queue.commit((), (Settlement(queue_id, None),))
+    retried = queue.commit((), (Settlement(queue_id, Area.DEFERRED, bench.now(), 1),))
+    harness.wait(removed)
+    harness.wait(retried)
+    assert bench.search() == []
+    assert Bench(harness, harness.crash(queue)).search() == []
+
+
+def test_a_flush_reaches_what_is_being_moved() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    bench.defer(bench.take_ids(), bench.now() + 1000)
+    queue.checkpoints.run()
+    harness.clock.pump([ACT_S] * 5)
+    assert queue.checkpoints.moving is not None
+    assert harness.wait(queue.visit_all(Filter(), bench.now())) == 1
+    harness.settle_down()
+    assert len(bench.take_ids(Area.DEFERRED)) == 1
+
+
+def test_a_walk_that_cannot_read_is_not_repeated_at_once() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(2))
+    checkpoint(harness, queue)
+    harness.wait(queue.close())
+    harness.clock.calls.clear()
+    harness.disk.fault = lambda act, path: OSError(5, "injected") if act == "read" and path.endswith(".mqc") else None
+    harness.open()
+    harness.disk.acts.clear()
+    harness.clock.pump([0.01] * 500)
+    assert 1 <= sum(act == "read" and path.endswith(".mqc") for act, path in harness.disk.acts) < 5
+
+
+def test_slots_that_are_empty_are_removed() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    bench.defer(bench.take_ids(), bench.now() + 100)
+    checkpoint(harness, queue)
+    assert [name for name in harness.disk.directories if name.startswith("/q/deferred/")]
+    harness.advance(200)
+    bench.remove(bench.take_ids(Area.DEFERRED))
+    checkpoint(harness, queue)
+    assert not [name for name in harness.disk.directories if name.startswith("/q/deferred/")]
+    bench.put()
+    assert len(ids(bench.take())) == 1
+
+
+def test_a_checkpoint_number_that_the_journal_names_is_not_used_again() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    (over,) = bench.take_ids()
+    queue.checkpoints.run()
+    harness.clock.advance(ACT_S)
+    moving = queue.checkpoints.moving
+    assert moving is not None
+    number = moving.number
+    seal(harness, queue)
+    done = queue.commit((), (Settlement(over, None),))
+    fail_next(harness, "sync", "/q/journal")
+    harness.wait(done)
+    for _ in range(2):
+        queue = harness.crash(queue)  # type: ignore[assignment]  # the harness makes this provider
+        harness.disk.sync_directory("/q/incoming")  # as the system may: what the start removed is gone
+    assert harness.opened is not None
+    assert harness.opened.next_checkpoint > number
+
+
+class HeldWorker:
+    """A worker whose results are known late, as those of a thread that has much to parse."""
+
+    def __init__(self) -> None:
+        self.held: list[Callable[[], None]] = []
+
+    def run(self, function: Callable[[], T]) -> Deferred[T]:
+        done: Deferred[T] = Deferred()
+        result = function()
+        self.held.append(lambda: done.callback(result))
+        return done
+
+    def stop(self) -> None:
+        pass
+
+    def release(self) -> None:
+        held, self.held = self.held, []
+        for tell in held:
+            tell()
+
+
+def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(2))
+    checkpoint(harness, queue)
+    first, second = bench.take_ids()
+    queue.give_back([second], bench.now())
+    bench.remove([first])
+    worker, queue.visits._worker = queue.visits._worker, HeldWorker()
+    taken: list[QueueId] = []
+    queue.take(Area.INCOMING, 10, bench.now(), 10).addCallback(lambda messages: taken.extend(ids(messages)))
+    held = queue.visits._worker
+    assert isinstance(held, HeldWorker)
+    assert held.held
+    queue.visits._worker = worker
+    checkpoint(harness, queue)
+    held.release()
+    harness.settle_down()
+    assert taken == [second]
+
+
+def test_what_ends_in_the_batch_of_a_checkpoint_is_marked_when_idle() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    bench.put()
+    checkpoint(harness, queue)
+    first, second = bench.take_ids()
+    bench.remove([first])
+    has_sealed = queue.checkpoints._seal
+
+    def seal_and_settle(*args: Any) -> None:
+        has_sealed(*args)
+        queue.commit((), (Settlement(second, None),))
+
+    with patch.object(queue.checkpoints, "_seal", seal_and_settle):
+        checkpoint(harness, queue)
+    harness.clock.pump([0.25] * 60)
+    assert not [name for name in harness.disk.names if name.endswith((".mqc", ".msg"))]
