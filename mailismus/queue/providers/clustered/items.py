@@ -78,7 +78,7 @@ class CommitItem(_Item):
 
 
 class SayAgainItem(_Item):
-    """A live message, said again at the journal's head, so that its old segment can be reused."""
+    """A live message of a sick segment, said again in a fresh one."""
 
     __slots__ = ("_content_offset", "_moved", "_young")
 

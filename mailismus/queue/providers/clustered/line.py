@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -83,18 +82,6 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
         )
         lines.append(b" %b %08x\n" % (line, zlib.crc32(line)))
     return b"".join(lines)
-
-
-def lines_size(message: Message, entries: Iterable[Entry]) -> int:
-    """Bytes that the lines of these entries take, about: as good as the numbers in them are of usual length."""
-    each = _NUMBERS_SIZE + len(escape(message.client)) + len(escape(message.sender))
-    size = 0
-    for entry in entries:
-        size += each + len(escape(entry.recipient))
-        reply = entry.reply
-        if reply is not None:
-            size += len(escape(reply.text)) + len(escape(entry.host)) + len(reply.enhanced)
-    return size
 
 
 def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
