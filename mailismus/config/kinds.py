@@ -137,21 +137,21 @@ def list_of(
     return Kind(form, whole if least else f"({whole})?", parse, lambda value: glue.join(show(part) for part in value))
 
 
-def _parse_only_no(text: str, place: Place) -> bool:
-    if units.parse_boolean(text):
-        raise UnitError("that is not available in this version; write N, or remove it")
-    return False
-
-
 _FALSE_PATTERN = "[Nn]|[Nn][Oo]|[Ff][Aa][Ll][Ss][Ee]"
+_TRUE_PATTERN = "[Yy]|[Yy][Ee][Ss]|[Tt][Rr][Uu][Ee]"
 
 
 def _parse_time_s(text: str, place: Place) -> float:
     return _within(units.parse_time_ms, text, "100ms", "365d") / 1000
 
 
-ONLY_NO: Kind[bool] = Kind("N", _FALSE_PATTERN, _parse_only_no, units.show_boolean)
-"""A boolean whose Y is not built yet."""
+BOOLEAN: Kind[bool] = Kind(
+    units.BOOLEAN_FORM,
+    f"{_TRUE_PATTERN}|{_FALSE_PATTERN}",
+    lambda text, place: units.parse_boolean(text),
+    units.show_boolean,
+)
+"""`Y` or `N`, also in words."""
 
 DELAYS: Kind[tuple[float, ...]] = list_of(
     'times separated by "|", such as 15m | 30m | 2h',

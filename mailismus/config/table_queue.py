@@ -42,7 +42,9 @@ BUFSIZE = Setting("bufsize", kinds.size("1K", "16Mi"), "16K", "Bytes gathered be
 MAXSPIDCACHE = Setting(
     "maxspidcache", kinds.count(), "250000", "Messages whose references are counted in memory; 0: no limit."
 )
-HARDLINKS = Setting("hardlinks", kinds.ONLY_NO, "N", "A hard link for each recipient, in place of counting references.")
+HARDLINKS = Setting(
+    "hardlinks", kinds.BOOLEAN, "N", "A name (hard link) for each recipient, in place of counting references."
+)
 SPOOL = Block(
     "spool", "Message bytes at rest.", (SPOOL_ROOTPATH, BUFSIZE, MAXSPIDCACHE, HARDLINKS), original=("silofactor",)
 )

@@ -85,6 +85,10 @@ class IDisk(Protocol):
     def open(self, path: str) -> IFile:
         """An existing file, for writing and reading. Never through a symbolic link."""
 
+    def link(self, path: str, new_path: str) -> None:
+        """Another name for a file, in the same file system; FileExistsError if it is taken. Durable afterwards: nothing;
+        sync its directory."""
+
     def rename(self, path: str, new_path: str) -> None:
         """Move within one file system, replacing. Durable afterwards: nothing; sync both directories."""
 

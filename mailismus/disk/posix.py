@@ -128,6 +128,9 @@ class PosixDisk:
     def open(self, path: str) -> IFile:
         return PosixFile(os.open(path, self._flags))
 
+    def link(self, path: str, new_path: str) -> None:
+        os.link(path, new_path, follow_symlinks=False)
+
     def rename(self, path: str, new_path: str) -> None:
         os.rename(path, new_path)
 

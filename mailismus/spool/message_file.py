@@ -2,26 +2,29 @@
 
 The content as it came over the wire, then one line of our own, which is not part of it: `MSG 1 LENGTH CRC32` in fixed
 width, so that a file cut short or damaged is seen. A file without that line belongs to a message that was never
-committed. Everything here blocks: it runs in a worker.
+committed. Its names: `spool.silo`. Everything here blocks: it runs in a worker.
 
 Source: `docs/formats/message`.
 """
 
 from __future__ import annotations
 
+import errno
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mailismus.disk.interface import IDisk, IFile
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.silo import message_path, silo_path
+from mailismus.spool.silo import message_path, parse_message_name, silo_path
 
 TRAILER_SIZE = 36
 _TRAILER = re.compile(rb"MSG 1 ([0-9]{20}) ([0-9a-f]{8})\n")
 PIECE_SIZE = 65536
 """Bytes read at once."""
+_FIRST_NUMBERS = range(33)
+"""Names that a reader tries before it lists the silo."""
 
 
 def encode_trailer(size_bytes: int, crc: int) -> bytes:
@@ -39,6 +42,8 @@ class MessageFileWriter:
         self._file: IFile | None = None
         self._size = 0
         self._crc = 0
+        self._numbers: list[int] = [0]
+        """The names it has."""
 
     def append(self, pieces: Sequence[bytes]) -> None:
         """More of the content; the first call makes the file. Durable afterwards: nothing."""
@@ -54,17 +59,32 @@ class MessageFileWriter:
         """Of the file."""
         return message_path(self._root, self._spool_id)
 
-    def finish(self) -> None:
-        """No more comes. Durable afterwards: the content and the file's name."""
+    def finish(self, numbers: Sequence[int] = ()) -> None:
+        """No more comes. `numbers`: the recipients who get a name each in place of the shared one. Durable afterwards: the
+        content and the file's names."""
         file = self._end()
         file.sync()
+        self._name(numbers)
         self._disk.sync_directory(silo_path(self._root, self._spool_id))
         file.close()
 
-    def close_unsynced(self) -> str:
-        """No more comes; gives the path. Durable afterwards: nothing; sync the file and its silo."""
+    def close_unsynced(self, numbers: Sequence[int] = ()) -> str:
+        """No more comes; gives a path of it. `numbers`: as for `finish`. Durable afterwards: nothing; sync the file and its
+        silo."""
         self._end().close()
-        return self.path
+        self._name(numbers)
+        return message_path(self._root, self._spool_id, self._numbers[0])
+
+    def _name(self, numbers: Sequence[int]) -> None:
+        if not numbers:
+            return
+        first = message_path(self._root, self._spool_id, numbers[0])
+        self._numbers.append(numbers[0])
+        self._disk.rename(self.path, first)
+        self._numbers.remove(0)
+        for number in numbers[1:]:
+            self._disk.link(first, message_path(self._root, self._spool_id, number))
+            self._numbers.append(number)
 
     def _end(self) -> IFile:
         if self._file is None:
@@ -77,15 +97,35 @@ class MessageFileWriter:
         """Remove it, finished or not. Harmless when there is none."""
         if self._file is not None:
             self._file.close()
-            remove_message_file(self._disk, self._root, self._spool_id)
+            remove_names(self._disk, self._root, self._spool_id, self._numbers)
 
 
-def remove_message_file(disk: IDisk, root: str, spool_id: SpoolId) -> None:
-    """Unlink it; harmless when it is gone. Durable afterwards: nothing, and nothing needs it to be."""
+def remove_message_file(disk: IDisk, root: str, spool_id: SpoolId, number: int = 0) -> bool:
+    """Unlink one name of it, the last one with its bytes; whether there was such a name. Durable afterwards: nothing, and
+    nothing needs it to be."""
     try:
-        disk.unlink(message_path(root, spool_id))
+        disk.unlink(message_path(root, spool_id, number))
     except FileNotFoundError:
-        pass
+        return False
+    return True
+
+
+def remove_names(disk: IDisk, root: str, spool_id: SpoolId, numbers: Iterable[int]) -> None:
+    """Unlink these names of it; harmless when they are gone."""
+    for number in numbers:
+        remove_message_file(disk, root, spool_id, number)
+
+
+def remove_every_name(disk: IDisk, root: str, spool_id: SpoolId) -> None:
+    """Unlink it, whatever names it has; harmless when it is gone."""
+    if not remove_message_file(disk, root, spool_id):
+        remove_names(disk, root, spool_id, find_numbers(disk, root, spool_id))
+
+
+def find_numbers(disk: IDisk, root: str, spool_id: SpoolId) -> list[int]:
+    """The recipients that have a name of their own for it; reads the whole silo."""
+    names = map(parse_message_name, disk.list_directory(silo_path(root, spool_id)))
+    return sorted(name[1] for name in names if name is not None and name[0] == spool_id)
 
 
 class MessageFileReader:
@@ -124,3 +164,19 @@ class MessageFileReader:
     def close(self) -> None:
         """Harmless when repeated."""
         self._file.close()
+
+
+def open_message(disk: IDisk, root: str, spool_id: SpoolId) -> MessageFileReader:
+    """The message file under whatever name it has. Raises OSError, or `Corrupt` when the file is shorter or longer than it
+    says."""
+    for number in _FIRST_NUMBERS:
+        try:
+            return MessageFileReader(disk, message_path(root, spool_id, number))
+        except FileNotFoundError:
+            continue
+    for number in find_numbers(disk, root, spool_id):
+        try:
+            return MessageFileReader(disk, message_path(root, spool_id, number))
+        except FileNotFoundError:  # settled meanwhile
+            continue
+    raise FileNotFoundError(errno.ENOENT, "no such message file", message_path(root, spool_id))

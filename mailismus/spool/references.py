@@ -120,6 +120,24 @@ class ReferenceCache:
         table.put(spool_id, _UNSURE)
         return self._not_known(spool_id)
 
+    def note_drop(self, spool_id: SpoolId) -> bool:
+        """One live entry less of a message whose bytes do not go by this count: whether it was surely the last. What is not
+        known is not asked for."""
+        if spool_id >= self._first_new or self.is_complete:
+            table = self._new if spool_id >= self._first_new else self._found
+            if 0 < table.get(spool_id) < _UNSURE:
+                return self.drop(spool_id) is Verdict.RELEASE
+        if self._walk is not None and self._walk.is_counting:
+            self._distrust(spool_id)
+        return False
+
+    def doubt(self, spool_id: SpoolId) -> None:
+        """An entry of it is over whose settle is durable, and its count is not to be believed: the next walk is asked."""
+        table = self._new if spool_id >= self._first_new else self._found
+        if table.get(spool_id):
+            table.put(spool_id, _UNSURE)
+        self._not_known(spool_id)
+
     def forget(self, spool_id: SpoolId) -> None:
         """It is no longer of interest: its bytes are gone, or its commit failed. Unsure, should it be heard of again."""
         self.unsure.discard(spool_id)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 SEGMENT = 1 << 20
 
 
-def queue_settings(*, maxsize: int = 64 << 20, largemsgsize: int = 131072) -> QueueSettings:
+def queue_settings(*, maxsize: int = 64 << 20, largemsgsize: int = 131072, hardlinks: bool = False) -> QueueSettings:
     """Settings of a queue in `/q` and `/s`, with the smallest segments."""
     return QueueSettings(
         provider="clustered",
@@ -32,7 +32,7 @@ def queue_settings(*, maxsize: int = 64 << 20, largemsgsize: int = 131072) -> Qu
         retry=RetrySettings(maxtime_s=259_200, maxtime_reports_s=86_400, delays_s=(900.0, 1800.0)),
         minfree=MinFree(0.02, 0),
         journal=JournalSettings(segmentsize=SEGMENT, largemsgsize=largemsgsize, maxage_s=3.0, maxsize=maxsize),
-        spool=SpoolSettings("/s", 16_000, 250_000, False),
+        spool=SpoolSettings("/s", 16_000, 250_000, hardlinks),
     )
 
 

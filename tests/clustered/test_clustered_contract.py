@@ -14,15 +14,23 @@ from tests.contracts.queue_contract import (
 
 
 class TestClusteredQueue(QueueContract):
+    @pytest.fixture(params=[False, True], ids=["counted", "linked"])
+    def hardlinks(self, request: pytest.FixtureRequest) -> bool:
+        return bool(request.param)
+
     @pytest.fixture(params=[131072, 0], ids=["young-contents", "every-content-in-its-silo"])
-    def harness(self, request: pytest.FixtureRequest) -> ClusteredHarness:
-        return ClusteredHarness(queue_settings(largemsgsize=request.param))
+    def harness(self, request: pytest.FixtureRequest, hardlinks: bool) -> ClusteredHarness:
+        return ClusteredHarness(queue_settings(largemsgsize=request.param, hardlinks=hardlinks))
 
 
 class TestClusteredQueueOverRestarts(DurableQueueContract):
+    @pytest.fixture(params=[False, True], ids=["counted", "linked"])
+    def hardlinks(self, request: pytest.FixtureRequest) -> bool:
+        return bool(request.param)
+
     @pytest.fixture(params=[131072, 0], ids=["young-contents", "every-content-in-its-silo"])
-    def harness(self, request: pytest.FixtureRequest) -> ClusteredHarness:
-        return ClusteredHarness(queue_settings(largemsgsize=request.param))
+    def harness(self, request: pytest.FixtureRequest, hardlinks: bool) -> ClusteredHarness:
+        return ClusteredHarness(queue_settings(largemsgsize=request.param, hardlinks=hardlinks))
 
 
 class TestClusteredQueueInTrouble(FailingQueueContract):

@@ -108,7 +108,6 @@ BROKEN = [
     Broken("negative", in_server("<maxrecips>-1</maxrecips>"), 4, "write a whole number"),
     Broken("share", in_queue("<minfree>100%</minfree>"), 4, "less than 100%"),
     Broken("boolean", in_queue("<spool><hardlinks>1</hardlinks></spool>"), 4, "write Y or N"),
-    Broken("hard links", in_queue("<spool><hardlinks>Y</hardlinks></spool>"), 4, "not available in this version; write N"),
     Broken("provider", in_queue("").replace("<queue>", '<queue provider="chunk">'), 3, "not available in this version"),
     Broken("other provider", in_queue("").replace("<queue>", '<queue provider="x">'), 3, "write clustered"),
     Broken("network", in_server("<relay_clients>127.0.0.1 | nets</relay_clients>"), 4, '"nets" is not a network'),

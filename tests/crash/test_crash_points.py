@@ -18,7 +18,7 @@ import pytest
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
@@ -56,8 +56,9 @@ class Sent:
 class Workload:
     """Acts on a queue, each noting what the outside world knows."""
 
-    def __init__(self) -> None:
-        self.harness = ClusteredHarness(queue_settings(largemsgsize=LARGE))
+    def __init__(self, *, hardlinks: bool = False) -> None:
+        self.hardlinks = hardlinks
+        self.harness = ClusteredHarness(queue_settings(largemsgsize=LARGE, hardlinks=hardlinks))
         self.disk = self.harness.disk = RecordingDisk()
         self.sent = Sent()
         self.bench = Bench(self.harness, self.harness.open())
@@ -273,10 +274,10 @@ WORKLOADS: dict[str, list[Callable[[Workload], None]]] = {
 }
 
 
-def check(disk: MemoryDisk, marks: list[object], sent: Sent) -> None:
-    """Start over this disk, twice, and look at the invariants."""
-    for _ in range(2):
-        harness = ClusteredHarness(queue_settings(largemsgsize=LARGE))
+def check(disk: MemoryDisk, marks: list[object], sent: Sent, links: tuple[bool, bool] = (False, False)) -> None:
+    """Start over this disk, twice (`links`: with hard links or without), and look at the invariants."""
+    for hardlinks in links:
+        harness = ClusteredHarness(queue_settings(largemsgsize=LARGE, hardlinks=hardlinks))
         harness.disk = disk
         queue = harness.open()
         check_queue(harness, queue, marks, sent)
@@ -324,6 +325,66 @@ def test_no_crash_point_breaks_an_invariant(name: str, file_system: FileSystem) 
             raise AssertionError(f"{state}, after {log[state.length - 1]}"[:2000]) from error
         count += 1
     assert count >= 10
+
+
+LINKED = [
+    "store a large one, deliver",
+    "checkpoint, deliver, checkpoint",
+    "checkpoint, bounce, restart",
+    "deliver while moved",
+    "deliver when sealed",
+    "large, checkpoint, deliver",
+    "a checkpoint fails",
+    "its record fails",
+    "checkpoint, restart, deliver all",
+]
+"""Workloads in which message files get names, lose them, or get them in vain."""
+
+
+def check_nothing_stays(disk: MemoryDisk, hardlinks: bool) -> None:
+    """I5: when all is settled, and one more start has looked, no file is left."""
+    settings = queue_settings(largemsgsize=LARGE, hardlinks=hardlinks)
+    for _ in range(2):
+        harness = ClusteredHarness(settings)
+        harness.disk = disk
+        bench = Bench(harness, harness.open())
+        harness.clock.pump([1.0] * 10)
+        harness.wait(bench.queue.visit_all(Filter(), harness.now()))
+        for area in (*Area, *Area):
+            messages = bench.take(area)
+            bench.remove([QueueId(message.spool_id, entry.number) for message in messages for entry in message.entries])
+        harness.settle_down()
+        harness.wait(bench.queue.close())
+    left = [name for name in disk.names if name.endswith((".msg", ".mqc"))]
+    assert not left, f"I5: left: {left}"
+
+
+CHANGED = ["checkpoint, bounce, restart", "deliver while moved", "large, checkpoint, deliver"]
+LINKS = {"kept": (True, True), "given up": (True, False), "begun": (False, True)}
+
+
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        *(pytest.param(name, LINKS["kept"], id=f"{name}-kept") for name in LINKED),
+        *(pytest.param(name, LINKS[how], id=f"{name}-{how}") for name in CHANGED for how in ("given up", "begun")),
+    ],
+)
+def test_no_crash_point_breaks_an_invariant_with_hard_links(name: str, links: tuple[bool, bool]) -> None:
+    """`links`: whether the server that crashed makes them, and the one that starts over what it left."""
+    workload = Workload(hardlinks=links[0])
+    for act in WORKLOADS[name]:
+        act(workload)
+    log = workload.disk.log
+    for at, state in enumerate(crash_states(log, workload.begin, FileSystem.POSIX)):
+        marks = [act.mark for act in log[: state.length] if act.mark is not None]
+        try:
+            disk = build(log, state)
+            check(disk, marks, workload.sent, (links[1], links[1]))
+            if at % 7 == 0:
+                check_nothing_stays(disk, links[1])
+        except Exception as error:
+            raise AssertionError(f"{state}, after {log[state.length - 1]}"[:2000]) from error
 
 
 def check_all(log: list[Act], workload: Workload) -> None:

@@ -156,6 +156,14 @@ class MemoryDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         return MemoryFile(self, path, self.names[path])
 
+    def link(self, path: str, new_path: str) -> None:
+        self.check("link", new_path)
+        if self.exists(new_path):
+            raise FileExistsError(errno.EEXIST, "exists", new_path)
+        if path not in self.names:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        self.names[new_path] = self.names[path]
+
     def rename(self, path: str, new_path: str) -> None:
         self.check("rename", path)
         self.names[new_path] = self.names.pop(path)

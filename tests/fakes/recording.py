@@ -35,13 +35,14 @@ class Kind(enum.Enum):
     SYNC_FILE_SYSTEM = enum.auto()
     TRUNCATE = enum.auto()
     RENAME = enum.auto()
+    LINK = enum.auto()
     UNLINK = enum.auto()
     MARK = enum.auto()
 
 
 @attrs.frozen(eq=False)
 class Act:
-    """One act. `inode` names a file for life, whatever its name; `data` of a write, `to` of a rename."""
+    """One act. `inode` names a file for life, whatever its name; `data` of a write, `to` of a rename or a link."""
 
     kind: Kind
     path: str
@@ -85,8 +86,12 @@ class RecordingDisk(MemoryDisk):
         super().rename(path, new_path)
         self.log.append(Act(Kind.RENAME, path, inode, to=new_path))
 
+    def link(self, path: str, new_path: str) -> None:
+        super().link(path, new_path)
+        self.log.append(Act(Kind.LINK, path, self.id_of(self.names[path]), to=new_path))
+
     def unlink(self, path: str) -> None:
-        inode = self.id_of(self.names[path])
+        inode = self.id_of(self.names[path]) if path in self.names else 0
         super().unlink(path)
         self.log.append(Act(Kind.UNLINK, path, inode))
 
@@ -147,7 +152,7 @@ def unsure(log: Sequence[Act], length: int, file_system: FileSystem) -> list[int
         if act.kind in (Kind.WRITE, Kind.TRUNCATE):
             if not any(one.kind is Kind.SYNC and one.inode == act.inode for one in later):
                 found.append(at)
-        elif act.kind in (Kind.CREATE, Kind.RENAME, Kind.UNLINK):
+        elif act.kind in (Kind.CREATE, Kind.RENAME, Kind.LINK, Kind.UNLINK):
             synced = {one.path for one in later if one.kind is Kind.SYNC_DIRECTORY}
             if all(os.path.dirname(path) in synced for path in (act.path, act.to) if path):
                 continue
@@ -213,6 +218,8 @@ def build(log: Sequence[Act], state: CrashState) -> MemoryDisk:
             disk.names[act.path] = inode
         elif act.kind is Kind.RENAME:
             disk.names.pop(act.path, None)
+            disk.names[act.to] = inode
+        elif act.kind is Kind.LINK:
             disk.names[act.to] = inode
         elif act.kind is Kind.UNLINK:
             disk.names.pop(act.path, None)

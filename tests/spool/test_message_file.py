@@ -15,7 +15,7 @@ from mailismus.spool.message_file import (
     encode_trailer,
     remove_message_file,
 )
-from mailismus.spool.silo import SILO_NAMES, message_path, spool_id_of
+from mailismus.spool.silo import SILO_NAMES, message_path, parse_message_name
 from tests.fakes.disk import MemoryDisk
 
 SPID = SpoolId(0x0000_0001_0000_0023)
@@ -100,6 +100,9 @@ def test_consecutive_ids_fill_the_silos_evenly() -> None:
 
 
 def test_names_in_a_silo_tell_their_message_or_are_none_of_ours() -> None:
-    assert spool_id_of("0000000100000023.msg") == SPID
+    assert parse_message_name("0000000100000023.msg") == (SPID, 0)
+    assert parse_message_name("0000000100000023-17.msg") == (SPID, 17)
     for name in ("0000000100000023", "x.msg", "000000010000002a.msg", ".msg", "0000000100000023.msg.msg"):
-        assert spool_id_of(name) is None
+        assert parse_message_name(name) is None
+    for name in ("0000000100000023-0.msg", "0000000100000023-01.msg", "0000000100000023-.msg", "0000000100000023-x.msg"):
+        assert parse_message_name(name) is None

@@ -115,7 +115,10 @@ class Checkpoints:
         self.newest = next_number - 1
         """Number of the newest checkpoint that counts."""
         self._epoch = epoch
-        self._write = WriteBehind(disk, settings.rootpath, settings.spool.rootpath, settings.maxclustersize)
+        spool = settings.spool
+        self._write = WriteBehind(
+            disk, settings.rootpath, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks
+        )
         self._disk = disk
         self._grows: dict[tuple[Area, str], OpenCluster] = {}
         self._cut: dict[str, int] = {}

@@ -14,8 +14,7 @@ from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import IContent
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
-from mailismus.spool.message_file import MessageFileReader
-from mailismus.spool.silo import message_path
+from mailismus.spool.message_file import MessageFileReader, open_message
 
 
 class WholeContent:
@@ -65,11 +64,11 @@ SMALL = 65536
 """Bytes of a message file that are read in one act."""
 
 
-def open_in_silo(disk: IDisk, path: str, worker: IWorker) -> Deferred[IContent]:
+def open_in_silo(disk: IDisk, root: str, spool_id: SpoolId, worker: IWorker) -> Deferred[IContent]:
     """Open a message file; a small one is read at once. Fails with `Corrupt` or `Unavailable`."""
 
     def act() -> IContent:
-        reader = MessageFileReader(disk, path)
+        reader = open_message(disk, root, spool_id)
         if reader.size_bytes > SMALL:
             return SiloContent(reader, worker)
         try:
@@ -103,7 +102,7 @@ class Contents:
         """As `IQueue.read`."""
         young = self._young.messages.get(spool_id)
         if young is None or young.is_in_silo:
-            return open_in_silo(self._disk, message_path(self._spool_path, spool_id), self._worker)
+            return open_in_silo(self._disk, self._spool_path, spool_id, self._worker)
         if young.content is not None:
             return young.content
         return self._read_from_journal(young)
@@ -118,7 +117,7 @@ class Contents:
 
         def has_read(content: bytes) -> IContent | Deferred[IContent]:
             if young.is_in_silo:
-                return open_in_silo(self._disk, message_path(self._spool_path, spool_id), self._worker)
+                return open_in_silo(self._disk, self._spool_path, spool_id, self._worker)
             if young.segment != number or young.offset != offset:
                 return self._read_from_journal(young)
             if len(content) != size:

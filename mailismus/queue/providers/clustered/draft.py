@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import errno
+from collections.abc import Sequence
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -70,6 +71,7 @@ class ClusteredDraft:
         "_finished",
         "_is_working",
         "_largest_in_memory",
+        "_numbers",
         "_resume",
         "_state",
         "_waiting",
@@ -107,6 +109,7 @@ class ClusteredDraft:
         self._resume: Deferred[None] | None = None
         self._finished: Deferred[None] | None = None
         self._error: OSError | None = None
+        self._numbers: Sequence[int] = ()
         self._state = _State.OPEN
 
     @property
@@ -147,10 +150,11 @@ class ClusteredDraft:
         self._behind = behind
         return behind
 
-    def finish(self) -> Deferred[None]:
-        """No more comes. Fires when the content is durable where it is to be before the journal speaks of it; fails with
-        `Unavailable`."""
+    def finish(self, numbers: Sequence[int] = ()) -> Deferred[None]:
+        """No more comes. `numbers`: the recipients that get a name each for its message file, if it has one. Fires when the
+        content is durable where it is to be before the journal speaks of it; fails with `Unavailable`."""
         self._state = _State.FINISHING
+        self._numbers = numbers
         if self._behind is None:
             return succeed(None)
         self._finished = Deferred()
@@ -185,7 +189,7 @@ class ClusteredDraft:
         """Hand the worker what waits, and the end of it when it is the end."""
         pieces, self._behind = self._behind or [], []
         size, self._waiting = self._waiting, 0
-        state, file, error = self._state, self._file, self._error
+        state, file, error, numbers = self._state, self._file, self._error, self._numbers
 
         def act() -> None:
             if state is _State.ABANDONED:
@@ -193,7 +197,7 @@ class ClusteredDraft:
             elif error is None:
                 file.append(pieces)
                 if state is _State.FINISHING:
-                    file.finish()
+                    file.finish(numbers)
 
         self._is_working = True
         self._worker.run(act).addCallbacks(

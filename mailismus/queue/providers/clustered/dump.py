@@ -24,7 +24,7 @@ from mailismus.queue.providers.clustered.cluster import BadLine, parse_header, r
 from mailismus.queue.providers.clustered.line import format_lines, parse_line
 from mailismus.queue.providers.clustered.record import RecordKind, read_records
 from mailismus.spool.message_file import MessageFileReader
-from mailismus.spool.silo import spool_id_of
+from mailismus.spool.silo import parse_message_name
 
 
 def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
@@ -101,8 +101,8 @@ def _dump_cluster(path: str, out: TextIO, disk: IDisk) -> None:
 
 
 def _dump_message(path: str, out: TextIO, disk: IDisk) -> None:
-    spool_id = spool_id_of(os.path.basename(path))
-    if spool_id is None:
+    name = parse_message_name(os.path.basename(path))
+    if name is None:
         raise Corrupt(path, 0, "the name is not that of a message file")
     reader = MessageFileReader(disk, path)
     try:
@@ -110,4 +110,6 @@ def _dump_message(path: str, out: TextIO, disk: IDisk) -> None:
             pass
     finally:
         reader.close()
-    out.write(f"message {spool_id:016X}: content of {reader.size_bytes} bytes, whole\n")
+    spool_id, number = name
+    whose = f", the name of recipient {number}" if number else ""
+    out.write(f"message {spool_id:016X}{whose}: content of {reader.size_bytes} bytes, whole\n")

@@ -6,7 +6,7 @@
 
 *Rules*: indexes change when it is durable, never before. A settle names where its line rests, or will rest once the
 checkpoint under way is durable (`checkpoint`). Bytes go when no entry is left that needs them: at once where that is
-known, after a walk over all lines where it is not (`spool.references`).
+known, after a walk over all lines where it is not (`release`).
 
 *Not here*: batches and barriers (`journal.commit`), who waits (`provider`).
 """
@@ -15,13 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
-from twisted.logger import Logger
-from twisted.python.failure import Failure
-
-from mailismus.disk.interface import IDisk
-from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
 from mailismus.queue.providers.clustered.cluster import Place
@@ -29,71 +22,39 @@ from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft
 from mailismus.queue.providers.clustered.items import CommitItem
 from mailismus.queue.providers.clustered.line import format_lines
 from mailismus.queue.providers.clustered.record import lines_record, settled_record
+from mailismus.queue.providers.clustered.release import Release
 from mailismus.queue.providers.clustered.resting import RestingEntry, RestingIndex
-from mailismus.queue.providers.clustered.walk import QueueWalk
 from mailismus.queue.providers.clustered.writebehind import Moving
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
-from mailismus.spool.message_file import remove_message_file
-from mailismus.spool.references import ReferenceCache, Verdict
 
 CONTENT_BYTES = 32 << 20
 """Memory of all young contents together; beyond it they are read from the journal."""
-
-WALK_S = 3.0
-"""Seconds that messages of which it is not known whether they are over wait for others, before a walk looks."""
-
-
-WALK_AGAIN_S = 60.0
-"""Seconds before the next walk after one that could not read everything."""
 
 
 class Ledger:
     """The entries of one queue. `moving` tells of the checkpoint under way; `woken` is called when something may have
     become due by a move."""
 
-    _log = Logger()
-
     def __init__(
         self,
-        disk: IDisk,
-        spool_path: str,
-        worker: IWorker,
-        reactor: IReactorTime,
+        young: YoungIndex,
         resting: RestingIndex,
-        first_new: SpoolId,
-        most_references: int,
+        release: Release,
         moving: Callable[[], Moving | None],
         woken: Callable[[], None],
     ) -> None:
-        self._disk = disk
-        self._spool_path = spool_path
-        self._worker = worker
-        self._reactor = reactor
         self._moving = moving
         self._woken = woken
-        self.young = YoungIndex()
+        self.young = young
         self.resting = resting
+        self.release = release
         self._contents = Budget(CONTENT_BYTES)
         self.asked: dict[QueueId, int] = {}
         """Entries whose settle has gone into the journal and is not durable yet: how often (`checkpoint.Mover`)."""
         self._ending: set[QueueId] = set()
         """Of those, the ones that are over then."""
-        self._in_vain: set[SpoolId] = set()
-        """Messages in the journal whose message files abandoned checkpoints left."""
-        self.references = ReferenceCache(most_references, first_new)
-        self.walk = QueueWalk(
-            disk, spool_path, worker, self.young, resting, self.references, first_new, self._unlink_message
-        )
-        self._walk_timer: IDelayedCall | None = None
-        self._is_stopped = False
-        self.unlinks_failed = 0
-
-    def stop(self) -> None:
-        """No further walk."""
-        self._is_stopped = True
-        self.walk.stop()
-        if self._walk_timer is not None and self._walk_timer.active():
-            self._walk_timer.cancel()
+        self._in_vain: dict[SpoolId, int] = {}
+        """Messages in the journal whose message files abandoned checkpoints left (`Moving.contents`)."""
 
     # records
 
@@ -156,8 +117,8 @@ class Ledger:
         self.hold_content(young)
         young.entries = {entry.number: entry for entry in entries}
         self.young.add(young, now)
-        if young.is_in_silo and young.message.recipient_count > 1:
-            self.references.add(young.message.spool_id, len(entries))
+        if young.is_in_silo:
+            self.release.is_in_silo(young.message, len(entries))
 
     def settle(self, settlement: Settlement, now: float) -> bool:
         """A settlement is durable; whether its message is over."""
@@ -171,20 +132,19 @@ class Ledger:
                 return False
             is_last = self.young.settle(young, number, None, now)
             if young.is_in_silo:
-                return self._drop(young.message)
+                return self.release.entry_is_over(young.message, number)
             if is_last:
                 self.forget_content(young)
                 moving = self._moving()
                 if spool_id in self._in_vain and (moving is None or queue_id not in moving.entries):
-                    self._in_vain.discard(spool_id)
-                    self._unlink_message(spool_id)
+                    self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
             return is_last
         resting = self.resting.settle(queue_id)
         if resting is None:
             return False
         if settlement.area is None:
-            return self._drop(resting.message)
-        self.walk.got_line(spool_id, resting.message.recipient_count)
+            return self.release.entry_is_over(resting.message, number)
+        self.release.got_line(resting.message)
         if young is None:
             young = YoungMessage(resting.message)
             young.is_in_silo = True
@@ -214,18 +174,16 @@ class Ledger:
 
     def has_abandoned(self, moving: Moving) -> None:
         """A checkpoint came to nothing (`checkpoint.Mover`): of messages that are over meanwhile nothing is left."""
-        for spool_id in moving.contents | self._in_vain:
-            if spool_id in self.young.messages:
-                self._in_vain.add(spool_id)
-            else:
-                self._in_vain.discard(spool_id)
-                self._unlink_message(spool_id)
+        self._in_vain |= moving.contents
+        for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.young.messages]:
+            self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
 
     def has_moved(self, moving: Moving) -> None:
         """A checkpoint is durable (`checkpoint.Mover`): what it moved rests, but for what was settled meanwhile."""
         index, resting = self.young, self.resting
         counts: dict[SpoolId, int] = {}
-        self._in_vain -= moving.contents
+        for spool_id in moving.contents:
+            self._in_vain.pop(spool_id, None)
         for queue_id, entry in moving.entries.items():
             spool_id, number = queue_id
             place = moving.places[queue_id]
@@ -233,8 +191,10 @@ class Ledger:
             young = index.messages.get(spool_id)
             if young is None or young.entries.get(number) is not entry:
                 resting.owe(cluster, place.offset)
+                if moving.contents.get(spool_id) and (young is None or number not in young.entries):
+                    self.release.remove_name(spool_id, number)  # it was settled while the content was written
                 continue
-            self.walk.got_line(spool_id, young.message.recipient_count)
+            self.release.got_line(young.message)
             counts[spool_id] = counts.get(spool_id, 0) + 1
             if number in young.out or queue_id in self.asked:
                 resting.hold(RestingEntry(young.message, entry, cluster, place.offset))
@@ -247,45 +207,16 @@ class Ledger:
             young = index.messages.get(spool_id)
             if young is not None:
                 self._went_to_silo(young, counts.get(spool_id, 0))
-            elif spool_id not in counts and spool_id in moving.contents:
-                self._unlink_message(spool_id)  # all of it was settled while its content was written
+            elif spool_id not in counts and moving.contents.get(spool_id) == 0:
+                self.release.remove(spool_id)  # all of it was settled while its content was written
         self._woken()
 
     def _went_to_silo(self, young: YoungMessage, moved: int) -> None:
         """The message's content has been written behind; so many of its entries rest, the others are young."""
         if not young.is_in_silo:
-            if young.message.recipient_count > 1:
-                self.references.add(young.message.spool_id, moved + len(young.entries))
+            self.release.is_in_silo(young.message, moved + len(young.entries))
             self.forget_content(young)
             young.is_in_silo = True
-
-    def _drop(self, message: Message) -> bool:
-        """An entry of a message in its silo is over; whether it was surely the last."""
-        spool_id = message.spool_id
-        if message.recipient_count > 1:
-            verdict = self.references.drop(spool_id)
-            if verdict is not Verdict.RELEASE:
-                if verdict is Verdict.UNSURE:
-                    self.walk_if_needed()
-                return False
-        self._unlink_message(spool_id)
-        return True
-
-    def walk_if_needed(self) -> None:
-        """Look at all lines when there is something that only this can tell, many ids at a time."""
-        if self._is_stopped or self.walk.is_running or not self.references.needs_walk or self._walk_timer is not None:
-            return
-        delay_s = 0.0 if not self.references.is_complete or self.references.unsure.is_full else WALK_S
-        if self.walk.has_failed:
-            delay_s = WALK_AGAIN_S
-        self._walk_timer = self._reactor.callLater(delay_s, self._begin_walk)
-
-    def _begin_walk(self) -> None:
-        self._walk_timer = None
-        if not self._is_stopped:
-            Deferred.fromCoroutine(self.walk.run()).addCallbacks(
-                lambda _: self.walk_if_needed(), lambda failure: self._log.failure("A walk failed", failure)
-            )
 
     def hold_content(self, young: YoungMessage) -> None:
         """Keep the content in memory while there is room."""
@@ -300,18 +231,6 @@ class Ledger:
         content, young.content = young.content, None
         if content is not None:
             self._contents.used -= len(content)
-
-    def _unlink_message(self, spool_id: SpoolId) -> None:
-        """No live entry of it is left, durably: its file goes."""
-        self._worker.run(lambda: remove_message_file(self._disk, self._spool_path, spool_id)).addErrback(
-            self._not_removed, spool_id
-        )
-
-    def _not_removed(self, failure: Failure, spool_id: SpoolId) -> None:
-        self.unlinks_failed += 1
-        self._log.warn(
-            "The message file of {spool_id} can't be removed: {error}", error=failure.value, spool_id=f"{spool_id:016X}"
-        )
 
 
 def begin_message(submission: Submission, draft: ClusteredDraft) -> tuple[YoungMessage, list[Entry]]:

@@ -18,8 +18,7 @@ from mailismus.queue.providers.clustered.listing import Looks
 from mailismus.queue.providers.clustered.opening import find_clusters, index_clusters
 from mailismus.queue.providers.clustered.start import load
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
-from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader
-from mailismus.spool.silo import message_path
+from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader, open_message
 
 PAGE = 1000
 """Entries found at once."""
@@ -70,13 +69,13 @@ class OfflineQueue:
         young = self._young.messages.get(spool_id)
         if young is not None and not young.is_in_silo:
             return self._in_journal(young)
-        path = message_path(self._spool_path, spool_id)
-        if not self._disk.exists(path):
-            raise Unavailable("no such message")
-        return self._in_silo(path)
+        try:
+            reader = open_message(self._disk, self._spool_path, spool_id)
+        except FileNotFoundError:
+            raise Unavailable("no such message") from None
+        return self._in_silo(reader)
 
-    def _in_silo(self, path: str) -> Generator[bytes, None, None]:
-        reader = MessageFileReader(self._disk, path)
+    def _in_silo(self, reader: MessageFileReader) -> Generator[bytes, None, None]:
         try:
             while piece := reader.read():
                 yield piece

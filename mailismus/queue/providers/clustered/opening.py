@@ -12,6 +12,7 @@ Nothing it does is needed twice or harmful twice: a start that is stopped anywhe
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from collections.abc import Iterable, Iterator
@@ -40,6 +41,7 @@ from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.silo import SILO_NAMES
 
 EX_IOERR, EX_TEMPFAIL, EX_NOPERM = 74, 75, 77
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
 _log = Logger()
 
@@ -71,6 +73,8 @@ def open_queue(
         journal_path = _make_directories(settings, disk)
         locks = _lock(settings, disk)
         try:
+            if settings.spool.hardlinks:
+                _probe_links(settings.spool.rootpath, disk)
             return _open_journal(settings, disk, journal_path, locks, files, reactor, random_bytes)
         except BaseException:
             for lock in locks:
@@ -93,6 +97,28 @@ def _make_directories(settings: QueueSettings, disk: IDisk) -> str:
         if any(made):
             disk.sync_directory(root)
     return journal_path
+
+
+def _probe_links(spool_path: str, disk: IDisk) -> None:
+    """Whether the spool's file system has hard links is tried. Raises `StartError`."""
+    paths = [os.path.join(spool_path, name) for name in ("link-probe", "link-probe-2")]
+    try:
+        for path in paths:
+            if disk.exists(path):
+                disk.unlink(path)
+        disk.create(paths[0]).close()
+        disk.link(*paths)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            text = f"the file system of {spool_path} has no hard links ({error.strerror}): write <hardlinks>N</hardlinks>"
+            raise StartError(os.EX_CONFIG, text) from error
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full one is no reason not to start
+            raise
+        _log.warn("Whether {path} has hard links could not be tried: {error}", path=spool_path, error=error)
+    finally:
+        for path in paths:
+            if disk.exists(path):
+                disk.unlink(path)
 
 
 def _ensure(disk: IDisk, path: str) -> bool:

@@ -6,7 +6,7 @@
 
 What is young has its durable copy in the journal and an index of it in memory (`young`). What stays is written behind into
 clusters and silos by checkpoints (`checkpoint`); of it the clusters are known (`resting`), and read when they are due
-(`visit`). Bytes go with their last entry (`spool.references`, `walk`).
+(`visit`). Bytes go with their last entry (`release`).
 
 *Rules*: nothing is answered, taken or released before the barrier of its batch has returned. Everything here runs in the
 reactor's thread; everything that blocks runs in a worker.
@@ -50,10 +50,11 @@ from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.listing import Looks
 from mailismus.queue.providers.clustered.naming import Naming
 from mailismus.queue.providers.clustered.opening import Opened
+from mailismus.queue.providers.clustered.release import Release
 from mailismus.queue.providers.clustered.resting import RestingEntry
 from mailismus.queue.providers.clustered.space import SpaceWatch
 from mailismus.queue.providers.clustered.visit import Visits
-from mailismus.queue.providers.clustered.young import YoungMessage
+from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 from mailismus.spool.message_file import MessageFileWriter
 
 DRAFT_BYTES = 32 << 20
@@ -93,18 +94,10 @@ class ClusteredQueue:
         self._opened, self._workers = opened, workers
         self._now = now
         self._spool_path = settings.spool.rootpath
-        self.ledger = Ledger(
-            disk,
-            settings.spool.rootpath,
-            workers.files,
-            reactor,
-            opened.resting,
-            SpoolId(opened.spool_ids.epoch << 32),
-            settings.spool.maxspidcache,
-            lambda: self.checkpoints.moving,
-            self._wake_due,
-        )
-        self._index, self._resting = self.ledger.young, self.ledger.resting
+        self._index, self._resting = YoungIndex(), opened.resting
+        first_new = SpoolId(opened.spool_ids.epoch << 32)
+        self.release = Release(disk, settings.spool, workers.files, reactor, self._index, self._resting, first_new)
+        self.ledger = Ledger(self._index, self._resting, self.release, lambda: self.checkpoints.moving, self._wake_due)
         self._drafts = Budget(DRAFT_BYTES)
         self._behind = Budget(BEHIND_BYTES)
         most = most_records_size(opened.pool.size_bytes)
@@ -149,13 +142,13 @@ class ClusteredQueue:
         self._opened.pool.top_up()
         self.space.start()
         self.checkpoints.start()
-        self.ledger.walk_if_needed()
+        self.release.walk_if_needed()
         return succeed(None)
 
     def close(self) -> Deferred[None]:
         self._is_closing = True
         self.space.stop()
-        self.ledger.stop()
+        self.release.stop()
         if self.commits.trouble is None:
             last = self.checkpoints.run()
             last.addCallback(lambda _: self.checkpoints.run() if self._index.messages else None)
@@ -227,13 +220,25 @@ class ClusteredQueue:
         item.drafts = drafts
         if is_streaming:
             self._finishing += 1
-            finished = gatherResults([draft.finish() for draft in drafts], consumeErrors=True)
+            finished = gatherResults(
+                [draft.finish(self._names_of(submission)) for draft, submission in zip(drafts, submissions, strict=True)],
+                consumeErrors=True,
+            )
             finished.addCallbacks(
                 lambda _: self._append(item, submissions, settlements), self._not_finished, errbackArgs=(item,)
             ).addBoth(self._has_finished)
         else:
             self._append(item, submissions, settlements)
         return item.done
+
+    def _names_of(self, submission: Submission) -> Sequence[int]:
+        """The recipients that get a name each for the message file."""
+        count = len(submission.envelope.recipients)
+        if count == 1 or not self.release.has_links:
+            return ()
+        if submission.placements is None:
+            return range(1, count + 1)
+        return [placement.number for placement in submission.placements]
 
     def _commit_in_parts(self, settlements: Sequence[Settlement], at_once: int) -> Deferred[Sequence[SpoolId]]:
         """More settlements than one batch is sure to hold."""

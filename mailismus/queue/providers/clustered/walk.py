@@ -46,7 +46,10 @@ class QueueWalk:
         references: ReferenceCache,
         first_new: SpoolId,
         release: Callable[[SpoolId], None],
+        *,
+        names_recipients: bool,
     ) -> None:
+        """`names_recipients`: message files may have names of recipients, and the sweep is to tell which of these live."""
         self._disk = disk
         self._spool_path = spool_path
         self._worker = worker
@@ -55,10 +58,13 @@ class QueueWalk:
         self._references = references
         self._first_new = first_new
         self._release = release
+        self._names_recipients = names_recipients
         self._is_stopped = False
         self.is_running = False
         self.has_failed = False
         """The last one could not read everything."""
+        self.has_looked = False
+        """The first one is over: live lines are counted, stray message files gone or about to."""
         self._protected: set[SpoolId] = set()
         """Messages that got new lines while a walk ran: where they are now it may not have looked."""
         self.strays = 0
@@ -87,7 +93,7 @@ class QueueWalk:
 
     async def _run(self) -> None:
         self.has_failed = False
-        is_first = not self._references.is_complete
+        is_first = not self.has_looked
         walk = self._references.begin_walk()
         seen: array[int] = array("Q")
         try:
@@ -115,20 +121,24 @@ class QueueWalk:
         for spool_id in walk.end():
             self._release(spool_id)
         if is_first:
+            self.has_looked = True
             await self._sweep(seen)
 
     def _see(
         self, cluster: Cluster, lines: list[ScannedLine], saw: Callable[[SpoolId, int], None], seen: array[int] | None
     ) -> None:
-        live = 0
+        live, last = 0, -1
         owed = cluster.owed
-        for offset, is_done, spool_id, _, count in lines:
+        for offset, is_done, spool_id, number, count in lines:
             if not is_done and offset not in owed:
                 live += 1
                 if count > 1:
                     saw(spool_id, count)
-                if seen is not None and (not seen or seen[-1] != spool_id):
+                if seen is not None and spool_id != last:
                     seen.append(spool_id)
+                    last = spool_id
+                if seen is not None and count > 1 and self._names_recipients:
+                    seen.append(_key(spool_id, number))
         if cluster.live is None:
             cluster.live = live
 
@@ -137,11 +147,12 @@ class QueueWalk:
         ids = array("Q", sorted(seen))
         young_then = set(self._young.messages)
 
-        def is_needed(spool_id: SpoolId) -> bool:
+        def is_needed(spool_id: SpoolId, number: int) -> bool:
             if spool_id in self._young.messages or spool_id in self._protected or spool_id in young_then:
                 return True
-            at = bisect_left(ids, spool_id)
-            return at < len(ids) and ids[at] == spool_id
+            wanted = _key(spool_id, number) if number and self._names_recipients else spool_id
+            at = bisect_left(ids, wanted)
+            return at < len(ids) and ids[at] == wanted
 
         for silo in range(SILO_COUNT):
             if self._is_stopped:
@@ -153,6 +164,11 @@ class QueueWalk:
                 self._log.warn("Silo {silo} can't be swept: {error}", silo=silo, error=error)
         if self.strays:
             self._log.info("Removed {count} message files that no message needs.", count=self.strays)
+
+
+def _key(spool_id: SpoolId, number: int) -> int:
+    """64 bits that stand for a name: two may share them, then one stays longer than needed."""
+    return spool_id ^ number << 40
 
 
 def _scan(disk: IDisk, path: str, length: int | None) -> tuple[list[ScannedLine], list[BadLine]]:

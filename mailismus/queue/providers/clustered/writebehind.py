@@ -20,7 +20,7 @@ from mailismus.queue.providers.clustered.calendar import slot_of
 from mailismus.queue.providers.clustered.cluster import ClusterId, Place, header_line
 from mailismus.queue.providers.clustered.line import DONE, format_lines
 from mailismus.queue.providers.clustered.young import YoungMessage
-from mailismus.spool.message_file import MessageFileWriter, remove_message_file
+from mailismus.spool.message_file import MessageFileWriter, remove_message_file, remove_names
 
 FEW_FILES = 16
 """With no more files than this each is synced by itself; with more, the whole file system at once."""
@@ -45,8 +45,9 @@ class Moving:
     """Of `entries`, those whose settle went into the journal since."""
     is_sealed: bool = False
     """Its record has gone into the journal: settles name the new places from now on."""
-    contents: set[SpoolId] = attrs.field(factory=set)
-    """Messages whose content it wrote into their silos."""
+    contents: dict[SpoolId, int] = attrs.field(factory=dict)
+    """Messages whose content it wrote into their silos, and the highest number of a recipient that may have a name of its
+    own there; 0: the file has the shared name alone."""
     files: set[str] = attrs.field(factory=set)
     directories: set[str] = attrs.field(factory=set)
     left: set[str] = attrs.field(factory=set)
@@ -64,8 +65,12 @@ class OpenCluster:
 class WriteBehind:
     """The acts of one checkpoint after the other. `open_clusters` by area and slot: changed by `commit` alone."""
 
-    def __init__(self, disk: IDisk, queue_path: str, spool_path: str, largest_cluster: int) -> None:
+    def __init__(
+        self, disk: IDisk, queue_path: str, spool_path: str, largest_cluster: int, *, has_links: bool = False
+    ) -> None:
+        """`has_links`: message files get a name for each live recipient."""
         self._disk = disk
+        self._has_links = has_links
         self._queue_path = queue_path
         self._spool_path = spool_path
         self._largest_cluster = largest_cluster
@@ -75,12 +80,19 @@ class WriteBehind:
         for young, content in youngs:
             spool_id = young.message.spool_id
             writer = MessageFileWriter(self._disk, self._spool_path, spool_id)
-            moving.contents.add(spool_id)
-            if self._disk.exists(writer.path):
-                remove_message_file(self._disk, self._spool_path, spool_id)
+            numbers: list[int] = []
+            count = young.message.recipient_count
+            if self._has_links and count > 1:
+                numbers = [n for n in range(1, count + 1) if QueueId(spool_id, n) in moving.entries]
+                moving.contents[spool_id] = count
+                remove_names(self._disk, self._spool_path, spool_id, range(count + 1))
+            else:
+                moving.contents[spool_id] = 0
+                if self._disk.exists(writer.path):
+                    remove_message_file(self._disk, self._spool_path, spool_id)
             try:
                 writer.append([content])
-                moving.files.add(writer.close_unsynced())
+                moving.files.add(writer.close_unsynced(numbers))
             except OSError:
                 writer.discard()
                 raise
