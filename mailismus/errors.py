@@ -32,10 +32,14 @@ class ConfigError(MailismusError):
 
 @attrs.frozen
 class StartError(MailismusError):
-    """The program can't start here and now: `status` is the exit code (sysexits), `text` the one line on stderr."""
+    """The program can't start here and now: `status` is the exit code (sysexits), `text` the one line on stderr.
+
+    `setting`: what it was tried for, such as `mta/queue/spool/hardlinks`; then the line says where that stands.
+    """
 
     status: int
     text: str
+    setting: str = ""
 
     def __str__(self) -> str:
         return self.text

@@ -81,13 +81,20 @@ def _make_service(options: usage.Options) -> MailismusService:
     reactor = cast(Reactor, installed)
     runner: Mapping[str, Any] = options.parent or {}  # Any: options of Twisted's runners, of many types
     _refuse_unsafe(runner)
-    loaded = load(find_file(options["config"]))
+    file = find_file(options["config"])
+    loaded = load(file)
     _raise_open_files()
     log = find_log(runner, reactor)
     notes = list(loaded.notes)
     if os.geteuid() == 0:
         notes.append("The server runs as root; give it a user of its own")
-    server = app.build(loaded.settings, reactor, log.maillog)
+    try:
+        server = app.build(loaded.settings, reactor, log.maillog)
+    except StartError as error:
+        line = next((one.line for one in loaded.effective if one.path == error.setting), None)
+        if line is None:
+            raise
+        raise ConfigError(file, line, error.text) from error
     return MailismusService(server, reactor, log.maillog, log.destination, notes)
 
 

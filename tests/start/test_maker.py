@@ -88,6 +88,22 @@ def test_twist_writes_text_unless_it_was_told_otherwise(monkeypatch: pytest.Monk
 def test_whatever_build_raises_ends_with_a_code_of_ours_and_one_line(
     error: Exception, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert start_with(error, monkeypatch, tmp_path, "<mailserver/>") == status
+    assert capsys.readouterr().err.splitlines()[-1]
+
+
+def test_what_was_tried_for_a_setting_is_refused_where_it_stands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = "<mailserver><mta><queue>\n<spool>\n<hardlinks>Y</hardlinks></spool></queue></mta></mailserver>"
+    error = StartError(78, "no links here", "mta/queue/spool/hardlinks")
+    assert start_with(error, monkeypatch, tmp_path, document) == 78
+    assert capsys.readouterr().err == f"{tmp_path}/c.xml:3: no links here\n"
+
+
+def start_with(error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, document: str) -> object:
+    """The exit code of a start whose `build` raises this."""
+
     def build(*_: object) -> None:
         raise error
 
@@ -97,11 +113,10 @@ def test_whatever_build_raises_ends_with_a_code_of_ours_and_one_line(
     import mailismus
 
     monkeypatch.setattr(mailismus, "app", fake, raising=False)
-    (tmp_path / "c.xml").write_text("<mailserver/>")
+    (tmp_path / "c.xml").write_text(document)
     options = maker.Options()
     options.parseOptions(["--config", str(tmp_path / "c.xml")])
     options.parent = cast(usage.Options, twistd(nodaemon=True))
     with pytest.raises(SystemExit) as caught:
         maker.makeService(options)
-    assert caught.value.code == status
-    assert capsys.readouterr().err.splitlines()[-1]
+    return caught.value.code

@@ -110,8 +110,9 @@ def _probe_links(spool_path: str, disk: IDisk) -> None:
         disk.link(*paths)
     except OSError as error:
         if error.errno in _NO_LINKS:
-            text = f"the file system of {spool_path} has no hard links ({error.strerror}): write <hardlinks>N</hardlinks>"
-            raise StartError(os.EX_CONFIG, text) from error
+            what = f"<hardlinks> is Y, but the file system of {spool_path} has no hard links ({error.strerror})"
+            text = f"{what}: write <hardlinks>N</hardlinks>"
+            raise StartError(os.EX_CONFIG, text, "mta/queue/spool/hardlinks") from error
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full one is no reason not to start
             raise
         _log.warn("Whether {path} has hard links could not be tried: {error}", path=spool_path, error=error)
