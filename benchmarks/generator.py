@@ -157,7 +157,7 @@ class Generator:
 
     async def _attempt(self, connection: Connection, message: Numbered) -> bool:
         """Whether the message is done with: answered or in doubt. False: its final dot was never sent, it may go again."""
-        size_bytes = message.size_bytes
+        began_at_s, head = time.monotonic(), (message.number, message.recipients, message.size_bytes)
         try:
             await connection.send(message, self._block)
         except LOST as e:
@@ -165,9 +165,9 @@ class Generator:
             reply = str(e) if isinstance(e, Refused) else ""
             if not reply and not connection.in_doubt:
                 return False
-            self._write(Unanswered(time.monotonic(), message.number, size_bytes, connection.digest, reply).line())
+            self._write(Unanswered(time.monotonic(), *head, connection.digest, reply).line())
             return True
-        self._write(Acknowledged(time.monotonic(), message.number, message.recipients, size_bytes, connection.digest).line())
+        self._write(Acknowledged(time.monotonic(), *head, connection.digest, began_at_s).line())
         return True
 
     async def _connect(self, pipelining: bool) -> Connection:

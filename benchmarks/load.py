@@ -41,8 +41,9 @@ def last_count(text: str) -> int:
 class Sink:
     """A running smtp-sink that counts. Ended by `close`."""
 
-    def __init__(self, directory: Path) -> None:
-        self.port = free_port()
+    def __init__(self, directory: Path, port: int = 0) -> None:
+        """`port`: the port to listen on, 0 for any free one."""
+        self.port = port or free_port()
         if listeners(self.port):
             raise TrialError(f"somebody listens on the sink's port {self.port}")
         argv = [program("smtp-sink"), "-4", "-c", "-m", "1000"]

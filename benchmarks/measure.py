@@ -18,6 +18,8 @@ import attrs
 from benchmarks.processes import TrialError, wait_until
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+AT_REST_S, AT_REST_SHARE = 2.0, 0.05
+"""At rest: so little of a processor for so long."""
 
 
 @attrs.frozen
@@ -172,6 +174,18 @@ def pss_bytes(pids: Iterable[int]) -> int:
             raise TrialError(f"memory of process {pid}: {e}; run as the same user or root") from e
         total += sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
     return total
+
+
+def at_rest(account: Account, timeout_s: float) -> int:
+    """Waits until the processes use next to no processor time; gives the most memory seen until then (bytes)."""
+    deadline_s, most = time.monotonic() + timeout_s, 0
+    while True:
+        cpu, began_s = account.cpu(), time.monotonic()
+        time.sleep(AT_REST_S)
+        share = account.cpu().minus(cpu).total_s / (time.monotonic() - began_s)
+        most = max(most, pss_bytes(account.pids()))
+        if share < AT_REST_SHARE or time.monotonic() > deadline_s:
+            return most
 
 
 @attrs.frozen

@@ -2,15 +2,18 @@
 
 It offers PIPELINING and 8BITMIME, takes everything, and writes a line for each message (`records.Delivery`) at the moment
 it answers the final dot. Rules: the record is in the file within 0.1 s of the reply, and the last of it before a clean end
-(SIGTERM). Not here: judgement (`verdict`). It is an instrument for one trusted peer: commands are barely checked.
+(SIGTERM). Not here: judgement (`verdict`); sinks that refuse (`flaky_sink`, `refusing_sink`) override what is answered.
+It is an instrument for one trusted peer: commands are barely checked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import enum
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import BinaryIO
 
 from benchmarks.content import digest, skip_trace, unstuff
@@ -19,6 +22,14 @@ from benchmarks.records import Delivery
 END = b"\r\n.\r\n"
 MAX_LINE = 4096
 FLUSH_S = 0.1
+
+
+class Final(enum.Enum):
+    """What becomes of a whole message."""
+
+    TAKE = "taken and answered"
+    REFUSE = "refused with 451"
+    CLOSE = "taken, and the connection closed in place of an answer"
 
 
 class Recording(asyncio.Protocol):
@@ -32,19 +43,52 @@ class Recording(asyncio.Protocol):
         self._sender = b""
         self._recipients: list[bytes] = []
         self._replies: list[bytes] = []
+        self._is_hung_up = False
+
+    # ------------------------------------------------------------------ what is answered
+
+    def greeting(self) -> bytes:
+        """The greeting; what is not 220 is the last that is said."""
+        return b"220 sink.trial.example ESMTP\r\n"
+
+    def reply_to_recipient(self, path: bytes) -> bytes:
+        """The reply to RCPT."""
+        return b"250 2.1.5 Ok\r\n"
+
+    def final(self) -> Final:
+        """What becomes of the message that has come."""
+        return Final.TAKE
+
+    # ------------------------------------------------------------------ the protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greets."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.write(b"220 sink.trial.example ESMTP\r\n")
+        greeting = self.greeting()
+        transport.write(greeting)
+        if not greeting.startswith(b"220"):
+            self.hang_up()
 
     def data_received(self, data: bytes) -> None:
         """All that can be answered is, in one write; the record is made before the reply leaves."""
+        if self._is_hung_up:
+            return
         self._buffer += data
-        while self._content() if self._body else self._command():
+        while not self._is_hung_up and (self._content() if self._body else self._command()):
             pass
-        if self._replies and not self._transport.is_closing():
+        self._answer()
+
+    def hang_up(self) -> None:
+        """Says no more, and reads what still comes, so that what was answered before arrives (a reset would destroy it)."""
+        if not self._is_hung_up:
+            self._answer()
+            self._is_hung_up = True
+            if not self._transport.is_closing():
+                self._transport.write_eof()
+
+    def _answer(self) -> None:
+        if self._replies and not self._transport.is_closing() and not self._is_hung_up:
             self._transport.write(b"".join(self._replies))
             self._replies.clear()
 
@@ -61,8 +105,13 @@ class Recording(asyncio.Protocol):
             self._sender, self._recipients = _path(line), []
             self._replies.append(b"250 2.1.0 Ok\r\n")
         elif verb == b"RCPT":
-            self._recipients.append(_path(line))
-            self._replies.append(b"250 2.1.5 Ok\r\n")
+            path = _path(line)
+            reply = self.reply_to_recipient(path)
+            if reply.startswith(b"2"):
+                self._recipients.append(path)
+            self._replies.append(reply)
+        elif verb == b"DATA" and not self._recipients:
+            self._replies.append(b"554 5.5.1 No valid recipients\r\n")
         elif verb == b"DATA":
             self._body, self._scanned = True, 0
             self._replies.append(b"354 End data with <CR><LF>.<CR><LF>\r\n")
@@ -87,32 +136,56 @@ class Recording(asyncio.Protocol):
             wire, end = bytes(memoryview(self._buffer)[: found + 2]), found + 5
         del self._buffer[:end]
         self._body = False
+        final = self.final()
+        if final is Final.REFUSE:
+            self._replies.append(b"451 4.3.0 Not now\r\n")
+            return True
+        self._take(wire, final is Final.TAKE)
+        return True
+
+    def _take(self, wire: bytes, is_answered: bool) -> None:
         plain = unstuff(wire)
         content = memoryview(plain)[skip_trace(plain) :]
-        delivery = Delivery(time.monotonic(), self._sender, tuple(self._recipients), len(content), digest(content))
-        self._record.write(delivery.line())
-        self._replies.append(b"250 2.0.0 Ok: recorded\r\n")
-        return True
+        recipients = tuple(self._recipients)
+        taken = Delivery(time.monotonic(), self._sender, recipients, len(content), digest(content), is_answered)
+        self._record.write(taken.line())
+        if is_answered:
+            self._replies.append(b"250 2.0.0 Ok: recorded\r\n")
+        else:
+            self.hang_up()
 
 
 def _path(line: bytes) -> bytes:
     return line.partition(b"<")[2].rpartition(b">")[0]
 
 
-async def serve(record: BinaryIO, port: int) -> None:
-    """Until SIGTERM or SIGINT."""
+Make = Callable[[], asyncio.Protocol]
+
+
+async def listen(make: Make, port: int) -> asyncio.Server:
+    """Listens on 127.0.0.1, alone."""
+    return await asyncio.get_running_loop().create_server(make, "127.0.0.1", port, backlog=1000, reuse_port=False)
+
+
+async def keep_record(record: BinaryIO) -> None:
+    """Writes the record out now and then, until SIGTERM or SIGINT."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    server = await loop.create_server(lambda: Recording(record), "127.0.0.1", port, backlog=1000, reuse_port=False)
     while not stopped.is_set():
         try:
             await asyncio.wait_for(stopped.wait(), FLUSH_S)
         except TimeoutError:
             record.flush()
+
+
+async def serve(make: Make, record: BinaryIO, port: int) -> None:
+    """Until SIGTERM or SIGINT."""
+    server = await listen(make, port)
+    await keep_record(record)
     server.close()
 
 
 if __name__ == "__main__":
     with open(sys.argv[1], "ab", buffering=1 << 20) as file:
-        asyncio.run(serve(file, int(sys.argv[2])))
+        asyncio.run(serve(lambda: Recording(file), file, int(sys.argv[2])))

@@ -22,10 +22,13 @@ class Acknowledged:
     recipients: int
     size_bytes: int
     digest: str
+    began_at_s: float = 0.0
+    """When its MAIL was sent."""
 
     def line(self) -> bytes:
-        """`A AT NUMBER RECIPIENTS SIZE DIGEST`."""
-        return b"A %.6f %d %d %d %s\n" % (self.at_s, self.number, self.recipients, self.size_bytes, self.digest.encode())
+        """`A AT NUMBER RECIPIENTS SIZE DIGEST BEGAN`."""
+        head = b"A %.6f %d %d %d " % (self.at_s, self.number, self.recipients, self.size_bytes)
+        return head + b"%s %.6f\n" % (self.digest.encode(), self.began_at_s)
 
 
 @attrs.frozen
@@ -34,29 +37,33 @@ class Unanswered:
 
     at_s: float
     number: int
+    recipients: int
     size_bytes: int
     digest: str
     reply: str
 
     def line(self) -> bytes:
-        """`U AT NUMBER SIZE DIGEST REPLY`; the reply has no line end; digest `-` when the content was not sent."""
+        """`U AT NUMBER RECIPIENTS SIZE DIGEST REPLY`; no line end in it; digest `-` when the content was not sent."""
         reply = self.reply.encode("ascii", "replace")
-        return b"U %.6f %d %d %s %s\n" % (self.at_s, self.number, self.size_bytes, self.digest.encode(), reply)
+        head = b"U %.6f %d %d %d " % (self.at_s, self.number, self.recipients, self.size_bytes)
+        return head + b"%s %s\n" % (self.digest.encode(), reply)
 
 
 @attrs.frozen
 class Delivery:
-    """The sink answered a message's final dot with 250."""
+    """The sink took a message: it answered the final dot with 250, or closed the connection in place of that."""
 
     at_s: float
     sender: bytes
     recipients: tuple[bytes, ...]
     size_bytes: int
     digest: str
+    is_answered: bool = True
 
     def line(self) -> bytes:
-        """`AT SIZE DIGEST SENDER RECIPIENT,RECIPIENT..`, `<>` for the null sender."""
-        head = b"%.6f %d %s %s " % (self.at_s, self.size_bytes, self.digest.encode(), self.sender or b"<>")
+        """`D|X AT SIZE DIGEST SENDER RECIPIENT,RECIPIENT..`: X, not answered; `<>` for the null sender."""
+        kind = b"D" if self.is_answered else b"X"
+        head = b"%s %.6f %d %s %s " % (kind, self.at_s, self.size_bytes, self.digest.encode(), self.sender or b"<>")
         return head + b",".join(self.recipients) + b"\n"
 
     def entries(self) -> Iterator[tuple[int, int]]:
@@ -74,13 +81,12 @@ def parse_sent(data: bytes) -> tuple[list[Acknowledged], list[Unanswered]]:
     """The generator's record."""
     acknowledged, unanswered = [], []
     for line in whole_lines(data):
-        kind, at, number, rest = line.split(b" ", 3)
+        kind, at, number, recipients, size, digest, rest = line.split(b" ", 6)
+        head = float(at), int(number), int(recipients), int(size), digest.decode()
         if kind == b"A":
-            recipients, size, digest = rest.split(b" ")
-            acknowledged.append(Acknowledged(float(at), int(number), int(recipients), int(size), digest.decode()))
+            acknowledged.append(Acknowledged(*head, float(rest)))
         else:
-            size, digest, reply = rest.split(b" ", 2)
-            unanswered.append(Unanswered(float(at), int(number), int(size), digest.decode(), reply.decode()))
+            unanswered.append(Unanswered(*head, rest.decode()))
     return acknowledged, unanswered
 
 
@@ -88,7 +94,7 @@ def parse_deliveries(data: bytes) -> list[Delivery]:
     """The sink's record."""
     found = []
     for line in whole_lines(data):
-        at, size, digest, sender, recipients = line.split(b" ", 4)
-        paths = tuple(recipients.split(b",")) if recipients else ()
-        found.append(Delivery(float(at), b"" if sender == b"<>" else sender, paths, int(size), digest.decode()))
+        kind, at, size, digest, sender, recipients = line.split(b" ", 5)
+        paths, path = tuple(recipients.split(b",")) if recipients else (), b"" if sender == b"<>" else sender
+        found.append(Delivery(float(at), path, paths, int(size), digest.decode(), kind == b"D"))
     return found

@@ -167,22 +167,31 @@ class Single:
         self.account.close()
 
 
+@attrs.frozen
+class Extras:
+    """Elements put into our configuration, which is else all defaults: into `queue`, `deliver` and before the relay."""
+
+    queue: str = ""
+    deliver: str = ""
+    relays: str = ""
+
+
 class Ours(Single):
     """Mailismus, from the tree given (default: the one this file is in), run by this interpreter."""
 
     name = "ours"
 
-    def __init__(self, label: str = "", tree: Path = TREE, deliver: str = "") -> None:
+    def __init__(self, label: str = "", tree: Path = TREE, extras: Extras | None = None) -> None:
         super().__init__(label)
-        self.tree, self.deliver = tree, deliver
+        self.tree, self.extras = tree, extras or Extras()
         self.config = Path()
 
     def environment(self) -> dict[str, str]:
         """The environment in which this tree's package and plugin are the ones found."""
         return {**os.environ, "PYTHONPATH": str(self.tree), "PYTHONDONTWRITEBYTECODE": "" if self.tree == TREE else "1"}
 
-    def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
-        """Starts it on the queue and waits for its `ready:` line."""
+    def configure(self, place: Place) -> None:
+        """Writes its configuration."""
         for name in ("etc", "var"):
             (place.directory / name).mkdir(parents=True, exist_ok=True)
         place.queue.mkdir(parents=True, exist_ok=True)
@@ -195,8 +204,14 @@ class Ours(Single):
             LOG=place.logs,
             PORT=place.port,
             SINK=place.sink_port,
-            DELIVER=self.deliver,
+            QUEUEMORE=self.extras.queue,
+            DELIVER=self.extras.deliver,
+            RELAYS=self.extras.relays,
         )
+
+    def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
+        """Starts it on the queue and waits for its `ready:` line."""
+        self.configure(place)
         twistd = [
             "-c",
             "from twisted.scripts.twistd import run; run()",
@@ -255,13 +270,20 @@ class Postfix(Single):
     name = "postfix"
     _pid_file = Path("/nonexistent")
 
+    def __init__(self, label: str = "", extras: str = "") -> None:
+        """`extras`: lines for the end of main.cf."""
+        super().__init__(label)
+        self._extras = extras
+        self.etc = Path()
+
     def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
         """Starts its master in the foreground and waits until it greets."""
         if os.geteuid():
             raise TrialError("Postfix can be started by root only (use --only ours)")
         if " " in str(place.directory):
             raise TrialError(f"{place.directory}: Postfix takes no blanks in a path")
-        etc, queue, data = (place.directory / name for name in ("etc", "queue", "data"))
+        self.etc = etc = place.directory / "etc"
+        queue, data = (place.directory / name for name in ("queue", "data"))
         for path in (etc, queue, data):
             path.mkdir(parents=True, exist_ok=True)
         for path in (place.directory, etc, queue):
@@ -276,6 +298,7 @@ class Postfix(Single):
                 LOG=place.logs,
                 PORT=self._port,
                 SINK=place.sink_port,
+                EXTRAS=self._extras,
             )
         process = self._launch(place, wrapper, [program("postfix"), "-c", str(etc), "start-fg"])
         wait_until(lambda: not process.running() or accepts(self._port), 60, "Postfix to greet", 0.05)

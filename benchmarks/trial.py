@@ -6,8 +6,11 @@ Used by `fidelity` and `kill_loop`. Rules: every process is ended; every wait is
 from __future__ import annotations
 
 import contextlib
+import enum
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -44,6 +47,16 @@ ANY = Mix("0 to 5 MB, 1 to 50 recipients", 5_000_000, False, 50)
 MIXES = {"small": SMALL, "any": ANY}
 
 
+class NextHop(enum.Enum):
+    """The sink during the trial."""
+
+    UP = "up"
+    DOWN = "down"
+    """Nobody listens until `Trial.relieve`."""
+    FLAKY = "flaky"
+    """In trouble (`flaky_sink`) until `Trial.relieve`."""
+
+
 class Follower:
     """Counts lines of a growing file without reading any twice."""
 
@@ -65,20 +78,31 @@ class Follower:
 class Trial:
     """The instruments around one server. Made by `trial`."""
 
-    def __init__(self, directory: Path, mix: Mix) -> None:
+    def __init__(self, directory: Path, mix: Mix, next_hop: NextHop = NextHop.UP, seed: int = 1) -> None:
         self.directory, self.mix = directory, mix
+        self.next_hop, self._seed = next_hop, seed
         self.sent_path, self.sink_path = directory / "sent", directory / "arrived"
         self.sink_port = free_port()
         self._processes: list[Process] = []
 
     def start_sink(self) -> None:
-        """Starts the recording sink. Raises: TrialError."""
-        argv = [sys.executable, "-m", "benchmarks.recording_sink", str(self.sink_path), str(self.sink_port)]
+        """Starts the sink. Raises: TrialError."""
+        kind = "flaky_sink" if self.next_hop is NextHop.FLAKY else "recording_sink"
+        argv = [sys.executable, "-m", f"benchmarks.{kind}", str(self.sink_path), str(self.sink_port)]
+        argv += [str(self._seed)] if self.next_hop is NextHop.FLAKY else []
         self.sink = start("recording-sink", argv, self.directory, cwd=TREE)
         self._processes.append(self.sink)
         wait_until(lambda: listeners(self.sink_port) > 0 or not self.sink.running(), 20, "the recording sink to listen")
         if not self.sink.running() or listeners(self.sink_port) != 1:
             raise TrialError(self.sink.complaint())
+
+    def relieve(self) -> None:
+        """The sink is well from now on. Raises: TrialError."""
+        if self.next_hop is NextHop.DOWN:
+            self.start_sink()
+        elif self.next_hop is NextHop.FLAKY:
+            os.kill(self.sink.pid, signal.SIGUSR1)
+            wait_until(lambda: listeners(self.sink_port) > 0, 10, "the flaky sink to listen")
 
     def start_generator(self, port: int, messages: int, rate: float, seed: int) -> Process:
         """Starts the numbered generator."""
@@ -125,24 +149,31 @@ class Trial:
 
 
 @contextlib.contextmanager
-def trial(directory: Path, mix: Mix) -> Iterator[Trial]:
-    """Instruments with a running sink, ended afterwards."""
-    made = Trial(directory, mix)
+def trial(directory: Path, mix: Mix, next_hop: NextHop = NextHop.UP, seed: int = 1) -> Iterator[Trial]:
+    """Instruments with a running sink (unless the next hop is down), ended afterwards."""
+    made = Trial(directory, mix, next_hop, seed)
     try:
-        made.start_sink()
+        if next_hop is not NextHop.DOWN:
+            made.start_sink()
         yield made
     finally:
         made.close()
 
 
-def queue_counts(server: Ours) -> dict[str, int]:
-    """Entries of each area, as `queue count --json` says. Raises: TrialError."""
+def administer(server: Ours, *arguments: str, timeout_s: float = 120.0) -> bytes:
+    """What an administrator's command writes. Raises: TrialError."""
     done = subprocess.run(
-        server.command("queue", "count", "--json"), env=server.environment(), capture_output=True, timeout=60, check=False
+        server.command(*arguments), env=server.environment(), capture_output=True, timeout=timeout_s, check=False
     )
     if done.returncode:
-        raise TrialError(f"queue count: exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()}")
-    areas = json.loads(done.stdout)
+        words = " ".join(arguments)
+        raise TrialError(f"{words}: exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()}")
+    return done.stdout
+
+
+def queue_counts(server: Ours) -> dict[str, int]:
+    """Entries of each area, as `queue count --json` says. Raises: TrialError."""
+    areas = json.loads(administer(server, "queue", "count", "--json"))
     return {area: int(areas[area]["entries"]) for area in ("incoming", "deferred", "bounces")}
 
 

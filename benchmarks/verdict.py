@@ -1,12 +1,14 @@
 """What became of the numbered messages: compares the generator's record with the sink's (pure).
 
 Rules: every acknowledged recipient must have arrived; every arrival must have the content that was sent, and must not have
-been refused; a recipient may arrive again only if the sink had answered the earlier arrival shortly before a kill, or to a
-server already dead.
+been refused; of a message in doubt all recipients arrive or none; a recipient may arrive again only if the sink had not
+answered the earlier arrival (it closed the connection), or had answered it shortly before a kill, or to a server already
+dead. Judged when the queue is empty.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import attrs
@@ -29,8 +31,8 @@ class Outage:
 class Verdict:
     """Counts of entries (one recipient of one message) unless it says messages.
 
-    `lost` (number, index), `wrong` (numbers whose content differs or who were refused) and `unexplained` (number, index,
-    when) must be empty.
+    `lost` (number, index), `wrong` (numbers whose content differs or who were refused), `torn` (numbers in doubt of which
+    only some recipients arrived) and `unexplained` (number, index, when) must be empty.
     """
 
     acknowledged_messages: int
@@ -42,16 +44,20 @@ class Verdict:
     unacknowledged_arrived: int
     lost: tuple[tuple[int, int], ...]
     wrong: tuple[int, ...]
+    torn: tuple[int, ...]
     doubled: int
+    doubled_unanswered: int
     doubled_before_kill: int
     doubled_after_kill: int
     unexplained: tuple[tuple[int, int, float], ...]
     most_at_one_kill: int
+    refusals: tuple[tuple[str, int], ...]
+    """Each reply by which messages were refused, and how many."""
 
     @property
     def good(self) -> bool:
         """Whether every promise was kept."""
-        return not (self.lost or self.wrong or self.unexplained)
+        return not (self.lost or self.wrong or self.torn or self.unexplained)
 
     def markdown(self, name: str) -> str:
         """One row with its header."""
@@ -62,8 +68,10 @@ class Verdict:
             "MB",
             "lost",
             "wrong content",
+            "only some recipients",
             "doubled",
-            "of these in the last second before a kill",
+            "of these not answered by the sink",
+            "in the last second before a kill",
         ]
         header += ["answered to the dead server", "elsewhere", "most at one kill", "unanswered", "refused"]
         cells = [
@@ -72,9 +80,11 @@ class Verdict:
             self.bytes_acknowledged // 1000000,
             len(self.lost),
             len(self.wrong),
+            len(self.torn),
         ]
         cells += [
             self.doubled,
+            self.doubled_unanswered,
             self.doubled_before_kill,
             self.doubled_after_kill,
             len(self.unexplained),
@@ -92,11 +102,11 @@ def judge(
 ) -> Verdict:
     """Raises: ValueError when the sink has mail that is not of the trial."""
     sent = {message.number: message for message in acknowledged}
-    arrivals: dict[tuple[int, int], list[float]] = {}
+    arrivals: dict[tuple[int, int], list[Delivery]] = {}
     digests: dict[int, set[tuple[int, str]]] = {}
     for delivery in deliveries:
         for entry in delivery.entries():
-            arrivals.setdefault(entry, []).append(delivery.at_s)
+            arrivals.setdefault(entry, []).append(delivery)
             digests.setdefault(entry[0], set()).add((delivery.size_bytes, delivery.digest))
     lost = [
         (message.number, index)
@@ -106,12 +116,21 @@ def judge(
     ]
     expected = {message.number: {(message.size_bytes, message.digest)} for message in acknowledged}
     expected |= {message.number: {(message.size_bytes, message.digest)} for message in unanswered if not message.reply}
-    wrong = [number for number, found in digests.items() if found != expected.get(number)]
-    before = after = 0
+    wrong = [number for number, contents in digests.items() if contents != expected.get(number)]
+    torn = [
+        message.number
+        for message in unanswered
+        if 0 < sum((message.number, index) in arrivals for index in range(message.recipients)) < message.recipients
+    ]
+    unsaid = before = after = 0
     unexplained = []
     at_kill = [0] * len(outages)
-    for entry, times in arrivals.items():
-        for at_s in sorted(times)[:-1]:
+    for entry, found in arrivals.items():
+        for arrival in sorted(found, key=lambda delivery: delivery.at_s)[:-1]:
+            at_s = arrival.at_s
+            if not arrival.is_answered:
+                unsaid += 1
+                continue
             for index, outage in enumerate(outages):
                 if outage.killed_at_s - BEFORE_KILL_S <= at_s <= outage.ready_at_s:
                     at_kill[index] += 1
@@ -130,9 +149,12 @@ def judge(
         unacknowledged_arrived=sum(number not in sent for number, _ in arrivals),
         lost=tuple(lost),
         wrong=tuple(wrong),
-        doubled=before + after + len(unexplained),
+        torn=tuple(torn),
+        doubled=unsaid + before + after + len(unexplained),
+        doubled_unanswered=unsaid,
         doubled_before_kill=before,
         doubled_after_kill=after,
         unexplained=tuple(unexplained),
         most_at_one_kill=max(at_kill, default=0),
+        refusals=tuple(Counter(message.reply for message in unanswered if message.reply).most_common()),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from benchmarks.content import recipient, sender
 from benchmarks.records import Acknowledged, Delivery, Unanswered
 from benchmarks.verdict import Outage, judge
@@ -38,7 +40,7 @@ def test_wrong_content_in_a_second_arrival_is_seen() -> None:
 
 
 def test_a_message_in_doubt_may_arrive_but_only_whole() -> None:
-    doubt = Unanswered(2.0, 1, 100, "good", "")
+    doubt = Unanswered(2.0, 1, 1, 100, "good", "")
     assert judge([], [doubt], [_arrival(3.0, 1)]).good
     assert judge([], [doubt], [_arrival(3.0, 1)]).unacknowledged_arrived == 1
     assert judge([], [doubt], []).good
@@ -46,7 +48,7 @@ def test_a_message_in_doubt_may_arrive_but_only_whole() -> None:
 
 
 def test_a_refused_message_must_not_arrive() -> None:
-    assert not judge([], [Unanswered(2.0, 1, 100, "good", "451 no")], [_arrival(3.0, 1)]).good
+    assert not judge([], [Unanswered(2.0, 1, 1, 100, "good", "451 no")], [_arrival(3.0, 1)]).good
 
 
 def test_twice_is_allowed_only_when_answered_in_the_second_before_a_kill_or_by_the_dead() -> None:
@@ -71,3 +73,25 @@ def test_a_third_arrival_needs_a_second_kill() -> None:
     arrivals = [_arrival(9.5, 1), _arrival(19.5, 1), _arrival(22.0, 1)]
     assert judge([_sent(1)], [], arrivals, outages).good
     assert not judge([_sent(1)], [], [_arrival(9.5, 1), _arrival(15.0, 1), _arrival(22.0, 1)], outages).good
+
+
+def test_twice_is_allowed_when_the_sink_did_not_answer_the_earlier_arrival() -> None:
+    closed = attrs.evolve(_arrival(1.0, 1), is_answered=False)
+    verdict = judge([_sent(1)], [], [_arrival(5.0, 1), closed])
+    assert verdict.good
+    assert (verdict.doubled, verdict.doubled_unanswered) == (1, 1)
+    late = attrs.evolve(_arrival(5.0, 1), is_answered=False)
+    assert not judge([_sent(1)], [], [_arrival(1.0, 1), late]).good
+
+
+def test_a_message_in_doubt_arrives_for_all_its_recipients_or_for_none() -> None:
+    doubt = Unanswered(2.0, 1, 2, 100, "good", "")
+    assert judge([], [doubt], [_arrival(3.0, 1, 0), _arrival(3.5, 1, 1)]).good
+    torn = judge([], [doubt], [_arrival(3.0, 1, 1)])
+    assert torn.torn == (1,)
+    assert not torn.good
+
+
+def test_the_replies_of_refusals_are_counted() -> None:
+    refused = [Unanswered(2.0, number, 1, 100, "-", "452 full" if number else "451 no") for number in range(3)]
+    assert judge([], refused, []).refusals == (("452 full", 2), ("451 no", 1))

@@ -1,0 +1,124 @@
+"""What a start was like over queues of different sizes, as values, beside the limits (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from benchmarks.report import Spread, number, table
+
+GREETING_BEYOND_IMPORT_S, DELIVERY_S, PSS_BYTES, COUNT_S = 1.5, 2.5, 150e6, 15.0
+RATE_SHARE = 0.9
+FLAT_SHARE, FLAT_S = 0.2, 0.3
+
+
+@attrs.frozen
+class Start:
+    """One start after `kill -9`. Seconds from the start of the process; `import_s`: its bare imports, alone."""
+
+    import_s: float
+    greeting_s: float
+    fresh_s: float
+    """Until a message sent after that greeting was at the sink."""
+    entry_s: float
+    """Until the first entry of the queue, due and at rest, was at the sink."""
+    pss_bytes: int
+    """All processes, when both deliveries were seen."""
+    pss_later_bytes: int
+    """The most until the server was at rest again: references are counted then."""
+
+
+@attrs.frozen
+class Counting:
+    """`queue count`, while nothing else happens and beside a delivery load."""
+
+    quiet_s: float
+    loaded_s: float
+    is_exact: bool
+    rate_without: float
+    """Messages delivered a second, before and after."""
+    rate_with: float
+
+    @property
+    def share(self) -> float:
+        """What is left of the delivery rate while it is counted."""
+        return self.rate_with / self.rate_without if self.rate_without else 0.0
+
+
+@attrs.frozen
+class Measured:
+    """All of one queue. `counting` is None where it was not measured."""
+
+    entries: int
+    starts: tuple[Start, ...]
+    counting: Counting | None
+
+
+TIMES: tuple[tuple[str, Callable[[Start], float]], ...] = (
+    ("first 220, s", lambda start: start.greeting_s),
+    ("fresh message, s", lambda start: start.fresh_s),
+    ("entry of the queue, s", lambda start: start.entry_s),
+)
+MEMORY: tuple[tuple[str, Callable[[Start], float]], ...] = (
+    ("PSS MB", lambda start: start.pss_bytes / 1e6),
+    ("later, MB", lambda start: start.pss_later_bytes / 1e6),
+)
+
+
+def median_of(measured: Measured, measure: Callable[[Start], float]) -> float:
+    """Of its starts."""
+    return Spread.of([measure(start) for start in measured.starts]).median
+
+
+def is_flat(smallest_s: float, this_s: float) -> bool:
+    """Within a fifth, or 0.3 s, of the smallest queue's."""
+    return this_s <= max(smallest_s * (1 + FLAT_SHARE), smallest_s + FLAT_S)
+
+
+def broken(measured: Sequence[Measured]) -> list[str]:
+    """The limits that were not kept, as sentences."""
+    found = []
+
+    def check(good: bool, what: str) -> None:
+        if not good:
+            found.append(what)
+
+    smallest = min(measured, key=lambda queue: queue.entries)
+    for queue in measured:
+        name = f"{queue.entries} entries"
+        beyond_s = median_of(queue, lambda start: start.greeting_s - start.import_s)
+        check(beyond_s <= GREETING_BEYOND_IMPORT_S, f"{name}: first 220 {beyond_s:.2f} s after the imports")
+        for what, measure in TIMES:
+            this_s, least_s = median_of(queue, measure), median_of(smallest, measure)
+            check(measure is TIMES[0][1] or this_s <= DELIVERY_S, f"{name}: {what}: {this_s:.2f}")
+            check(is_flat(least_s, this_s), f"{name}: {what}: {this_s:.2f}, not flat beside {least_s:.2f}")
+        pss = max(max(start.pss_bytes, start.pss_later_bytes) for start in queue.starts)
+        check(pss < PSS_BYTES, f"{name}: PSS {pss / 1e6:.0f} MB")
+        counting = queue.counting
+        if counting is not None:
+            slowest_s = max(counting.quiet_s, counting.loaded_s)
+            check(slowest_s < COUNT_S, f"{name}: queue count took {slowest_s:.1f} s")
+            check(counting.is_exact, f"{name}: queue count was not exact")
+            check(counting.share >= RATE_SHARE, f"{name}: deliveries beside a count: {counting.share:.2f}")
+    return found
+
+
+def markdown(measured: Sequence[Measured]) -> str:
+    """A row a size, and the limits below."""
+    rows = []
+    columns: list[Callable[[Start], float]] = [lambda start: start.import_s, *(measure for _, measure in (*TIMES, *MEMORY))]
+    for queue in measured:
+        cells = [Spread.of([measure(start) for start in queue.starts]).text() for measure in columns]
+        counting = queue.counting
+        if counting is None:
+            cells += ["-"] * 5
+        else:
+            cells += [number(counting.quiet_s), number(counting.loaded_s), "yes" if counting.is_exact else "**no**"]
+            cells += [f"{counting.rate_without:.0f}", f"{counting.share:.2f}"]
+        rows.append([str(queue.entries), *cells])
+    limits = ["limit", "", f"import + {GREETING_BEYOND_IMPORT_S:g}", f"{DELIVERY_S:g}", f"{DELIVERY_S:g}"]
+    limits += [f"{PSS_BYTES / 1e6:g}"] * 2 + [f"{COUNT_S:g}"] * 2 + ["yes", "", f"{RATE_SHARE:g}"]
+    header = ["entries", "imports, s", *(name for name, _ in (*TIMES, *MEMORY))]
+    header += ["count, s", "beside a load", "exact", "delivered/s", "share beside a count"]
+    return table(header, [*rows, limits])

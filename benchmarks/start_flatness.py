@@ -1,0 +1,321 @@
+"""A start over a large queue is as quick as over a small one: `python -m benchmarks.start_flatness --sizes 10000,100000`.
+
+For each size a queue is built: over SMTP with 1,000 recipients a message (up to `--smtp-up-to` entries), or through the
+queue's seam (`queue_builder`). The server is killed by `kill -9` under load, started again and measured from outside; then
+`queue count` beside a delivery load. Times of `python -m benchmarks.start_flatness` count from the start of the process.
+
+With `--area deferred` the entries wait for hours; the *entry of the queue* whose delivery is measured is one of a message of
+1,000 recipients that was deferred before the kill, rests in a cluster, and is due at the start. With `--area incoming` all
+are due at once, as after a long `delay_start`, and the load of their delivery is on the start; `queue count` is left out.
+What the load left before the kill goes out before the fresh message: both are new mail, the oldest first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import signal
+import smtplib
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from benchmarks.content import recipient
+from benchmarks.flatness import Counting, Measured, Start, broken, markdown
+from benchmarks.load import Sink, program, send
+from benchmarks.measure import at_rest, pss_bytes
+from benchmarks.processes import Process, TrialError, free_port, listeners, start, wait_until
+from benchmarks.recorded import first_arrival, recipients_in, recording
+from benchmarks.servers import TREE, Extras, Ours, Place
+from benchmarks.stage import Stage, say, stage
+from benchmarks.trial import SMALL, Follower, Trial, administer, queue_counts
+from benchmarks.workloads import SENDER, WORKLOADS, Connections, Workload
+
+RECIPIENTS, SIZE_BYTES = 1000, 4096
+HOURS = "<retry_delays>4h</retry_delays>"
+SOON, SOON_S = "<retry_delays>8s</retry_delays>", 9.5
+"""What is deferred under the load has moved to rest when the server is killed, and is due when it starts again."""
+LOAD_S = 6.5
+BUILD_TIMEOUT_S = 1800.0
+FRESH = 1_000_000_000
+"""The number of the first fresh message."""
+IMPORTS = "import twisted.scripts.twistd, twisted.internet.reactor, mailismus.start.maker, mailismus.app"
+WINDOW_S = 5.0
+IMPORT_RUNS = 3
+
+
+@attrs.define
+class Bed:
+    """Where one queue lives and what it is spoken to with. Mail of the load goes to a sink that is up, the rest to
+    `relay_port`."""
+
+    options: argparse.Namespace
+    place: Place
+    trial: Trial
+    fresh: int = FRESH
+
+    @property
+    def relay_port(self) -> int:
+        """Where the queue's entries go."""
+        return self.place.sink_port
+
+    def server(self, queue: str, delay_start: str = "0") -> Ours:
+        """A server with these settings; to be closed."""
+        relay = f'<relay address="127.0.0.1:{self.trial.sink_port}" destdomains="to.trial.example"/>'
+        return Ours(extras=Extras(queue, f"<delay_start>{delay_start}</delay_start>", relay))
+
+    @contextlib.contextmanager
+    def running(self, queue: str, delay_start: str = "0") -> Iterator[Ours]:
+        """The same, running, and stopped cleanly at the end."""
+        server = self.server(queue, delay_start)
+        try:
+            server.start(self.place)
+            yield server
+            server.stop()
+        finally:
+            server.close()
+
+
+def import_s() -> float:
+    """How long the program's imports take alone, interpreter included: the median of some runs."""
+    found = []
+    for _ in range(IMPORT_RUNS):
+        began_s = time.monotonic()
+        subprocess.run([sys.executable, "-c", IMPORTS], cwd=TREE, check=True, timeout=60)
+        found.append(time.monotonic() - began_s)
+    return statistics.median(found)
+
+
+def build(bed: Bed, entries: int) -> None:
+    """Fills the queue; nothing runs afterwards. Raises: TrialError."""
+    area, began_s = bed.options.area, time.monotonic()
+    if entries > bed.options.smtp_up_to:
+        server = bed.server(HOURS)
+        server.configure(bed.place)
+        argv = [sys.executable, "-m", "benchmarks.queue_builder", str(server.config), str(entries), "--area", area]
+        with start("builder", argv, bed.place.logs, cwd=TREE) as builder:
+            if builder.wait(BUILD_TIMEOUT_S):
+                raise TrialError(builder.complaint())
+        server.close()
+    else:
+        with bed.running(HOURS, "0" if area == "deferred" else "1d") as server:
+            messages = entries // RECIPIENTS
+            send(Workload("build", SIZE_BYTES, RECIPIENTS, Connections.ONE_MESSAGE, messages, 0), messages, server.port,
+                 bed.place.logs, BUILD_TIMEOUT_S)  # fmt: skip
+            wait_until(lambda: queue_counts(server)[area] == entries, BUILD_TIMEOUT_S, f"{entries} entries", 1.0)
+    say(f"{entries} entries built in {time.monotonic() - began_s:.1f} s")
+
+
+def kill_under_load(bed: Bed, seed: int) -> None:
+    """A server that takes and delivers as much as it can, and is killed. In `deferred` it leaves 1,000 entries that are due
+    when this returns."""
+    is_deferred = bed.options.area == "deferred"
+    server = bed.server(SOON, "0" if is_deferred else "1d")
+    try:
+        server.start(bed.place)
+        began_s = time.monotonic()
+        if is_deferred:
+            due = Workload("due", SIZE_BYTES, RECIPIENTS, Connections.ONE_MESSAGE, 1, 1)
+            send(due, 1, server.port, bed.place.logs, 60.0)
+            began_s = time.monotonic()
+        rate = bed.options.rate or (500.0 if is_deferred else 50.0)
+        generator = bed.trial.start_generator(server.port, 1_000_000, rate, seed)
+        time.sleep(LOAD_S)
+        if not generator.running():
+            raise TrialError(generator.complaint())
+        server.kill()
+        generator.kill()
+    finally:
+        server.close()
+    bed.trial.sent_path.unlink(missing_ok=True)
+    if is_deferred:
+        time.sleep(max(0.0, began_s + SOON_S - time.monotonic()))
+
+
+class Greeted(threading.Thread):
+    """Waits for the first 220 and sends a message then."""
+
+    def __init__(self, port: int, number: int) -> None:
+        super().__init__(daemon=True)
+        self._port, self._number = port, number
+        self.at_s = 0.0
+
+    def run(self) -> None:
+        """Tries to connect every few milliseconds."""
+        deadline_s = time.monotonic() + 120
+        while time.monotonic() < deadline_s:
+            try:
+                with smtplib.SMTP("127.0.0.1", self._port, "fresh.bench.example", 60) as client:
+                    self.at_s = time.monotonic()
+                    to = recipient(self._number, 0).decode()
+                    client.sendmail(SENDER, [to], b"Subject: fresh\r\n\r\nfresh\r\n")
+                return
+            except (OSError, smtplib.SMTPException):
+                time.sleep(0.005)
+
+
+def measured_start(bed: Bed, server: Ours) -> Start:
+    """Starts the server over what the killed one left. Raises: TrialError."""
+    imports_s, number = import_s(), bed.fresh
+    bed.fresh += 1
+    with recording(bed.place.logs, bed.relay_port) as backlog:
+        greeted = Greeted(bed.place.port, number)
+        greeted.start()
+        began_s = time.monotonic()
+        server.start(bed.place)
+        greeted.join(120)
+        fresh_s = first_arrival(bed.trial.sink_path, recipient(number, 0), 60.0)
+        entry_s = first_arrival(backlog, b"", 60.0)
+        pss = pss_bytes(server.account.pids())
+        if bed.options.area == "deferred":
+            wait_until(lambda: recipients_in(backlog) >= RECIPIENTS, 60.0, "every due entry at the sink", 0.05)
+            say(f"all {RECIPIENTS} due entries were at the sink after {time.monotonic() - began_s:.2f} s")
+        later = at_rest(server.account, bed.options.rest_timeout)
+    return Start(imports_s, greeted.at_s - began_s, fresh_s - began_s, entry_s - began_s, pss, later)
+
+
+@attrs.define
+class Counts:
+    """Runs `queue count` and judges what it says."""
+
+    server: Ours
+    entries: int
+    is_exact: bool = True
+
+    def run(self) -> float:
+        """One count; gives its seconds."""
+        began_s = time.monotonic()
+        text = administer(self.server, "queue", "count", "--json", timeout_s=300.0)
+        took_s, found = time.monotonic() - began_s, json.loads(text)
+        wanted = {"entries": self.entries, "messages": self.entries // RECIPIENTS}
+        told = {name: found["deferred"][name] for name in wanted}
+        if told != wanted or found["exact"] is not True:
+            self.is_exact = False
+            say(f"queue count says {found}; in deferred it should be {wanted}")
+        return took_s
+
+
+@contextlib.contextmanager
+def load(bed: Bed, server: Ours) -> Iterator[tuple[Process, Callable[[], int]]]:
+    """A running generator, and how many messages have been delivered so far."""
+    rate = bed.options.load_rate
+    if rate:
+        follower = Follower(bed.trial.sink_path)
+        with bed.trial.start_generator(server.port, 10_000_000, rate, 1) as generator:
+            yield generator, follower.look
+            generator.kill()
+        return
+    sink = Sink(bed.place.logs, bed.relay_port)
+    try:
+        argv = [program("smtp-source"), *WORKLOADS["W2"].source_arguments(10_000_000), f"127.0.0.1:{server.port}"]
+        with start("source", argv, bed.place.logs) as generator:
+            yield generator, sink.count
+            generator.kill()
+    finally:
+        sink.close()
+
+
+def count_under_load(bed: Bed, server: Ours, entries: int) -> Counting:
+    """Rates of delivery in windows before, with and after one `queue count`. Raises: TrialError."""
+    counts = Counts(server, entries)
+    quiet_s = counts.run()
+    with load(bed, server) as (generator, delivered):
+
+        def window(act: Callable[[], float]) -> tuple[float, float]:
+            """Messages a second while something is done, and at least for `WINDOW_S`; and what that gave."""
+            first, began_s = delivered(), time.monotonic()
+            given = act()
+            time.sleep(max(0.0, began_s + WINDOW_S - time.monotonic()))
+            if not generator.running():
+                raise TrialError(generator.complaint())
+            return (delivered() - first) / (time.monotonic() - began_s), given
+
+        time.sleep(2.0)
+        before, _ = window(float)
+        beside, took_s = window(counts.run)
+        after, _ = window(float)
+    return Counting(quiet_s, took_s, counts.is_exact, (before + after) / 2, beside)
+
+
+def measure(options: argparse.Namespace, at: Stage, entries: int) -> Measured:
+    """Everything about one size. Raises: TrialError."""
+    with contextlib.ExitStack() as stack:
+        made = stack.enter_context(at.place(free_port()))
+        place = attrs.evolve(made, port=free_port())
+        trial = Trial(place.directory, SMALL)
+        stack.callback(trial.close)
+        trial.start_sink()
+        bed = Bed(options, place, trial)
+        build(bed, entries)
+        starts, counting = list[Start](), None
+        rounds = options.starts if options.area == "deferred" else 1
+        for number in range(rounds):
+            kill_under_load(bed, number + 1)
+            server = bed.server(SOON)
+            try:
+                starts.append(measured_start(bed, server))
+                say(f"{entries} entries, start {number + 1}/{rounds}: {starts[-1]}")
+                if number + 1 == rounds and options.area == "deferred" and not options.no_count:
+                    counting = count_under_load(bed, server, entries)
+                    say(f"{entries} entries: {counting}")
+                if number + 1 < rounds:
+                    server.stop()
+            finally:
+                server.close()
+            wait_until(lambda: not listeners(place.port), 20, "the port to be free")
+        return Measured(entries, tuple(starts), counting)
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.start_flatness", description="Starts over large queues.")
+    parser.add_argument("--sizes", default="10000,100000,1000000", help="entries, multiples of 1,000 (default: %(default)s)")
+    parser.add_argument("--area", choices=("deferred", "incoming"), default="deferred")
+    parser.add_argument("--starts", type=int, default=3, help="starts over each queue (incoming: always 1)")
+    parser.add_argument("--smtp-up-to", type=int, default=100_000, help="larger queues are built through the seam")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=0.0,
+        help="messages a second of the load when it is killed (default: 500; incoming: 50)",
+    )
+    parser.add_argument(
+        "--load-rate", type=float, default=0.0, help="messages a second beside a count (default: as fast as it goes)"
+    )
+    parser.add_argument("--rest-timeout", type=float, default=120.0, help="seconds until the server must be at rest")
+    parser.add_argument("--no-count", action="store_true", help="leave `queue count` out")
+    parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="where the queue lies")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Gives the exit code: 0 when every limit was kept."""
+    options = arguments().parse_args(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    measured: list[Measured] = []
+    try:
+        with stage(options.directory) as at:
+            for size in options.sizes.split(","):
+                measured.append(measure(options, at, int(size)))
+    except TrialError as e:
+        say(f"stopped: {e}")
+        if not measured:
+            return 1
+    print(markdown(measured))
+    sentences = broken(measured)
+    for sentence in sentences:
+        print(f"- {sentence}")
+    good = not sentences and len(measured) == len(options.sizes.split(","))
+    print("good" if good else "**not good**")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""The sinks answer and write down what they should, in any mood."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+
+from benchmarks.flaky_sink import Flaky, Mood, Weather
+from benchmarks.recording_sink import Recording
+from benchmarks.records import parse_deliveries
+from benchmarks.refusing_sink import Refusing, parse_refusals
+
+HELLO = b"EHLO x\r\n"
+MAIL = b"MAIL FROM:<s0.n7@a.example>\r\n"
+RCPTS = b"RCPT TO:<r0.n7@b.example>\r\nRCPT TO:<r1.n7@b.example>\r\n"
+WHOLE = b"DATA\r\nReceived: by us\r\n\r\nx\r\n.\r\n"
+
+
+class Wire(asyncio.Transport):
+    """What was written, and whether the stream was ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.ended = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        assert not self.ended
+        self.written += bytes(data)
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def _codes(wire: Wire) -> list[bytes]:
+    return [line[:3] for line in wire.written.splitlines() if line[3:4] == b" "]
+
+
+def _weather(mood: Mood, lots: bool = True) -> Weather:
+    async def make() -> Weather:
+        return Weather(1)
+
+    weather = asyncio.run(make())
+    weather.mood = mood
+    weather.rng.random = lambda: 0.0 if lots else 1.0  # type: ignore[method-assign]  # the lot falls on all, or on none
+    return weather
+
+
+def _talk(sink: Recording, *pieces: bytes) -> Wire:
+    wire = Wire()
+    sink.connection_made(wire)
+    for piece in pieces:
+        sink.data_received(piece)
+    return wire
+
+
+def test_a_message_is_taken_answered_and_recorded_without_its_trace_field() -> None:
+    record = io.BytesIO()
+    wire = _talk(Recording(record), HELLO, MAIL + RCPTS + WHOLE)
+    assert _codes(wire) == [b"220", b"250", b"250", b"250", b"250", b"354", b"250"]
+    (found,) = parse_deliveries(record.getvalue())
+    assert (found.is_answered, found.recipients, found.size_bytes) == (True, (b"r0.n7@b.example", b"r1.n7@b.example"), 5)
+
+
+def test_a_message_whose_answer_is_withheld_is_recorded_and_what_was_answered_before_goes_out() -> None:
+    record, weather = io.BytesIO(), _weather(Mood.WELL)
+    sink = Flaky(record, weather)
+    wire = _talk(sink, HELLO)
+    weather.mood = Mood.CLOSES_AT_DOTS
+    sink.data_received(MAIL + RCPTS + WHOLE + MAIL)
+    assert wire.ended
+    assert _codes(wire) == [b"220", b"250", b"250", b"250", b"250", b"354"]
+    sink.data_received(RCPTS + WHOLE)  # travelling behind: neither answered nor taken
+    (found,) = parse_deliveries(record.getvalue())
+    assert not found.is_answered
+
+
+def test_a_refused_final_dot_is_answered_451_and_not_recorded() -> None:
+    record = io.BytesIO()
+    wire = _talk(Flaky(record, _weather(Mood.REFUSES_DOTS)), HELLO, MAIL + RCPTS + WHOLE)
+    assert _codes(wire)[-1] == b"451"
+    assert record.getvalue() == b""
+
+
+def test_only_recipients_that_were_accepted_are_recorded() -> None:
+    record, weather = io.BytesIO(), _weather(Mood.REFUSES_RECIPIENTS)
+    sink = Flaky(record, weather)
+    wire = _talk(sink, MAIL + b"RCPT TO:<r0.n7@b.example>\r\n")
+    weather.mood = Mood.WELL
+    sink.data_received(b"RCPT TO:<r1.n7@b.example>\r\n" + WHOLE)
+    assert _codes(wire) == [b"220", b"250", b"451", b"250", b"354", b"250"]
+    assert parse_deliveries(record.getvalue())[0].recipients == (b"r1.n7@b.example",)
+
+
+def test_data_without_a_recipient_is_refused_and_begins_no_message() -> None:
+    record = io.BytesIO()
+    wire = _talk(Flaky(record, _weather(Mood.REFUSES_RECIPIENTS)), MAIL + RCPTS + b"DATA\r\nNOOP\r\n")
+    assert _codes(wire) == [b"220", b"250", b"451", b"451", b"554", b"250"]
+
+
+def test_a_421_greeting_ends_the_stream() -> None:
+    wire = _talk(Flaky(io.BytesIO(), _weather(Mood.GREETS_421)), HELLO)
+    assert _codes(wire) == [b"421"]
+    assert wire.ended
+
+
+def test_once_calm_a_flaky_sink_is_well_for_good() -> None:
+    weather = _weather(Mood.CLOSED)
+    weather.calm.set()
+    weather.change()
+    assert weather.mood is Mood.WELL
+    weather.change()
+    assert weather.mood.value == "well"
+
+
+def test_the_refusing_sink_writes_down_each_recipient_it_refuses() -> None:
+    record = io.BytesIO()
+    wire = _talk(Refusing(record), MAIL + RCPTS)
+    assert _codes(wire) == [b"220", b"250", b"451", b"451"]
+    found = parse_refusals(record.getvalue())
+    assert {entry: len(times) for entry, times in found.items()} == {(7, 0): 1, (7, 1): 1}
