@@ -56,12 +56,14 @@ class FoundSegment:
     """Batches behind this sequence number are denied by a later header."""
     last_sequence: int = 0
     """Of the last batch that counts, once it was replayed."""
+    end: int = 0
+    """Where that batch ends."""
 
     def as_segment(self) -> Segment:
-        """For use by a writer: in use under its header, full."""
+        """For a writer that does not write to it before it begins it anew."""
         segment = Segment(self.path, self.file, self.size_bytes)
         segment.header = self.header if self.counts else None
-        segment.end = self.size_bytes
+        segment.end = self.end
         segment.last_sequence = self.last_sequence
         return segment
 
@@ -143,10 +145,26 @@ def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
                 journal.damages.append(Damage(segment.path, batch.offset, 0, batch.sequence))
                 unreadable = [other for other in journal.others if other.is_unreadable]
                 journal.damages += [Damage(other.path, 0, other.size_bytes, batch.sequence) for other in unreadable]
-            end = batch.end
+            end = segment.end = batch.end
             segment.last_sequence = batch.sequence
             if batch.sequence >= expected:
                 expected = batch.sequence + 1
+                yield segment, batch
+
+
+def replay_behind(journal: Journal, horizon: int) -> Iterator[tuple[FoundSegment, Batch]]:
+    """Once more the batches that count, those up to `horizon` left out; of segments that hold none behind it nothing is
+    read."""
+    last = max(horizon, journal.horizon)
+    for segment in journal.used:
+        if segment.last_sequence <= last:
+            continue
+        assert segment.header is not None
+        for batch in read_batches(segment.file.read_at(0, segment.end), segment.header):
+            if batch.sequence > segment.limit:
+                break
+            if batch.sequence > last:
+                last = batch.sequence
                 yield segment, batch
 
 

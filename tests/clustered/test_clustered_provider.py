@@ -5,10 +5,10 @@ from __future__ import annotations
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered.provider import GIVE_UP_S
 from tests.clustered.harness import ClusteredHarness
-from tests.contracts.bench import Bench, ids
+from tests.contracts.bench import Bench, addresses, ids
 
 
 def running() -> tuple[ClusteredHarness, Bench]:
@@ -93,3 +93,34 @@ def test_what_is_given_back_makes_room_in_the_other_areas_of_its_message_too() -
     bench.queue.give_back(ids(taken), now + 3600)
     assert told.called
     assert len(bench.take(Area.DEFERRED, per_message=1)) == 1
+
+
+def test_resting_entries_that_were_held_back_go_on_as_soon_as_others_of_their_message_are_settled() -> None:
+    harness, bench = running()
+    bench.put(addresses(50))
+    harness.clock.pump([0.25] * 20)
+    first = bench.take(per_message=20)
+    assert bench.take(per_message=20) == []
+    told = bench.queue.ready(Area.INCOMING)
+    assert not told.called
+    now = bench.now()
+    bench.remove(ids(first)[:9])
+    assert not told.called
+    bench.remove(ids(first)[9:10])
+    assert told.called
+    assert len(bench.take_ids(per_message=20)) == 10
+    assert bench.now() - now < 0.5
+
+
+def test_a_flush_holds_for_all_entries_of_a_message_that_goes_out_in_parts() -> None:
+    harness, bench = running()
+    bench.put(addresses(50))
+    bench.defer(bench.take_ids(), bench.now() + 36_000)
+    harness.clock.pump([0.25] * 20)
+    harness.wait(bench.queue.visit_all(Filter(), bench.now()))
+    count = 0
+    for _ in range(20):
+        taken = bench.take_ids(Area.DEFERRED, per_message=7)
+        bench.remove(taken)
+        count += len(taken)
+    assert count == 50

@@ -157,8 +157,8 @@ class Checkpoints:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of the segments in use."""
-        return len(self._writer.segments) * self._pool.size_bytes
+        """Bytes written to the segments in use."""
+        return sum(segment.end for segment in list(self._writer.segments.values()))
 
     @property
     def is_behind(self) -> bool:

@@ -316,8 +316,9 @@ class ClusteredQueue:
 
     def _on_batch(self) -> None:
         for area, waiting in self._ready.items():
-            if waiting and self._index.has_ready(area):
+            if waiting and (area in self._resting.woken or self._index.has_ready(area)):
                 self._fire(area)
+        self._resting.woken.clear()
         self.checkpoints.has_changed()
         if self._idle is not None:
             self._look_idle()
@@ -345,8 +346,9 @@ class ClusteredQueue:
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         touched = self._index.give_back(queue_ids, not_before) | self._resting.give_back(queue_ids, not_before)
         for area, waiting in self._ready.items():
-            if waiting and (area in touched or self._index.has_ready(area)):
+            if waiting and (area in touched or area in self._resting.woken or self._index.has_ready(area)):
                 self._fire(area)
+        self._resting.woken.clear()
 
     def ready(self, area: Area) -> Deferred[None]:
         due_at = self._resting.next_due(area)

@@ -120,9 +120,9 @@ def epoch_record(epoch: int) -> bytes:
     return HEAD.pack(b"E", b"-", 0, len(text), 0) + text
 
 
-def read_records(records: bytes) -> Iterator[Record]:
-    """The records of a batch, in order. Raises `Corrupt` (path empty) where their lengths do not fit, which a batch
-    that checks can only say if whoever wrote it was wrong."""
+def read_records(records: bytes, letters: bytes = b"") -> Iterator[Record]:
+    """The records of a batch, in order; `letters`: of these kinds alone. Raises `Corrupt` (path empty) where their lengths
+    do not fit, which a batch that checks can only say if whoever wrote it was wrong."""
     offset, end = 0, len(records)
     while offset < end:
         if offset + HEAD.size > end:
@@ -132,6 +132,9 @@ def read_records(records: bytes) -> Iterator[Record]:
         content_offset = text_start + text_size
         if content_offset + content_size > end:
             raise Corrupt("", offset, "a record is longer than its batch")
+        if letters and letter not in letters:
+            offset = content_offset + content_size
+            continue
         try:
             kind = RecordKind(letter)
         except ValueError:

@@ -107,6 +107,11 @@ class RestingIndex:
         self.out: dict[QueueId, RestingEntry] = {}
         self.out_of: dict[SpoolId, int] = {}
         """How many entries of a message are out."""
+        self._held_back: dict[SpoolId, tuple[int, set[ClusterId]]] = {}
+        """Messages that have as many entries out as they may: down to how many they go before the clusters that hold the
+        others are worth a visit."""
+        self.woken: set[Area] = set()
+        """Areas in which something may be handed out because something came back. For whoever tells those who wait."""
         self._visits: dict[Area, list[tuple[float, int, Cluster]]] = {area: [] for area in Area}
         self._order = itertools.count()
 
@@ -158,6 +163,7 @@ class RestingIndex:
         because of `limit` wait in it."""
         messages: list[Message] = []
         later = cluster.later if lines is cluster.waiting else None
+        held_back: int | None = None
         due_at, cluster.next_visit = cluster.next_visit, None
         for position, line in enumerate(lines):
             if line.is_done or cluster.is_hidden(line.offset):
@@ -172,10 +178,13 @@ class RestingIndex:
                 continue
             spool_id = line.message.spool_id
             if self.out_of.get(spool_id, 0) + out_young(spool_id) >= per_message:
-                later = now + LATER_S if later is None else min(later, now + LATER_S)
+                if spool_id in self.out_of:
+                    self._held_back.setdefault(spool_id, (per_message // 2, set()))[1].add(cluster.id)
+                held_back = position if held_back is None else held_back
                 continue
             if not limit:
-                cluster.waiting, cluster.later = lines[position:], later
+                first = position if held_back is None else held_back
+                cluster.waiting, cluster.later = lines[first:], later
                 self._visit_next(cluster, now if due_at is None else min(now, due_at))
                 return messages
             limit -= 1
@@ -184,6 +193,11 @@ class RestingIndex:
                 messages[-1].entries.append(entry)
             else:
                 messages.append(attrs.evolve(line.message, entries=[entry]))
+        if held_back is not None:
+            # Few clusters are in this state: a message is held back when many of its entries are out.
+            cluster.waiting, cluster.later = lines[held_back:], later
+            self.visit(cluster, now + LATER_S if later is None else min(later, now + LATER_S))
+            return messages
         cluster.waiting = cluster.later = None
         cluster.flushes = []
         if later is not None:
@@ -211,7 +225,19 @@ class RestingIndex:
                 self.out_of[spool_id] = left
             else:
                 del self.out_of[spool_id]
+            held_back = self._held_back.get(spool_id)
+            if held_back is not None and left <= held_back[0]:
+                del self._held_back[spool_id]
+                self._wake(held_back[1])
         return resting
+
+    def _wake(self, cluster_ids: Iterable[ClusterId]) -> None:
+        """These clusters are worth a visit at once."""
+        for cluster_id in cluster_ids:
+            cluster = self.clusters.get(cluster_id)
+            if cluster is not None:
+                self.visit(cluster, 0.0)
+                self.woken.add(cluster_id.area)
 
     def give_back(self, queue_ids: Iterable[QueueId], not_before: float) -> set[Area]:
         """As `IQueue.give_back`; the areas that entries went back to."""

@@ -1,16 +1,21 @@
 """Start: what a journal says is in the queue.
 
+Two passes: the first finds the newest checkpoint, the second takes what was said behind its horizon. Before it there may be
+a hundred times more, all of it moved or over.
+
 `load` reads and changes nothing: it serves the server's start, and whoever only looks.
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
 
 import attrs
 
 from mailismus.disk.interface import IDisk
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import Batch
-from mailismus.journal.replay import FoundSegment, Journal, drop_explained, replay, survey
+from mailismus.journal.replay import FoundSegment, Journal, drop_explained, replay, replay_behind, survey
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.providers.clustered.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.line import parse_line
@@ -24,6 +29,11 @@ from mailismus.queue.providers.clustered.record import (
 )
 from mailismus.queue.providers.clustered.young import YoungMessage
 
+_BOUNDS = b"CE"
+"""Kinds of records that say how far things have come: checkpoints and epochs."""
+_ENTRIES = b"MFLSP"
+"""All other kinds."""
+
 
 @attrs.define
 class Loaded:
@@ -31,8 +41,6 @@ class Loaded:
 
     journal: Journal
     youngs: dict[SpoolId, YoungMessage]
-    said: dict[QueueId, int]
-    """Sequence number of each young entry's newest line."""
     last: Batch | None = None
     """The last batch found, whose durability nobody knows."""
     last_segment: FoundSegment | None = None
@@ -59,30 +67,21 @@ class Loaded:
 def load(disk: IDisk, directory: str) -> Loaded:
     """Replay the journal in this directory. Raises OSError."""
     journal = survey(disk, directory)
-    found = Loaded(journal, {}, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
+    found = Loaded(journal, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
     for segment, batch in replay(journal):
         found.sure_horizon = found.horizon
+        with suppress(Corrupt):
+            for record in read_records(batch.records, _BOUNDS):
+                _apply(found, record, segment, batch)
+        found.last, found.last_segment = batch, segment
+    for segment, batch in replay_behind(journal, found.horizon):
         try:
-            for record in read_records(batch.records):
+            for record in read_records(batch.records, _ENTRIES):
                 _apply(found, record, segment, batch)
         except Corrupt:
             found.bad_lines.append(batch.records)
-        found.last, found.last_segment = batch, segment
-    _drop_moved(found)
     drop_explained(journal, found.horizon)
     return found
-
-
-def _drop_moved(found: Loaded) -> None:
-    """What was last said before the newest checkpoint's horizon rests; the content of what was begun there too."""
-    for young in list(found.youngs.values()):
-        spool_id = young.message.spool_id
-        for number in [n for n in young.entries if found.said[QueueId(spool_id, n)] <= found.horizon]:
-            del young.entries[number]
-        if not young.entries:
-            del found.youngs[spool_id]
-        elif young.begun <= found.horizon:
-            young.is_in_silo = True
 
 
 def _apply(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
@@ -127,12 +126,10 @@ def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batc
         young = found.youngs.get(record.spool_id)
         if young is None:
             young = found.youngs[record.spool_id] = YoungMessage(message)
-            young.is_in_silo = True  # until a record says that it is not
+            young.is_in_silo = True  # moved there, unless a record behind the horizon says that it is not
         young.entries[entry.number] = entry
-        found.said[QueueId(record.spool_id, entry.number)] = batch.sequence
     if record.kind is RecordKind.MESSAGE and record.spool_id in found.youngs:
         young = found.youngs[record.spool_id]
         young.is_in_silo = False
         young.segment = segment.header.number
         young.offset = batch.records_offset + record.content_offset
-        young.begun = batch.sequence

@@ -20,7 +20,7 @@ from mailismus.queue.interface import Area, Entry, Message
 class YoungMessage:
     """One message of the index."""
 
-    __slots__ = ("begun", "content", "entries", "is_in_silo", "message", "offset", "out", "segment", "since")
+    __slots__ = ("content", "entries", "is_in_silo", "message", "offset", "out", "segment", "since")
 
     def __init__(self, message: Message) -> None:
         self.message = message
@@ -36,8 +36,6 @@ class YoungMessage:
         """Where the content begins in that segment's file."""
         self.is_in_silo = False
         """The content is a message file, not in the journal."""
-        self.begun = 0
-        """Sequence number of the batch that holds its content; known at a start alone."""
         self.since = 0.0
         """When it became young, UTC seconds."""
 
