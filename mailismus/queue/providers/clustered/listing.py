@@ -15,7 +15,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Page, Summary
-from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, read_lines
+from mailismus.queue.providers.clustered.cluster import NO_LINES, ClusterId, FoundLine, LiveLines, count_live, read_lines
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.visit import is_wanted, read_file
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
@@ -41,15 +41,34 @@ def cluster_order(cluster_id: ClusterId) -> tuple[str, str, int, int]:
 
 @attrs.define
 class _Tally:
+    """Of one area. Only messages that may be met again are remembered by name."""
+
     entries: int = 0
     size_bytes: int = 0
+    lone_messages: int = 0
     messages: set[SpoolId] = attrs.field(factory=set)
 
     def add(self, message: Message) -> None:
+        """A young entry."""
         self.entries += 1
-        if message.spool_id not in self.messages:
-            self.messages.add(message.spool_id)
-            self.size_bytes += message.size_bytes
+        self._add_message(message.spool_id, message.size_bytes)
+
+    def add_cluster(self, found: LiveLines) -> None:
+        """All live lines of a cluster."""
+        self.entries += found.entries
+        self.lone_messages += found.lone_messages
+        self.size_bytes += found.lone_bytes
+        for spool_id, size_bytes in found.sizes.items():
+            self._add_message(spool_id, size_bytes)
+
+    def _add_message(self, spool_id: SpoolId, size_bytes: int) -> None:
+        if spool_id not in self.messages:
+            self.messages.add(spool_id)
+            self.size_bytes += size_bytes
+
+    def count(self) -> AreaCount:
+        """The sum."""
+        return AreaCount(self.entries, self.lone_messages + len(self.messages), self.size_bytes)
 
 
 class Looks:
@@ -72,11 +91,22 @@ class Looks:
             for entry in list(young.entries.values()):
                 tallies[entry.area].add(young.message)
         for cluster in self._clusters(None, newest):
-            for line in await self.live_lines(cluster):
-                if line.offset < lengths.get(cluster.id, line.offset + 1):
-                    tallies[cluster.id.area].add(line.message)
-        counts = {area: AreaCount(t.entries, len(t.messages), t.size_bytes) for area, t in tallies.items()}
-        return Summary(counts, exact=True)
+            tallies[cluster.id.area].add_cluster(await self._count_live(cluster, lengths.get(cluster.id)))
+        return Summary({area: tally.count() for area, tally in tallies.items()}, exact=True)
+
+    async def _count_live(self, cluster: Cluster, length: int | None) -> LiveLines:
+        """The live lines of a cluster, as far as it was so long; none of one that is gone or can't be read."""
+        marked = -1
+        found = NO_LINES
+        while cluster.marked != marked:
+            marked = cluster.marked
+            try:
+                found = await self._worker.run(
+                    partial(_count_live, self._disk, cluster.path, length, frozenset(cluster.owed))
+                )
+            except OSError:
+                return NO_LINES
+        return found
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
         """At most `limit` matching entries behind the cursor."""
@@ -152,6 +182,10 @@ def read_live(disk: IDisk, path: str, area: Area, length: int | None) -> list[Fo
         for found in read_lines(read_file(disk, path, length), area, length)
         if isinstance(found, FoundLine) and not found.is_done
     ]
+
+
+def _count_live(disk: IDisk, path: str, length: int | None, owed: frozenset[int]) -> LiveLines:
+    return count_live(read_file(disk, path, length), length, owed)
 
 
 def _matching(young: YoungMessage, wanted: Filter, after: QueueId | None) -> list[Entry]:
