@@ -14,6 +14,7 @@ from tests.admin.longqueue import LongQueue, configuration
 from tests.admin.worlds import Serving, World
 from tests.project.runners import environment
 
+PATIENCE_S = 60.0
 ENTRIES = 300_000
 MOST_GROWTH_BYTES = 12 << 20
 """Of both ends together; as objects, the entries are several times that. A million of them grow neither end any further."""
@@ -50,7 +51,7 @@ def test_a_reader_that_has_seen_enough_ends_a_listing(endless: Serves, words: tu
         for _ in range(1000 if len(words) == 2 else 10):
             assert process.stdout.readline()
         process.stdout.close()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert process.stderr.read() == b""
     assert_the_server_looks_no_more(endless)
 
@@ -64,7 +65,7 @@ def test_a_reader_that_has_seen_enough_ends_a_shell(endless: Serves) -> None:
         process.stdin.flush()
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert process.stderr.read() == b""
     assert_the_server_looks_no_more(endless)
 
@@ -73,11 +74,11 @@ def assert_the_server_looks_no_more(serves: Serves) -> None:
     """The server has seen that its client is gone: then it has, when a later client is served."""
     for words in (("queue", "count"), ("queue", "count")):
         with serves.command(*words) as process:
-            process.communicate(timeout=20)
+            process.communicate(timeout=PATIENCE_S)
             assert process.returncode == 0
     searches = serves.queue.searches
     with serves.command("queue", "count") as process:
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
     assert serves.queue.searches == searches
 
 
@@ -96,7 +97,7 @@ def test_very_many_entries_are_listed_in_the_memory_of_a_page(world: World) -> N
                     first, client_before = last, resident_bytes(process.pid)
                 elif objects % 500 == 0:
                     peak = max(peak, resident_bytes(os.getpid()) + resident_bytes(process.pid))
-            assert process.wait(20) == 0
+            assert process.wait(PATIENCE_S) == 0
         assert objects == ENTRIES // 100
         assert b"%d@d.example" % ENTRIES in last
         assert peak - before - client_before < MOST_GROWTH_BYTES
@@ -105,9 +106,18 @@ def test_very_many_entries_are_listed_in_the_memory_of_a_page(world: World) -> N
 
 
 def test_the_memory_of_a_list_of_that_many_would_be_seen() -> None:
+    # In a process of its own: here, what other tests have left may have room for it.
+    program = "from tests.admin.test_long_listing import print_growth; print_growth()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, timeout=PATIENCE_S, check=True
+    )
+    assert int(done.stdout) > MOST_GROWTH_BYTES
+
+
+def print_growth() -> None:
     before = resident_bytes(os.getpid())
     kept = [b"%d@d.example" % number for number in range(ENTRIES)]
-    assert resident_bytes(os.getpid()) - before > MOST_GROWTH_BYTES
+    print(resident_bytes(os.getpid()) - before)
     del kept
 
 

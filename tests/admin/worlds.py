@@ -91,7 +91,7 @@ class Serving:
         self.reactor.callWhenRunning(self.task.start)
         self.reactor.callWhenRunning(started.set)
         self._thread.start()
-        assert started.wait(10)
+        assert started.wait(60)
 
     def do(self, act: Callable[[], Deferred[T]]) -> T:
         """Have this done in the reactor, to its end."""
@@ -103,7 +103,7 @@ class Serving:
             done.set()
 
         self.reactor.callFromThread(lambda: act().addCallback(has_result))
-        assert done.wait(10)
+        assert done.wait(60)
         return results[0]
 
     def stop(self) -> None:
@@ -112,7 +112,7 @@ class Serving:
             self.reactor.stop()
 
         self.reactor.callFromThread(leave)
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
 

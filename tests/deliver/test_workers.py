@@ -15,7 +15,7 @@ def test_workers_run_at_most_their_number_and_bring_back_results_and_errors() ->
     gate, names, results = threading.Event(), set[str](), list[object]()
 
     def work() -> str:
-        gate.wait(5)
+        gate.wait(60)
         names.add(threading.current_thread().name)
         return "done"
 
@@ -26,7 +26,7 @@ def test_workers_run_at_most_their_number_and_bring_back_results_and_errors() ->
         workers.run(function).addCallbacks(results.append, lambda failure: results.append(str(failure.value)))
     gate.set()
     for _ in range(5):
-        finish, arguments = calls.get(timeout=5)
+        finish, arguments = calls.get(timeout=60)
         finish(*arguments)
     assert sorted(map(str, results)) == ["[Errno 5] EIO", "done", "done", "done", "done"]
     assert names <= {"test-1", "test-2"}

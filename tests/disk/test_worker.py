@@ -23,7 +23,7 @@ class Calls:
 
     def run(self, count: int) -> None:
         for _ in range(count):
-            self._calls.get(timeout=10)()
+            self._calls.get(timeout=60)()
 
 
 def worker_on(calls: Calls, threads: int = 1) -> ThreadWorker:

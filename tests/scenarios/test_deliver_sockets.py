@@ -22,7 +22,7 @@ from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.deliver.harness import CONTENT, DIRECTORY, deliver_settings, files_of, relay
 from tests.fakes.sink import Act, Script, SinkFactory
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 class Server:
@@ -177,11 +177,11 @@ def test_a_refused_connection_defers_and_says_so(server: Server) -> None:
     assert b"refused" in server.statuses()[0].lower()
 
 
-def test_time_outs_of_a_tenth_of_a_second_are_kept(server: Server) -> None:
+def test_time_outs_of_half_a_second_are_kept(server: Server) -> None:
     for step in ("greeting", "MAIL", "dot"):
         server.sink({step: Act.SILENCE})
     first, second, third = (port.getHost().port for port in server.ports)
-    server.deliver_to(first, second, third, client_timeout_s=0.1, client_timeout_final_s=0.2)
+    server.deliver_to(first, second, third, client_timeout_s=0.5, client_timeout_final_s=0.6)
     server.put(b"r@b.example", b"r@d1.example", b"r@d2.example")
     server.run_until(lambda: len(server.statuses()) == 3)
     assert all(b"timed out" in line for line in server.statuses())

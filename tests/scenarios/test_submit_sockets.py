@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+PATIENCE_S = 60.0
 ROOT = Path(__file__).parent.parent.parent
 ENVELOPE = b"EHLO c\r\nMAIL FROM:<a@x.example>\r\nRCPT TO:<joe@our.example>\r\n"
 
@@ -29,10 +30,20 @@ class Running:
         self.sockets: list[socket.socket] = []
 
     def connect(self) -> socket.socket:
-        made = socket.create_connection(("127.0.0.1", self.port), 10)
-        made.settimeout(10)
+        made = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
+        made.settimeout(PATIENCE_S)
         self.sockets.append(made)
         return made
+
+    def await_read(self) -> None:
+        """Until the server has read what was sent so far: then it has, when a later client is answered."""
+        with self.connect() as later:
+            read_until(later, b"\r\n")
+            later.sendall(b"EHLO later\r\n")
+            read_until(later, b"\r\n")
+
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def cpu_s(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -43,7 +54,7 @@ class Running:
         assert self.process.stdout is not None
         self.process.send_signal(signal.SIGTERM)
         taken, pauses = self.process.stdout.readline().split()
-        assert self.process.wait(10) == 0
+        assert self.process.wait(PATIENCE_S) == 0
         return int(taken), int(pauses)
 
     def close(self) -> None:
@@ -79,7 +90,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def test_an_ordinary_client_sends_mail_of_all_sizes(server: Running) -> None:
-    with smtplib.SMTP("127.0.0.1", server.port, timeout=10) as client:
+    with smtplib.SMTP("127.0.0.1", server.port, timeout=PATIENCE_S) as client:
         client.ehlo()
         assert client.has_extn("pipelining")
         assert client.has_extn("8bitmime")
@@ -125,8 +136,10 @@ def test_a_client_that_vanishes_behind_the_dot_has_sent_its_mail(server: Running
     read_until(connection, b"<CR><LF>.<CR><LF>\r\n")
     connection.sendall(b"x\r\n.\r\n")
     connection.close()
-    time.sleep(0.2)
-    assert server.stop()[0] == 1
+    later = server.connect()
+    later.sendall(ENVELOPE + b"DATA\r\ny\r\n.\r\nQUIT\r\n")
+    assert b"queued as" in read_all(later)  # and so was what came before
+    assert server.stop()[0] == 2
 
 
 def test_a_stop_answers_what_is_behind_its_dot_and_cuts_the_rest_off() -> None:
@@ -139,7 +152,7 @@ def test_a_stop_answers_what_is_behind_its_dot_and_cuts_the_rest_off() -> None:
             read_until(connection, b"<CR><LF>.<CR><LF>\r\n")
         before.sendall(b"not the end\r\n")
         behind.sendall(b"x\r\n.\r\n")
-        time.sleep(0.1)
+        server.await_read()
         assert server.stop()[0] == 1
         assert b"queued as" in read_all(behind)
         for connection in (before, idle):
@@ -154,7 +167,7 @@ def test_time_outs_of_a_tenth_of_a_second_are_kept() -> None:
         connection = server.connect()
         began = time.monotonic()
         assert read_all(connection).endswith(b"421 4.4.2 Timeout exceeded\r\n")
-        assert 0.15 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.15
     finally:
         server.close()
 
@@ -163,7 +176,7 @@ def test_hundreds_of_slow_clients_do_not_keep_a_quick_one_from_its_mail(server: 
     slow = [server.connect() for _ in range(150)]
     for connection in slow:
         connection.sendall(b"EHLO sl")
-    with smtplib.SMTP("127.0.0.1", server.port, timeout=10) as client:
+    with smtplib.SMTP("127.0.0.1", server.port, timeout=PATIENCE_S) as client:
         for _ in range(20):
             assert not client.sendmail("a@x.example", ["joe@our.example"], b"Subject: s\r\n\r\nx\r\n")
 
@@ -191,7 +204,9 @@ def test_without_descriptors_clients_wait_and_the_process_does_not_spin() -> Non
     server = Running(nofile=40)
     try:
         clients = [server.connect() for _ in range(60)]
-        time.sleep(0.5)
+        deadline = time.monotonic() + PATIENCE_S
+        while server.descriptors() < 39 and time.monotonic() < deadline:
+            time.sleep(0.02)
         before = server.cpu_s()
         time.sleep(1.0)
         assert server.cpu_s() - before < 0.3
