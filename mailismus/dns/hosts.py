@@ -1,0 +1,45 @@
+"""The resolver of host names: the hosts file first, then A and AAAA records. For relays, which may be at any address.
+
+*Rules*: what the hosts file names is not asked for. The names come from the configuration, so a name that does not exist is
+trouble of ours, and temporary as well. Addresses are in the order to try, each family shuffled.
+
+*Not here*: MX records (`mx`), search lists, nsswitch.conf.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+
+from mailismus.dns.addresses import order_addresses
+from mailismus.dns.answer import RecordType, Status
+from mailismus.dns.chance import Chance
+from mailismus.dns.choice import defer
+from mailismus.dns.client import DnsClient
+from mailismus.dns.name import to_ascii
+from mailismus.dns.system import SystemHosts
+from mailismus.mail.outcome import Outcome
+
+
+class HostResolver:
+    """The resolver. `random`: shuffles addresses."""
+
+    def __init__(self, client: DnsClient, hosts: SystemHosts, random: Chance) -> None:
+        self._client, self._hosts, self._random = client, hosts, random
+
+    def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
+        """The addresses of a host, at least one, or why there are none now. Never fails otherwise; may be cancelled."""
+        return Deferred.fromCoroutine(self._find(host))
+
+    async def _find(self, host: str) -> tuple[str, ...] | Outcome:
+        name = to_ascii(host)
+        if name is None:
+            return defer(f"{host} is no name of a host")
+        known = self._hosts.addresses(name)
+        if known:
+            return known
+        v4, v6 = await self._client.query_all(((name, RecordType.A), (name, RecordType.AAAA)))
+        addresses = order_addresses(v4.addresses, v6.addresses, self._random)
+        if addresses:
+            return addresses
+        told = next((answer for answer in (v4, v6) if answer.status in (Status.FAILED, Status.NO_NAME)), None)
+        return defer(f"no address for {name}: {told.text if told else f'{v4.text}, {v6.text}'}")

@@ -1,0 +1,118 @@
+"""What the system says of names: the name servers of /etc/resolv.conf, and the hosts of /etc/hosts; and which addresses are
+its own.
+
+*Rules*: a file is looked at again after `LOOK_S` and read again when it has changed; one that can't be read is as good as
+empty, and one that was there and is gone is forgotten. Of resolv.conf only `nameserver` counts: search lists and options do
+not. Without one it is the server at 127.0.0.1.
+
+*Weakness*: the reactor's thread reads these files; they are small, local, and in memory.
+
+*Not here*: nsswitch.conf. resolv.conf(5), hosts(5), RFC 6761 6.3 (localhost).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from mailismus.dns.servers import Server, parse_server
+
+RESOLV_CONF = "/etc/resolv.conf"
+HOSTS = "/etc/hosts"
+LOOK_S = 2.0
+MAX_FILE = 2**20
+LOCAL_SERVERS = (Server("127.0.0.1"),)
+LOCALHOST = ("127.0.0.1", "::1")
+
+Value = TypeVar("Value")
+
+
+class WatchedFile(Generic[Value]):
+    """What a file says. `monotonic`: seconds."""
+
+    def __init__(self, path: str, read: Callable[[str], Value], monotonic: Callable[[], float]) -> None:
+        self._path, self._read, self._monotonic = path, read, monotonic
+        self._mark: tuple[int, int, int] | None = None
+        self._value = read("")
+        self._look_at = float("-inf")
+
+    def value(self) -> Value:
+        """What it says now, or said `LOOK_S` ago."""
+        now = self._monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_S
+            mark = self._find_mark()
+            if mark != self._mark:
+                self._mark, self._value = mark, self._read(self._text())
+        return self._value
+
+    def _find_mark(self) -> tuple[int, int, int] | None:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def _text(self) -> str:
+        try:
+            with open(self._path, encoding="utf-8", errors="replace") as stream:
+                return stream.read(MAX_FILE)
+        except OSError:
+            return ""
+
+
+def read_name_servers(text: str) -> tuple[Server, ...]:
+    """The name servers that a resolv.conf names."""
+    words = (line.split() for line in text.splitlines())
+    named = (parse_server(line[1]) for line in words if len(line) > 1 and line[0] == "nameserver")
+    return tuple(dict.fromkeys(server for server in named if server)) or LOCAL_SERVERS
+
+
+def read_hosts(text: str) -> dict[str, tuple[str, ...]]:
+    """Addresses by name, lower case, in the order of the file."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        address, *names = line.partition("#")[0].split() or [""]
+        try:
+            address = str(ipaddress.ip_address(address))
+        except ValueError:
+            continue
+        for name in names:
+            found.setdefault(name.lower().removesuffix("."), []).append(address)
+    return {name: tuple(dict.fromkeys(addresses)) for name, addresses in found.items()}
+
+
+class SystemServers:
+    """The name servers of this system, for a `DnsClient`."""
+
+    def __init__(self, monotonic: Callable[[], float], path: str = RESOLV_CONF) -> None:
+        self._file = WatchedFile(path, read_name_servers, monotonic)
+
+    def __call__(self) -> tuple[Server, ...]:
+        return self._file.value()
+
+
+class SystemHosts:
+    """The hosts file."""
+
+    def __init__(self, monotonic: Callable[[], float], path: str = HOSTS) -> None:
+        self._file = WatchedFile(path, read_hosts, monotonic)
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """The addresses it has for a name (lower case, no dot at its end); of localhost always some."""
+        found = self._file.value().get(name, ())
+        return LOCALHOST if not found and (name == "localhost" or name.endswith(".localhost")) else found
+
+
+def is_local_address(address: str) -> bool:
+    """Whether an IP address is one of this host's: whether a socket may have it (with `ip_nonlocal_bind` any may)."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as trial:
+            trial.bind((address, 0))
+    except OSError:
+        return False
+    return True

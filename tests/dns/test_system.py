@@ -1,0 +1,71 @@
+"""The system's files about names."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+from twisted.internet.task import Clock
+
+from mailismus.dns.servers import Server
+from mailismus.dns.system import (
+    LOCAL_SERVERS,
+    LOCALHOST,
+    LOOK_S,
+    SystemHosts,
+    SystemServers,
+    is_local_address,
+    read_hosts,
+    read_name_servers,
+)
+
+
+def test_name_servers_are_read_and_nothing_else() -> None:
+    text = "# nameserver 192.0.2.9\nsearch example.net\nnameserver 192.0.2.1\nnameserver\t2001:db8::1 \n"
+    text += "nameserver nonsense\nnameserver\nnameserver 192.0.2.1\noptions timeout:1\nnameserver fe80::1%eth0\n"
+    assert read_name_servers(text) == (Server("192.0.2.1"), Server("2001:db8::1"), Server("fe80::1%eth0"))
+
+
+def test_without_name_servers_it_is_the_one_of_this_host() -> None:
+    assert read_name_servers("") == LOCAL_SERVERS
+
+
+def test_hosts_are_read() -> None:
+    text = (
+        "192.0.2.1 Relay.Example relay # mail\n2001:db8::1 relay.example.\nnonsense relay\n\n#192.0.2.2 x\n192.0.2.1 relay\n"
+    )
+    assert read_hosts(text) == {"relay.example": ("192.0.2.1", "2001:db8::1"), "relay": ("192.0.2.1",)}
+
+
+def test_a_file_that_changes_is_read_again_and_one_that_goes_is_forgotten(tmp_path: pathlib.Path) -> None:
+    clock, path = Clock(), tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\n")
+    servers = SystemServers(clock.seconds, str(path))
+    assert servers() == (Server("192.0.2.1"),)
+    path.write_text("nameserver 192.0.2.2\n")
+    os.utime(path, ns=(1, 1))
+    assert servers() == (Server("192.0.2.1"),)
+    clock.advance(LOOK_S)
+    assert servers() == (Server("192.0.2.2"),)
+    path.unlink()
+    clock.advance(LOOK_S)
+    assert servers() == LOCAL_SERVERS
+    path.write_text("nameserver 192.0.2.3\n")
+    clock.advance(LOOK_S)
+    assert servers() == (Server("192.0.2.3"),)
+
+
+def test_localhost_is_known_whatever_the_file_says(tmp_path: pathlib.Path) -> None:
+    hosts = SystemHosts(Clock().seconds, str(tmp_path / "none"))
+    assert hosts.addresses("localhost") == hosts.addresses("a.localhost") == LOCALHOST
+    assert hosts.addresses("localhost.example") == ()
+    path = tmp_path / "hosts"
+    path.write_text("127.0.0.5 localhost\n")
+    assert SystemHosts(Clock().seconds, str(path)).addresses("localhost") == ("127.0.0.5",)
+
+
+def test_addresses_of_this_host_are_known() -> None:
+    assert is_local_address("127.0.0.1")
+    assert not is_local_address("192.0.2.1")
+    assert not is_local_address("2001:db8::1")
+    assert not is_local_address("nonsense")
