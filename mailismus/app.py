@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,9 +23,19 @@ from zope.interface import implementer
 
 from mailismus.admin.socket import AdminTask
 from mailismus.config.settings import Settings
+from mailismus.deliver.hosts import Deaths
+from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealSurroundings
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadWorker, Workers
+from mailismus.dns.addresses import Loopback
+from mailismus.dns.choice import Fallback
+from mailismus.dns.client import DnsClient
+from mailismus.dns.hosts import HostResolver
+from mailismus.dns.mx import MxPolicy, MxResolver
+from mailismus.dns.servers import Server
+from mailismus.dns.sockets import DnsReactor
+from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.manager import QueueManager
@@ -74,18 +85,22 @@ class MailServer:
     def __init__(
         self,
         queue: ClusteredQueue,
+        manager: QueueManager,
         threads: Sequence[ThreadWorker],
         submit: SubmitTask,
         deliver: DeliverTask,
         admin: AdminTask,
+        locator_of: Callable[[Settings], Locator],
         bound: Sequence[tuple[str, str, int]],
         stop_timeout_s: float,
     ) -> None:
         self._queue = queue
+        self._manager = manager
         self._threads = threads
         self._submit = submit
         self._deliver = deliver
         self._admin = admin
+        self._locator_of = locator_of
         self._bound = bound
         self._stop_timeout_s = stop_timeout_s
         self._is_started = False
@@ -105,6 +120,14 @@ class MailServer:
         self._deliver.start()
         self._submit.start()
         return [Listening(name, host, port) for name, host, port in self._bound]
+
+    def reload(self, settings: Settings) -> None:
+        """As `start.server.Server`: what can fail comes first."""
+        locator, deaths = self._locator_of(settings), Deaths.within(settings.queue.retry.delays_s)
+        self._submit.reload(settings.listeners, settings.directory)
+        self._deliver.reload(settings.deliver, settings.message_store, settings.directory, locator, deaths)
+        self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
+        self._stop_timeout_s = settings.application.stop_timeout_s
 
     def stop(self) -> Deferred[None]:
         """No more mail, then no more deliveries, then the queue."""
@@ -161,6 +184,45 @@ def build(settings: Settings, reactor: Reactor, maillog: MailLog) -> MailServer:
         opened.release()
         raise
     world = RealSurroundings(reactor, clock, reactor)
-    deliver = DeliverTask(settings.deliver, settings.message_store, settings.directory, host, manager, maillog, world)
+
+    def locator_of(settings: Settings) -> Locator:
+        return build_locator(settings, reactor, clock, bound)
+
+    deliver = DeliverTask(
+        settings.deliver,
+        settings.message_store,
+        settings.directory,
+        host,
+        manager,
+        maillog,
+        world,
+        locator_of(settings),
+        Deaths.within(settings.queue.retry.delays_s),
+    )
+    manager.on_flush(deliver.forget_deaths)
     threads = (journal_thread, file_threads)
-    return MailServer(queue, threads, submit, deliver, admin, bound, settings.application.stop_timeout_s)
+    return MailServer(
+        queue, manager, threads, submit, deliver, admin, locator_of, bound, settings.application.stop_timeout_s
+    )
+
+
+def build_locator(
+    settings: Settings, reactor: Reactor, clock: IReactorTime, bound: Sequence[tuple[str, str, int]]
+) -> Locator:
+    """Who finds the hosts of relays and domains, knowing nothing yet. `bound`: where we ourselves listen."""
+    dns, client = settings.deliver.dns, settings.deliver.client
+    named = tuple(Server(host, port) for host, port in dns.servers)
+    chance = random.SystemRandom()
+    servers = (lambda: named) if named else SystemServers(time.monotonic)
+    # Its timers do not jump: `build` has seen to that.
+    resolver = DnsClient(cast(DnsReactor, reactor), servers, dns.timeout_s, chance, time.monotonic)
+    policy = MxPolicy(
+        fallback=Fallback.ADDRESS if client.fallback_a else Fallback.NONE,
+        loopback=Loopback.ALLOWED if client.loopback else Loopback.REFUSED,
+        port=client.mxport,
+        own_names=frozenset((settings.application.announcehost.decode("ascii").lower(),)),
+        own_endpoints=frozenset((host, port) for _, host, port in bound),
+        is_local=is_local_address,
+    )
+    hosts = HostResolver(resolver, SystemHosts(time.monotonic), chance)
+    return Locator(hosts, MxResolver(resolver, policy, clock, chance))

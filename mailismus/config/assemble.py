@@ -15,15 +15,20 @@ from mailismus.config import table_application as app
 from mailismus.config import table_deliver as dlv
 from mailismus.config import table_queue as que
 from mailismus.config import table_submit as sub
-from mailismus.config.check import Given
+from mailismus.config.certificates import check_pair, is_readable_by_all, read_chain, read_key
+from mailismus.config.check import Given, Value
+from mailismus.config.effective import Key
 from mailismus.config.lists import read_names
 from mailismus.config.names import parse_domain, parse_user
-from mailismus.config.openfiles import PER_CONNECTION, RESERVE, Demand, TooMany, fit
+from mailismus.config.openfiles import PER_CONNECTION, Demand, TooMany, fit, reserve_of
+from mailismus.config.relays import assemble_relays
 from mailismus.config.settings import (
     AdminSettings,
     ApplicationSettings,
     ClientSettings,
     DeliverSettings,
+    DnsSettings,
+    EightBit,
     JournalSettings,
     ListenerSettings,
     MessageStoreSettings,
@@ -34,6 +39,7 @@ from mailismus.config.settings import (
     ServerSettings,
     Settings,
     SpoolSettings,
+    SslSettings,
 )
 from mailismus.config.table import Setting
 from mailismus.config.table_root import MTA
@@ -42,27 +48,31 @@ from mailismus.errors import ConfigError
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 
+SUBMISSIONS_PORT = 465
 _RAISE = "ulimit -Hn, or LimitNOFILE= of systemd"
 
 
 @attrs.define
 class Assembly:
-    """One configuration on its way to `Settings`. `changed`: limits that gave way, by block and key."""
+    """One configuration on its way to `Settings`. `changed`: limits that gave way, by block and key; `contents`: what the
+    files hold that a setting names."""
 
     top: Given
     listeners: list[Given]
     file: str
     hard_limit: int | None
     notes: list[str] = attrs.Factory(list)
-    changed: dict[tuple[int, str], int] = attrs.Factory(dict)
+    changed: dict[Key, int] = attrs.Factory(dict)
+    contents: dict[Key, object] = attrs.Factory(dict)
 
     def settings(self) -> Settings:
         """The settings. Raises `ConfigError`."""
         deliver = self.top.one(MTA).one(dlv.DELIVER)
         application = self._application()
         directory = self._directory()
-        relays = self._relays(deliver)
+        relays = assemble_relays(deliver.one(dlv.RELAYS), self.file)
         names = self._listener_names()
+        self._settle_ports()
         self._check_listeners()
         limits = self._fit_connections(deliver)
         return Settings(
@@ -113,9 +123,11 @@ class Assembly:
 
     def _names(self, block: Given, setting: Setting[tuple[str, ...]], parse_name: Callable[[str], str]) -> frozenset[bytes]:
         try:
-            return read_names(block.get(setting), parse_name)
+            names = read_names(block.get(setting), parse_name)
         except UnitError as error:
             self._refuse(block.line_of(setting), f"{setting.title}: {error}")
+        self.contents[id(block), setting.key] = names
+        return names
 
     def _message_store(self) -> MessageStoreSettings:
         block = self.top.one(app.MESSAGE_STORE)
@@ -163,6 +175,40 @@ class Assembly:
         )
         return [listener.get(sub.NAME) or next(free) for listener in self.listeners]
 
+    def _settle_ports(self) -> None:
+        """TLS from the start has a default port of its own (RFC 8314 3.3)."""
+        for listener in self.listeners:
+            ssl = listener.all(sub.SSL)
+            if ssl and not ssl[0].get(sub.LATENT) and not listener.is_written(sub.PORT):
+                listener.values[sub.PORT.key] = Value(sub.PORT, SUBMISSIONS_PORT, 0)
+
+    def _ssl(self, listener: Given) -> SslSettings | None:
+        block = next(iter(listener.all(sub.SSL)), None)
+        if block is None:
+            return None
+        setting = sub.CERTIFICATE
+        try:
+            chain = read_chain(block.get(setting))
+            setting = sub.PRIVATEKEY
+            key_pem = read_key(block.get(setting))
+            check_pair(chain, key_pem)
+        except UnitError as error:
+            self._refuse(block.line_of(setting), f"{setting.title}: {error}")
+        self.contents[id(block), sub.CERTIFICATE.key] = chain.pem
+        self.contents[id(block), sub.PRIVATEKEY.key] = key_pem
+        if is_readable_by_all(block.get(setting)):
+            self.notes.append(f"the private key {block.get(setting)} can be read by everybody: chmod o= it")
+        return SslSettings(
+            latent=block.get(sub.LATENT),
+            mandatory=block.get(sub.MANDATORY),
+            certificate_path=block.get(sub.CERTIFICATE),
+            privatekey_path=block.get(sub.PRIVATEKEY),
+            begins_at=chain.begins_at,
+            ends_at=chain.ends_at,
+            chain_pem=chain.pem,
+            key_pem=key_pem,
+        )
+
     def _check_listeners(self) -> None:
         seen: list[Given] = []
         for listener in self.listeners:
@@ -185,6 +231,7 @@ class Assembly:
             name=name,
             interface=listener.get(sub.INTERFACE),
             port=listener.get(sub.PORT),
+            ssl=self._ssl(listener),
             server=ServerSettings(
                 relay_clients=Networks.of(server.get(sub.RELAY_CLIENTS)),
                 maxmsgsize=server.get(sub.MAXMSGSIZE),
@@ -197,40 +244,8 @@ class Assembly:
             ),
         )
 
-    def _relays(self, deliver: Given) -> tuple[RelaySettings, ...]:
-        relays = []
-        homes: dict[str, int] = {}
-        default_line = 0
-        for relay in deliver.one(dlv.RELAYS).all(dlv.RELAY):
-            domains = relay.get(dlv.DESTDOMAINS)
-            if not domains and default_line:
-                self._refuse(
-                    relay.line,
-                    f"this is a second default relay, the first is in line {default_line}: remove one, or write destdomains",
-                )
-            if not domains:
-                default_line = relay.line
-            for domain in domains:
-                if domain in homes:
-                    self._refuse(
-                        relay.line,
-                        f'"{domain}" stands in destdomains twice, in line {homes[domain]} too: leave it in one relay only',
-                    )
-                homes[domain] = relay.line
-            host, port = relay.get(dlv.ADDRESS)
-            relays.append(
-                RelaySettings(
-                    address=dlv.ADDRESS.kind.show((host, port)),
-                    host=host,
-                    port=port,
-                    destdomains=tuple(domain.encode("ascii") for domain in domains),
-                    line=relay.line,
-                )
-            )
-        return tuple(relays)
-
     def _deliver(self, block: Given, relays: tuple[RelaySettings, ...], maxconnections: int) -> DeliverSettings:
-        client = block.one(dlv.CLIENT)
+        client, dns = block.one(dlv.CLIENT), block.one(dlv.DNS)
         return DeliverSettings(
             relays=relays,
             queuecache=block.get(dlv.QUEUECACHE),
@@ -247,7 +262,12 @@ class Assembly:
                 timeout_connect_s=client.get(dlv.TIMEOUT_CONNECT),
                 timeout_final_s=client.get(dlv.TIMEOUT_FINAL),
                 maxpipeline=client.get(dlv.MAXPIPELINE),
+                fallback_a=client.get(dlv.FALLBACKMX_A),
+                eightbit=EightBit(client.get(dlv.EIGHTBIT)),
+                mxport=client.get(dlv.MXPORT),
+                loopback=client.get(dlv.LOOPBACK),
             ),
+            dns=DnsSettings(dns.get(dlv.DNS_SERVERS), dns.get(dlv.DNS_TIMEOUT)),
         )
 
     def _fit_connections(self, deliver: Given) -> Sequence[int]:
@@ -262,7 +282,7 @@ class Assembly:
             if limits.index is None:
                 self._refuse(1, f"a hard open-file limit of {self.hard_limit} is too low to work with: raise it ({_RAISE})")
             block, setting = places[limits.index]
-            cost = f"{PER_CONNECTION} files for a connection, {RESERVE} for the rest"
+            cost = f"{PER_CONNECTION} files for a connection, {reserve_of(self.hard_limit or 0)} for the rest"
             self._refuse(
                 block.line_of(setting),
                 f'{setting.title} of <{block.block.name}> is "{block.get(setting)}", but the hard open-file limit is '

@@ -109,7 +109,7 @@ def _check_block(element: Element, block: Block, file: str) -> None:
         item = children.get(child.name)
         if item is None:
             raise ConfigError(file, child.line, _unknown(child.name, block))
-        is_single = isinstance(item, Setting) or item.occurs is Occurs.ONCE
+        is_single = isinstance(item, Setting) or item.occurs is not Occurs.MANY
         if is_single and child.name in seen:
             raise ConfigError(
                 file,

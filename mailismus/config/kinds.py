@@ -161,11 +161,18 @@ DELAYS: Kind[tuple[float, ...]] = list_of(
     least=1,
 )
 
+_NETWORK_PATTERN = r"[0-9]+(\.[0-9]+){0,3}/[0-9]+|[0-9]+(\.[0-9]+){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(/[0-9]+)?"
+
 NETWORKS: Kind[tuple[Block, ...]] = list_of(
-    f'networks separated by "|", each {BLOCK_FORM}',
+    f'networks separated by "|", each {BLOCK_FORM}', lambda text, place: parse_block(text), show_block, _NETWORK_PATTERN
+)
+
+ATTRIBUTE_NETWORKS: Kind[tuple[Block, ...]] = list_of(
+    f'networks separated by ",", each {BLOCK_FORM}',
     lambda text, place: parse_block(text),
     show_block,
-    r"[0-9]+(\.[0-9]+){0,3}/[0-9]+|[0-9]+(\.[0-9]+){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(/[0-9]+)?",
+    _NETWORK_PATTERN,
+    separator=",",
 )
 
 _DOMAIN_PATTERN = r"[A-Za-z0-9]([A-Za-z0-9\-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9\-]*[A-Za-z0-9])?)*"
@@ -183,6 +190,14 @@ DOMAINS: Kind[tuple[str, ...]] = list_of(
     'domain names separated by ","', lambda text, place: names.parse_domain(text), str, _DOMAIN_PATTERN, separator=","
 )
 
+SENDERS: Kind[tuple[str, ...]] = list_of(
+    f'senders separated by ",", each {names.SENDER_FORM}',
+    lambda text, place: names.parse_sender(text),
+    str,
+    f"{_DOMAIN_PATTERN}|[^,]+@[^,@]+",
+    separator=",",
+)
+
 LISTENER_NAME: Kind[str] = Kind(
     "a name",
     r"([A-Za-z0-9][A-Za-z0-9._\-]*)?",
@@ -197,11 +212,25 @@ INTERFACE: Kind[str] = Kind(
     str,
 )
 
+_IP_PORT_PATTERN = r"\[[0-9A-Fa-f:.%]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[0-9]+(\.[0-9]+){3}(:[0-9]+)?"
+
+
+def _show_host_port(value: tuple[str, int]) -> str:
+    return f"[{value[0]}]:{value[1]}" if ":" in value[0] else f"{value[0]}:{value[1]}"
+
+
+DNS_SERVERS: Kind[tuple[tuple[str, int], ...]] = list_of(
+    'name servers separated by "|", each an IP address and a port, such as 192.0.2.53:53 or [2001:db8::1]:53',
+    lambda text, place: names.parse_ip_port(text, 53),
+    _show_host_port,
+    _IP_PORT_PATTERN,
+)
+
 HOST_PORT: Kind[tuple[str, int]] = Kind(
     names.ADDRESS_FORM,
     r"\[[0-9A-Fa-f:.%]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
     lambda text, place: names.parse_host_port(text, 25),
-    lambda value: f"[{value[0]}]:{value[1]}" if ":" in value[0] else f"{value[0]}:{value[1]}",
+    _show_host_port,
 )
 
 USER: Kind[str] = Kind(

@@ -7,32 +7,27 @@ from __future__ import annotations
 
 import os
 import resource
+import time
+from collections.abc import Iterator
 
 import attrs
 
 from mailismus.config import document
 from mailismus.config import table_application as app
 from mailismus.config.assemble import Assembly
-from mailismus.config.check import Given, check_shape, convert, convert_setting, default_block
+from mailismus.config.certificates import DAY_S, describe_end
+from mailismus.config.check import check_shape, convert, convert_setting, default_block
 from mailismus.config.document import Element
+from mailismus.config.effective import Effective, list_effective
 from mailismus.config.hostname import host_name
 from mailismus.config.kinds import Place
 from mailismus.config.settings import Settings
-from mailismus.config.table import Setting
 from mailismus.config.table_root import MAILSERVER, MTA
 from mailismus.config.table_submit import LISTENER, LISTENERS, SUBMIT
 
+SOON_DAYS = 14
+"""Days before its end that a certificate is worth a note."""
 DEFAULT_FILES = ("config/mailismus.xml", "/etc/mailismus/mailismus.xml")
-
-
-@attrs.frozen
-class Effective:
-    """One effective value: where it stands (`mta/queue/minfree`), its text, and its line (0: the default)."""
-
-    path: str
-    text: str
-    line: int
-    is_lowered: bool = False
 
 
 @attrs.frozen
@@ -53,7 +48,8 @@ def find_file(given: str | None) -> str:
 
 def load(file: str) -> Loaded:
     """Read, check and convert a file. `file` is named in errors as it is given here. Raises `ConfigError`."""
-    return load_tree(document.read(file), file, host_name(), hard_open_files())
+    loaded = load_tree(document.read(file), file, host_name(), hard_open_files())
+    return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
 
 
 def default_settings(root: str) -> Settings:
@@ -75,15 +71,26 @@ def load_tree(top: Element, file: str, host: str, hard_limit: int | None) -> Loa
         listeners.append(default_block(LISTENER, place, file))
     assembly = Assembly(given, listeners, file, hard_limit)
     settings = assembly.settings()
-    effective: list[Effective] = []
-    _list_effective(given, "", assembly.changed, effective)
-    return Loaded(settings, tuple(assembly.notes), tuple(effective))
+    effective = list_effective(given, assembly.changed, assembly.contents)
+    return Loaded(settings, tuple(assembly.notes), effective)
 
 
 def hard_open_files() -> int | None:
     """The hard limit of open files of this process, None where there is none."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _note_certificates(settings: Settings, now: float) -> Iterator[str]:
+    """What is wrong today with certificates that are well in themselves."""
+    for listener in settings.listeners:
+        ssl = listener.ssl
+        if ssl is None:
+            continue
+        if ssl.ends_at - now < SOON_DAYS * DAY_S:
+            yield f"the certificate {ssl.certificate_path} of listener {listener.name} {describe_end(ssl.ends_at, now)}"
+        elif ssl.begins_at > now:
+            yield f"the certificate {ssl.certificate_path} of listener {listener.name} is not valid yet"
 
 
 def _find_place(top: Element, file: str, host: str) -> Place:
@@ -97,19 +104,3 @@ def _find_place(top: Element, file: str, host: str) -> Place:
         path = convert_setting(setting, dirpaths, app.DIRPATHS, place, file)
         place = attrs.evolve(place, tokens={**place.tokens, token: path})
     return place
-
-
-def _list_effective(given: Given, path: str, changed: dict[tuple[int, str], int], found: list[Effective]) -> None:
-    for item in given.block.content:
-        if isinstance(item, Setting):
-            if item.hidden:
-                continue
-            value = given.values[item.key]
-            lowered = changed.get((id(given), item.key))
-            text = item.kind.show(value.value if lowered is None else lowered)
-            found.append(Effective(path + item.key, text, value.line, lowered is not None))
-            continue
-        blocks = given.blocks[item.name]
-        for number, block in enumerate(blocks, 1):
-            step = f"{item.name}[{number}]" if len(blocks) > 1 else item.name
-            _list_effective(block, f"{path}{step}/", changed, found)

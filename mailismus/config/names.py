@@ -12,9 +12,10 @@ import re
 from collections.abc import Mapping
 
 from mailismus.config.units import UnitError, parse_count
-from mailismus.mail.address import is_domain
+from mailismus.mail.address import is_domain, is_mailbox
 
 DOMAIN_FORM = "a domain name such as mail.example.net"
+SENDER_FORM = "an address such as joe@a.example, or a domain"
 USER_FORM = 'a-z, 0-9, "_", "+", "-" and single dots inside, not beginning with "-", at most 64 characters'
 ADDRESS_FORM = "HOST:PORT, such as relay.example.net:25, 192.0.2.1 or [2001:db8::1]:587"
 TOKENS = ("DIRTOP", "DIRCONF", "DIRVAR", "DIRLOG", "SYSNAME")
@@ -32,6 +33,15 @@ def parse_domain(text: str) -> str:
     if not is_domain(name.encode("ascii")) or name.rpartition(".")[2].isdigit():
         raise UnitError(f'"{text}" is not a domain name: write {DOMAIN_FORM}')
     return name
+
+
+def parse_sender(text: str) -> str:
+    """A mailbox, or a domain that stands for all of its mailboxes; lower case."""
+    if "@" not in text:
+        return parse_domain(text)
+    if not text.isascii() or not is_mailbox(text.encode("ascii")):
+        raise UnitError(f'"{text}" is not an address: write {SENDER_FORM}')
+    return text.lower()
 
 
 def parse_host_name(text: str) -> str:
@@ -104,6 +114,17 @@ def parse_host_port(text: str, default_port: int) -> tuple[str, int]:
     except ValueError as error:
         reason = f" ({error})" if isinstance(error, UnitError) and str(error).startswith("write a port") else ""
         raise UnitError(f'"{text}" is not a host{reason}: write {ADDRESS_FORM}') from None
+
+
+def parse_ip_port(text: str, default_port: int) -> tuple[str, int]:
+    """As `parse_host_port`, of an IP address only."""
+    try:
+        host, port = parse_host_port(text, default_port)
+        return str(ipaddress.ip_address(host)), port
+    except ValueError:
+        raise UnitError(
+            f'"{text}" is not the address of a name server: write an IP address, such as 192.0.2.53 or [2001:db8::1]:53'
+        ) from None
 
 
 def expand_tokens(text: str, values: Mapping[str, str]) -> str:

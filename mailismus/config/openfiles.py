@@ -14,9 +14,18 @@ import attrs
 
 PER_CONNECTION = 2
 RESERVE = 256
-"""Files for everything else: queue, logs, maildirs, listeners, admin connections."""
+"""Files for everything else: queue, logs, maildirs, look-ups, listeners, admin connections."""
+LEAST_RESERVE = 32
+"""The same where files are few: a server at rest has 22, each of its threads for files may need two more."""
 LEAST = 16
-"""Connections that a limit is never lowered beneath."""
+"""Connections that a limit is never lowered beneath, where files are not few."""
+LEAST_OF_FEW = 4
+"""The same where they are."""
+
+
+def reserve_of(limit: int) -> int:
+    """The files that are not for connections, where there may be so many in all."""
+    return min(RESERVE, max(LEAST_RESERVE, limit // 4))
 
 
 @attrs.frozen
@@ -39,25 +48,26 @@ def fit(demands: Sequence[Demand], hard_limit: int | None) -> list[int] | TooMan
     """The connections that each gets, in order, or why it can't be. `hard_limit` None: there is none."""
     if hard_limit is None:
         return [demand.wanted for demand in demands]
-    room = max(0, hard_limit - RESERVE) // PER_CONNECTION
+    room = max(0, hard_limit - reserve_of(hard_limit)) // PER_CONNECTION
+    least = min(LEAST, max(LEAST_OF_FEW, room // 8))
     fixed = [index for index, demand in enumerate(demands) if not demand.is_flexible]
     flexible = [index for index, demand in enumerate(demands) if demand.is_flexible]
     left = room - sum(demands[index].wanted for index in fixed)
-    if left < LEAST * len(flexible):
+    if left < least * len(flexible):
         largest = max(fixed, key=lambda index: demands[index].wanted, default=None)
-        spare = left + (demands[largest].wanted if largest is not None else 0) - LEAST * len(flexible)
+        spare = left + (demands[largest].wanted if largest is not None else 0) - least * len(flexible)
         return TooMany(largest, max(0, spare))
     given = [demand.wanted for demand in demands]
     bounded = [index for index in flexible if demands[index].wanted]
     unbounded = [index for index in flexible if not demands[index].wanted]
-    need = sum(demands[index].wanted for index in bounded) + LEAST * len(unbounded)
+    need = sum(demands[index].wanted for index in bounded) + least * len(unbounded)
     if need > left:
-        share = left - LEAST * len(flexible)
+        share = left - least * len(flexible)
         total = sum(demands[index].wanted for index in bounded)
         for index in bounded:
-            given[index] = min(demands[index].wanted, LEAST + share * demands[index].wanted // total)
+            given[index] = min(demands[index].wanted, least + share * demands[index].wanted // total)
         for index in unbounded:
-            given[index] = LEAST
+            given[index] = least
     elif unbounded:
         spare = left - sum(demands[index].wanted for index in bounded)
         for index in unbounded:

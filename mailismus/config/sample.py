@@ -1,7 +1,8 @@
 """The sample: the shipped configuration file, every setting that is built with its default and one sentence.
 
 *Rules*: written from the table alone. Where the sample must say something else than the default, so that it works as it
-stands on one host (`Setting.sample`), its sentence ends with the default.
+stands on one host (`Setting.sample`), its sentence ends with the default. A block whose being there says something is in a
+comment.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from mailismus.config.table import Block, Setting
+from mailismus.config.table import Block, Occurs, Setting
 from mailismus.config.table_root import MAILSERVER
 
 WIDTH = 100
@@ -22,7 +23,8 @@ _HEAD = """\
 
   Every setting is here with its default, but those whose comment ends with "default: ..."; what is left out has its
   default too. Order is free. Times: 1h30m, units d h m s ms. Sizes: K M G of 1,000, Ki Mi Gi of 1,024. Lists are
-  separated by "|". After a change: mailismus config check
+  separated by "|". After a change: mailismus config check, then SIGHUP, or a restart for what is
+  marked so.
 -->
 """
 
@@ -46,6 +48,9 @@ def _write_block(block: Block) -> Iterator[str]:
     yield _comment(block.sentence)
     for setting in block.attributes:
         yield _comment(f"{setting.name}: {_sentence(setting)}")
+    if block.occurs is Occurs.OPTIONAL:
+        yield from _write_example(block, tag)
+        return
     if not block.elements:
         yield f"<{tag}/>"
         return
@@ -56,6 +61,16 @@ def _write_block(block: Block) -> Iterator[str]:
         elif not item.hidden:
             yield from _indent(_write_setting(item))
     yield f"</{block.name}>"
+
+
+def _write_example(block: Block, tag: str) -> Iterator[str]:
+    """An optional block of settings, as a comment."""
+    inner = ""
+    for item in block.elements:
+        if isinstance(item, Setting):
+            yield _comment(f"{item.name}: {_sentence(item)}")
+            inner += f"<{item.name}>{escape(_said(item))}</{item.name}>"
+    yield f"<!-- <{tag}>{inner}</{block.name}> -->"
 
 
 def _write_setting(setting: Setting[object]) -> Iterator[str]:
@@ -75,6 +90,10 @@ def _said(setting: Setting[object]) -> str:
 
 
 def _sentence(setting: Setting[object]) -> str:
+    return _plain_sentence(setting) + (" (restart)" if setting.fixed else "")
+
+
+def _plain_sentence(setting: Setting[object]) -> str:
     if setting.sample is None or setting.default is None or "by default" in setting.sentence:
         return setting.sentence
     home = setting.default or "none"

@@ -84,4 +84,5 @@ def write_setting(setting: Setting[object]) -> Iterator[str]:
 
 def _describe(setting: Setting[object]) -> str:
     default = f" Default: {setting.default}." if setting.default else ""
-    return f"{setting.sentence} Takes {setting.kind.form}.{default}"
+    fixed = " A change needs a restart." if setting.fixed else ""
+    return f"{setting.sentence} Takes {setting.kind.form}.{default}{fixed}"

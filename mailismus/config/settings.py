@@ -6,6 +6,8 @@ seconds (`_s`), sizes bytes; 0 is "no limit" where the name begins with `max`. P
 
 from __future__ import annotations
 
+import enum
+
 import attrs
 
 from mailismus.mail.directory import Directory
@@ -98,24 +100,50 @@ class ServerSettings:
 
 
 @attrs.frozen
+class SslSettings:
+    """`<ssl>`: STARTTLS if `latent`, otherwise TLS from the start. `chain_pem` and `key_pem` are what the files hold,
+    checked; the chain is valid from `begins_at` to `ends_at` (UTC seconds)."""
+
+    latent: bool
+    mandatory: bool
+    certificate_path: str
+    privatekey_path: str
+    begins_at: float
+    ends_at: float
+    chain_pem: bytes = attrs.field(repr=False)
+    key_pem: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
 class ListenerSettings:
-    """`<listener>`. `interface` is `""` for all interfaces, port 0 any free one."""
+    """`<listener>`. `interface` is `""` for all interfaces, port 0 any free one; `ssl` None: no TLS."""
 
     name: str
     interface: str
     port: int
     server: ServerSettings
+    ssl: SslSettings | None = None
 
 
 @attrs.frozen
 class RelaySettings:
-    """`<relay>`: a rule that routes. `destdomains` empty (and no senders): the default relay."""
+    """`<relay>`: a rule that routes. `destdomains` and `senders` (addresses, domains) are in lower case; both empty: the
+    default relay. `sendernets` None: whatever client the mail came from."""
 
     address: str
     host: str
     port: int
     destdomains: tuple[bytes, ...]
+    senders: tuple[bytes, ...]
+    sendernets: Networks | None
     line: int
+
+
+class EightBit(enum.Enum):
+    """`<eightbit>`: what becomes of 8-bit mail for a host without 8BITMIME."""
+
+    SEND = "send"
+    BOUNCE = "bounce"
 
 
 @attrs.frozen
@@ -126,6 +154,18 @@ class ClientSettings:
     timeout_connect_s: float
     timeout_final_s: float
     maxpipeline: int
+    fallback_a: bool
+    eightbit: EightBit
+    mxport: int
+    loopback: bool
+
+
+@attrs.frozen
+class DnsSettings:
+    """`<dns>`: addresses and ports of name servers; none: the system's. `timeout_s`: for one answer."""
+
+    servers: tuple[tuple[str, int], ...]
+    timeout_s: float
 
 
 @attrs.frozen
@@ -143,6 +183,7 @@ class DeliverSettings:
     interval_error_s: float
     delay_start_s: float
     client: ClientSettings
+    dns: DnsSettings
 
 
 @attrs.frozen

@@ -29,6 +29,7 @@ class Occurs(enum.Enum):
     """How often a block may stand in the one around it."""
 
     ONCE = "once"
+    OPTIONAL = "once, and its being there says something"
     MANY = "many"
 
 
@@ -39,6 +40,7 @@ class Setting(Generic[T_co]):
     `default` None: it must be written. `sample`: what the shipped sample says, where that is not the default;
     `example`: what it shows in a comment, for a setting whose default is "none" or worked out.
     `hidden`: taken, but not shown by `config show` or the sample, because only its default is built.
+    `fixed`: it can't change while the server runs; a configuration that changes it is refused on SIGHUP.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Setting(Generic[T_co]):
     sample: str | None = None
     example: str = ""
     hidden: bool = False
+    fixed: bool = False
 
     @property
     def title(self) -> str:

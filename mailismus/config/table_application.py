@@ -11,11 +11,14 @@ ANNOUNCEHOST = Setting(
     "%SYSNAME%",
     "This host's name as told to other servers; by default its full name.",
     example="mx.example.net",
+    fixed=True,
 )
-ROOT = Setting("root", kinds.ROOT_PATH, "..", "%DIRTOP%: where the other paths begin; from the folder of this file.")
-CONFIG = Setting("config", kinds.PATH, "config", "%DIRCONF%: files named in this one.")
-VAR = Setting("var", kinds.PATH, "var", "%DIRVAR%: what the server keeps: queue, spool, mail.")
-LOGS = Setting("logs", kinds.PATH, "var/logs", "%DIRLOG%: audit logs.")
+ROOT = Setting(
+    "root", kinds.ROOT_PATH, "..", "%DIRTOP%: where the other paths begin; from the folder of this file.", fixed=True
+)
+CONFIG = Setting("config", kinds.PATH, "config", "%DIRCONF%: files named in this one.", fixed=True)
+VAR = Setting("var", kinds.PATH, "var", "%DIRVAR%: what the server keeps: queue, spool, mail.", fixed=True)
+LOGS = Setting("logs", kinds.PATH, "var/logs", "%DIRLOG%: audit logs.", fixed=True)
 STOP_TIMEOUT = Setting(
     "stop_timeout",
     kinds.time("100ms", "1h"),
@@ -71,5 +74,7 @@ MESSAGE_STORE = Block(
     ),
 )
 
-SOCKET = Setting("socket", kinds.PATH, "%DIRVAR%/run/admin.sock", "Where the mailismus command meets the running server.")
+SOCKET = Setting(
+    "socket", kinds.PATH, "%DIRVAR%/run/admin.sock", "Where the mailismus command meets the running server.", fixed=True
+)
 ADMIN = Block("admin", "Administration.", (SOCKET,), unbuilt=("metrics",))

@@ -12,19 +12,40 @@ DESTDOMAINS = Setting(
     "destdomains",
     kinds.DOMAINS,
     "",
-    "The recipients' domains it is for; none: all others.",
+    "The recipients' domains it is for; none, and no senders: all others.",
     Form.ATTRIBUTE,
     example="a.example,b.example",
 )
+SENDERS = Setting(
+    "senders",
+    kinds.SENDERS,
+    "",
+    "The senders whose mail it is for, addresses or whole domains, before any recipients' domain.",
+    Form.ATTRIBUTE,
+    example="c.example,joe@d.example",
+)
+SENDERNETS = Setting(
+    "sendernets",
+    kinds.ATTRIBUTE_NETWORKS,
+    "",
+    "The clients' networks that mail of these senders must have come from; none: any. It routes, it permits nothing.",
+    Form.ATTRIBUTE,
+    example="10.0.0.0/8",
+)
 RELAY = Block(
     "relay",
-    "A server that takes mail for some domains, or for all others.",
-    (ADDRESS, DESTDOMAINS),
+    "A server that takes mail for some domains, of some senders, or all other mail.",
+    (ADDRESS, DESTDOMAINS, SENDERS, SENDERNETS),
     Occurs.MANY,
-    unbuilt=("@senders", "@sendernets", "tls", "auth"),
+    unbuilt=("tls", "auth"),
     original=("ssl",),
 )
-RELAYS = Block("relays", "Where mail goes that is not for a local domain.", (RELAY,), original=("intercept",))
+RELAYS = Block(
+    "relays",
+    "Where mail goes that is not for a local domain; what no relay is for goes by MX.",
+    (RELAY,),
+    original=("intercept",),
+)
 
 CLIENT_TIMEOUT = Setting("timeout", kinds.time("100ms"), "5m", "How long another server's reply is waited for.")
 TIMEOUT_CONNECT = Setting("timeout_connect", kinds.time("100ms"), "30s", "How long a connection is waited for.")
@@ -32,16 +53,40 @@ TIMEOUT_FINAL = Setting("timeout_final", kinds.time("100ms"), "10m", "How long t
 MAXPIPELINE = Setting(
     "maxpipeline", kinds.count(), "25", "Commands sent before their replies are read; 0: no limit, 1: none ahead."
 )
+FALLBACKMX_A = Setting(
+    "fallbackMX_A", kinds.BOOLEAN, "Y", "Whether a domain without any MX is served by the host of its own name."
+)
+EIGHTBIT = Setting(
+    "eightbit",
+    kinds.choice(("send", "bounce")),
+    "send",
+    "What becomes of 8-bit mail for a server without 8BITMIME: send it all the same, or bounce it.",
+)
+MXPORT = Setting("mxport", kinds.port(1), "25", "The port of MX hosts; another one is for test beds.")
+LOOPBACK = Setting(
+    "loopback", kinds.BOOLEAN, "N", "Whether an MX host may be at 127/8 or ::1, this host itself; for test beds."
+)
 CLIENT = Block(
     "client",
     "How other servers are spoken to.",
-    (CLIENT_TIMEOUT, TIMEOUT_CONNECT, TIMEOUT_FINAL, MAXPIPELINE),
-    unbuilt=("fallbackMX_A", "eightbit", "mxport", "loopback", "tls"),
+    (CLIENT_TIMEOUT, TIMEOUT_CONNECT, TIMEOUT_FINAL, MAXPIPELINE, FALLBACKMX_A, EIGHTBIT, MXPORT, LOOPBACK),
+    unbuilt=("tls",),
     original=(
         *("transcript", "announcehost", "mindatarate", "sayHELO", "fallbackHELO", "sendQUIT", "waitQUIT", "anonssl"),
         *("delay_close", "niobuffers", "remotenets"),
     ),
 )
+
+DNS_SERVERS = Setting(
+    "servers",
+    kinds.DNS_SERVERS,
+    "",
+    "The name servers that are asked for MX hosts, IP addresses, port 53 by default; none: the system's.",
+    Form.ATTRIBUTE,
+    example="127.0.0.1:5353 | 127.0.0.2:5353",
+)
+DNS_TIMEOUT = Setting("timeout", kinds.time("100ms"), "5s", "How long one server's answer is waited for.", Form.ATTRIBUTE)
+DNS = Block("dns", "Where the hosts of domains are looked up.", (DNS_SERVERS, DNS_TIMEOUT))
 
 QUEUECACHE = Setting("queuecache", kinds.count(1), "2500", "Entries in hand at most.")
 MAXCONNECTIONS = Setting(
@@ -64,8 +109,8 @@ DELIVER = Block(
     (
         *(RELAYS, QUEUECACHE, MAXCONNECTIONS, MAXSERVERCONNECTIONS, MAXMESSAGES, MAXRECIPS),
         *(MESSAGES_PER_MINUTE, RECIPIENTS_PER_MINUTE),
-        *(INTERVAL_LOW, INTERVAL_HIGH, INTERVAL_ERROR, DELAY_START, CLIENT),
+        *(INTERVAL_LOW, INTERVAL_HIGH, INTERVAL_ERROR, DELAY_START, CLIENT, DNS),
     ),
-    unbuilt=("destinations", "schedule", "dns", "audit"),
+    unbuilt=("destinations", "schedule", "audit"),
     original=("maxconntime", "maxsenderlife"),
 )

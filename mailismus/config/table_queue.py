@@ -11,9 +11,12 @@ PROVIDER = Setting(
     "clustered",
     "How the queue is kept.",
     Form.ATTRIBUTE,
+    fixed=True,
 )
-ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/queue", "Where the queue lies.")
-MAXCLUSTERSIZE = Setting("maxclustersize", kinds.size(), "256K", "Bytes of one cluster file of new entries; 0: no limit.")
+ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/queue", "Where the queue lies.", fixed=True)
+MAXCLUSTERSIZE = Setting(
+    "maxclustersize", kinds.size(), "256K", "Bytes of one cluster file of new entries; 0: no limit.", fixed=True
+)
 MAXMEMORYQUEUE = Setting(
     "maxmemoryqueue", kinds.count(), "0", "Entries that a task takes at most at once; 0: no limit of its own."
 )
@@ -27,23 +30,32 @@ MINFREE = Setting(
     kinds.MINFREE,
     "2%",
     "Bytes and inodes that must stay free (a share, or a SIZE of bytes; 0: off); below, mail is refused for now.",
+    fixed=True,
 )
 
-SEGMENTSIZE = Setting("segmentsize", kinds.size("1Mi", "4Gi"), "32Mi", "Bytes of one segment file.")
+SEGMENTSIZE = Setting("segmentsize", kinds.size("1Mi", "4Gi"), "32Mi", "Bytes of one segment file.", fixed=True)
 LARGEMSGSIZE = Setting(
-    "largemsgsize", kinds.size("0", "16Mi"), "128Ki", "Larger messages get a file of their own at once; 0: all do."
+    "largemsgsize",
+    kinds.size("0", "16Mi"),
+    "128Ki",
+    "Larger messages get a file of their own at once; 0: all do.",
+    fixed=True,
 )
-MAXAGE = Setting("maxage", kinds.time("0", "1h"), "3s", "What is not delivered by then moves to clusters; 0: at once.")
-MAXSIZE = Setting("maxsize", kinds.size("1Mi"), "256Mi", "Bytes that the journal may hold; beyond, it is emptied early.")
+MAXAGE = Setting(
+    "maxage", kinds.time("0", "1h"), "3s", "What is not delivered by then moves to clusters; 0: at once.", fixed=True
+)
+MAXSIZE = Setting(
+    "maxsize", kinds.size("1Mi"), "256Mi", "Bytes that the journal may hold; beyond, it is emptied early.", fixed=True
+)
 JOURNAL = Block("journal", "What is written first.", (SEGMENTSIZE, LARGEMSGSIZE, MAXAGE, MAXSIZE))
 
-SPOOL_ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/spool", "Where message files lie.")
-BUFSIZE = Setting("bufsize", kinds.size("1K", "16Mi"), "16K", "Bytes gathered before a message file is written.")
+SPOOL_ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/spool", "Where message files lie.", fixed=True)
+BUFSIZE = Setting("bufsize", kinds.size("1K", "16Mi"), "16K", "Bytes gathered before a message file is written.", fixed=True)
 MAXSPIDCACHE = Setting(
-    "maxspidcache", kinds.count(), "250000", "Messages whose references are counted in memory; 0: no limit."
+    "maxspidcache", kinds.count(), "250000", "Messages whose references are counted in memory; 0: no limit.", fixed=True
 )
 HARDLINKS = Setting(
-    "hardlinks", kinds.BOOLEAN, "N", "A name (hard link) for each recipient, in place of counting references."
+    "hardlinks", kinds.BOOLEAN, "N", "A name (hard link) for each recipient, in place of counting references.", fixed=True
 )
 SPOOL = Block(
     "spool", "Message bytes at rest.", (SPOOL_ROOTPATH, BUFSIZE, MAXSPIDCACHE, HARDLINKS), original=("silofactor",)

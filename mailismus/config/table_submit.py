@@ -37,6 +37,36 @@ SERVER = Block(
     ),
 )
 
+LATENT = Setting(
+    "latent",
+    kinds.BOOLEAN,
+    "Y",
+    "Y: STARTTLS is offered; N: TLS from the start (the port is then 465 by default).",
+    Form.ATTRIBUTE,
+)
+MANDATORY = Setting("mandatory", kinds.BOOLEAN, "N", "Y: no mail is taken before TLS is on.", Form.ATTRIBUTE)
+CERTIFICATE = Setting(
+    "certificate",
+    kinds.PATH,
+    None,
+    "PEM file of the certificate, and of those that lead to its root behind it; read again on SIGHUP.",
+    sample="%DIRCONF%/tls/cert.pem",
+)
+PRIVATEKEY = Setting(
+    "privatekey",
+    kinds.PATH,
+    None,
+    "PEM file of its private key, which only the server may read; read again on SIGHUP.",
+    sample="%DIRCONF%/tls/key.pem",
+)
+SSL = Block(
+    "ssl",
+    "TLS (1.2 or later) with this certificate; without this block there is none.",
+    (LATENT, MANDATORY, CERTIFICATE, PRIVATEKEY),
+    Occurs.OPTIONAL,
+    original=("@cert", "@kspath", "@kspass", "@certpass", "@kstype", "@tspath", "@tspass", "@tstype", "@peercert"),
+)
+
 NAME = Setting(
     "name",
     kinds.LISTENER_NAME,
@@ -44,17 +74,23 @@ NAME = Setting(
     "What the log calls it; by default SMTP, SMTP2 and so on.",
     Form.ATTRIBUTE,
     sample="SMTP",
+    fixed=True,
 )
 INTERFACE = Setting(
-    "interface", kinds.INTERFACE, "", "The IP address it listens on; by default all.", Form.ATTRIBUTE, sample="127.0.0.1"
+    "interface",
+    kinds.INTERFACE,
+    "",
+    "The IP address it listens on; by default all.",
+    Form.ATTRIBUTE,
+    sample="127.0.0.1",
+    fixed=True,
 )
-PORT = Setting("port", kinds.port(0), "25", "Its TCP port; 0: any free one.", Form.ATTRIBUTE, sample="2525")
+PORT = Setting("port", kinds.port(0), "25", "Its TCP port; 0: any free one.", Form.ATTRIBUTE, sample="2525", fixed=True)
 LISTENER = Block(
     "listener",
     "Where mail comes in; without any, all interfaces and port 25.",
-    (NAME, INTERFACE, PORT, SERVER),
+    (NAME, INTERFACE, PORT, SSL, SERVER),
     Occurs.MANY,
-    unbuilt=("ssl",),
     original=("@maxservers", "@initservers", "@incrservers", "@backlog", "@configlink", "@enabled"),
 )
 LISTENERS = Block("listeners", "The listeners.", (LISTENER,))

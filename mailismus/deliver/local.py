@@ -99,6 +99,10 @@ class LocalDeliveries:
                 self._settling.give_back(job, GIVE_BACK_S)
                 self._on_free(1)
 
+    def reload(self, store: MessageStoreSettings) -> None:
+        """Another place for maildirs, for deliveries to come."""
+        self._store = store
+
     def stop(self) -> Deferred[None]:
         """Begin nothing more; fires when what has begun is over."""
         self._is_stopping = True

@@ -2,8 +2,10 @@
 
 *Rules*: there is one deadline a session, a number that the sessions' tick compares (no timer for each): it moves when a
 whole reply came or a piece of content went out, never with a byte of a reply. After the final dot `timeout_final` counts,
-once; up to it a transaction has a time in all, whatever its steps take. Everything waits in bounded memory: the next
-piece of content is fetched when the transport has room.
+once; up to it a transaction has a time in all, whatever its steps take, and so have greeting, EHLO and HELO together.
+Everything waits in bounded memory: the next piece of content is fetched when the transport has room. A message that the
+host can't take, by what it said to EHLO, fails without a transaction. What a session learns of its host is remembered
+(`habits`).
 
 *Not here*: which job comes next, what an outcome leads to (`sessions`, `settling`).
 """
@@ -17,11 +19,14 @@ from typing import Protocol as Seam
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IConsumer, IPullProducer, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.config.settings import ClientSettings
+from mailismus.deliver.habits import Habit, Habits
 from mailismus.deliver.job import Job
+from mailismus.deliver.objection import NO_OBJECTIONS, Objections
 from mailismus.deliver.schedule import Hop
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
@@ -31,6 +36,7 @@ from mailismus.net.send import send_now
 from mailismus.queue.interface import IContent
 from mailismus.smtp.client import Client
 from mailismus.smtp.client_transaction import Phase
+from mailismus.smtp.pipelining import Pipelining
 
 QUIT_S = 5.0
 """How long the other side may take to close after QUIT."""
@@ -38,6 +44,9 @@ IDLE_S = 5.0
 """How long a session is kept without work."""
 SLOWEST_BYTES_S = 1000
 """What a transaction's content counts for, beyond its time for steps."""
+
+SETUP_STEPS = 2
+"""Greeting, EHLO and HELO may take `timeout` each, and together so many times that."""
 
 UNREADABLE = Reply(451, b"4.3.0", b"the message can't be read now")
 
@@ -58,6 +67,7 @@ class Keeper(Seam):
     """What a session calls: the keeper of all sessions."""
 
     monotonic: Callable[[], float]
+    habits: Habits
 
     def session_stands(self, session: Session) -> None:
         """Greeting and EHLO went well."""
@@ -97,6 +107,8 @@ class Keeper(Seam):
 class Session(Protocol):
     """One connection to one host of a next hop."""
 
+    _log = Logger()
+
     def __init__(self, keeper: Keeper, hop: Hop[Session], address: str, name: bytes, settings: ClientSettings) -> None:
         self._keeper = keeper
         self._settings = settings
@@ -107,8 +119,11 @@ class Session(Protocol):
         self.label = f"{next_hop.host}[{address}]:{next_hop.port}".encode("ascii", "replace")
         """The host as logged behind `relay=`."""
         self.state = State.CONNECTING
-        self.client: Client[Job] = Client(self, name, settings.maxpipeline)
         self.opened_at = self._monotonic()
+        self._host = (address, next_hop.port)
+        self._habit = habit = keeper.habits.of(self._host, self.opened_at)
+        self.client: Client[Job] = Client(self, name, settings.maxpipeline, habit.pipelining, habit.needs_helo)
+        self._objections = NO_OBJECTIONS
         self.setup_s = 0.0
         """How long connection, greeting and EHLO took; 0 once a job has been charged with it."""
         self.begun = 0
@@ -116,7 +131,7 @@ class Session(Protocol):
         self.deadline = self.opened_at + settings.timeout_connect_s + 1
         self._dot_at = 0.0
         self._cap = 0.0
-        """When the newest transaction must have its final dot behind it."""
+        """When the newest transaction must have its final dot behind it; before the first: when the session must stand."""
         self._steps_s = 3 * settings.timeout_s + settings.timeout_final_s
         self._content: IContent | None = None
         self._is_reading = False
@@ -135,7 +150,9 @@ class Session(Protocol):
             return
         set_no_delay(transport)
         self.state = State.GREETING
-        self.deadline = self._monotonic() + self._settings.timeout_s
+        now = self._monotonic()
+        self._cap = now + SETUP_STEPS * self._settings.timeout_s
+        self.deadline = now + self._settings.timeout_s
 
     def dataReceived(self, data: bytes) -> None:
         if self.state is State.QUITTING:
@@ -151,8 +168,11 @@ class Session(Protocol):
     def begin(self, job: Job) -> None:
         """An idle session gets work."""
         self.state = State.BUSY
-        self._charge(job)
-        self.client.begin(job)
+        if self._takes(job):
+            self._charge(job)
+            self.client.begin(job)
+        else:
+            self.on_ready()
         self._extend()
 
     def on_deadline(self) -> None:
@@ -200,10 +220,10 @@ class Session(Protocol):
 
     def on_ready(self) -> None:
         if self.state is State.GREETING:
-            self.setup_s = self._monotonic() - self.opened_at
-            self.state = State.BUSY
-            self._keeper.session_stands(self)
+            self._set_up()
         job = self._keeper.next_job(self)
+        while job is not None and not self._takes(job):
+            job = self._keeper.next_job(self)
         if job is not None:
             self._charge(job)
             self.client.begin(job)
@@ -217,6 +237,8 @@ class Session(Protocol):
     def next_transaction(self) -> Job | None:
         self._dot_at = self._monotonic()
         job = self._keeper.next_behind(self)
+        while job is not None and not self._takes(job):
+            job = self._keeper.next_behind(self)
         if job is not None:
             self._charge(job)
         return job
@@ -301,6 +323,40 @@ class Session(Protocol):
 
     # ------------------------------------------------------------------ within
 
+    def _set_up(self) -> None:
+        """Greeting and EHLO went well."""
+        self.setup_s = self._monotonic() - self.opened_at
+        self.state = State.BUSY
+        self._objections = Objections(self.client.opening.offers, self._settings.eightbit)
+        self._keeper.session_stands(self)
+
+    def _takes(self, job: Job) -> bool:
+        """Whether the host takes such a message; if not, the job is settled."""
+        reply = self._objections.to(job.size_bytes, job.eightbit)
+        if reply is None:
+            return True
+        job.begun_at = self._monotonic()
+        self._keeper.settle(self, job, reply)
+        return False
+
+    def _learn(self) -> None:
+        """What this session has shown of its host is remembered."""
+        habit = Habit(self.client.trust.known, self.client.opening.needs_helo)
+        if habit == self._habit:
+            return
+        now = self._monotonic()
+        self._keeper.habits.note(self._host, habit, now)
+        if habit.pipelining is self._habit.pipelining:
+            pass
+        elif habit.pipelining is Pipelining.DOUBTED:
+            self._log.info(
+                "Trouble while commands were sent ahead to {host}: steps are tried", host=self.label.decode("ascii")
+            )
+        elif habit.pipelining is Pipelining.BROKEN:
+            self._log.info(
+                "Nothing is sent ahead to {host} for a while: its PIPELINING does not work", host=self.label.decode("ascii")
+            )
+
     def _charge(self, job: Job) -> None:
         self.begun += 1
         now = self._monotonic()
@@ -311,7 +367,7 @@ class Session(Protocol):
             self.setup_s = 0.0
 
     def _extend(self) -> None:
-        if self.state is not State.BUSY:
+        if self.state is not State.BUSY and self.state is not State.GREETING:
             return
         if self.client.waits_for_final:
             self.deadline = self._monotonic() + self._settings.timeout_final_s
@@ -328,6 +384,7 @@ class Session(Protocol):
         state, self.state = self.state, State.GONE
         self._stop_reading()
         if state is not State.GONE:
+            self._learn()
             if state is not State.QUITTING:
                 self._keeper.session_left(self)
             self._keeper.session_closed(self)

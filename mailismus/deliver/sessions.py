@@ -1,33 +1,33 @@
-"""The sessions with next hops: opens connections as the schedule says, gives them jobs, brings outcomes back.
+"""The sessions with next hops: asks for connections as the schedule says, gives them jobs, brings outcomes back.
 
 *Rules*
 - A job is in one place: waiting in its next hop's queue, on one session, or settled and gone.
 - No transaction is begun while the queue says it may not, or after `stop`.
 - What was untried goes to a session that has begun nothing yet (a host may take one message a session and no more); after
   `MAX_PUT_BACKS` times it counts as an attempt, so that no host can keep a job for ever.
-- A next hop that is dead or slow delays nobody else: see `schedule`.
+- A transaction whose session is lost before the reply to its MAIL goes to another host, while there is one.
+- A next hop that is dead or slow, or whose hosts are still looked up, delays nobody else.
 
 One tick looks at all deadlines and at what waits; it runs while there is something to look at.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 
-from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IAddress, IConnector, IDelayedCall, IReactorTCP, IReactorTime
-from twisted.internet.protocol import ClientFactory
-from twisted.logger import Logger
-from twisted.python.failure import Failure
+from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.settings import DeliverSettings
+from mailismus.deliver.connector import Connector
+from mailismus.deliver.habits import Habits
+from mailismus.deliver.hosts import Host, Hosts, Trouble
+from mailismus.deliver.idle import IdleSessions
 from mailismus.deliver.job import Job
+from mailismus.deliver.locator import Locator
 from mailismus.deliver.protocol import Session, State
 from mailismus.deliver.queue_seam import DeliveryQueue
-from mailismus.deliver.resolver import NameTrouble, Resolver
-from mailismus.deliver.route import NOBODY, NextHop
+from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule import Hop, Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.mail.ids import SpoolId
@@ -39,14 +39,14 @@ MAX_PUT_BACKS = 3
 MAX_AGE_S = 300.0
 """A session older than this ends after its job, so that load moves to other hosts."""
 TICK_S = 0.1
+HOPS_A_TICK = 250
+"""Next hops that a tick looks at, the others come later: thousands that wait are not to keep us busy."""
 GIVE_BACK_DELAY_S = 0.0
 
 
 class Sessions:
     """All sessions. `on_free` is called with the number of entries that are no longer held here; `room` says how many
     more may be held."""
-
-    _log = Logger()
 
     def __init__(
         self,
@@ -57,19 +57,28 @@ class Sessions:
         monotonic: Callable[[], float],
         queue: DeliveryQueue,
         settling: Settling,
-        resolver: Resolver,
+        locator: Locator,
+        hosts: Hosts,
         on_free: Callable[[int], None],
         room: Callable[[], int],
     ) -> None:
-        self._settings, self._name = settings, name
-        self._tcp, self._clock, self.monotonic = tcp, clock, monotonic
-        self._queue, self._settling, self._resolver = queue, settling, resolver
+        self._settings = settings
+        self._clock, self.monotonic = clock, monotonic
+        self._queue, self._settling = queue, settling
         self._on_free, self._room = on_free, room
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
-        self.schedule: Schedule[Session] = Schedule(settings.maxconnections, settings.maxserverconnections)
+        self.habits = Habits()
+        self.schedule: Schedule[Session] = Schedule(
+            settings.maxconnections, settings.maxserverconnections, hosts, settings.queuecache // 4
+        )
         self._max_messages = settings.maxmessages or 1 << 30
-        self._all: set[Session] = set()
+        self.connector = Connector(self, settings, name, tcp, settling, locator, self.schedule)
+        self._all = self.connector.sessions
+        self._lost: dict[Session, Reply] = {}
+        """Sessions that ended before they took a message, while there was another host, and why."""
+        self._idle: IdleSessions[Session] = IdleSessions()
         self._tick: IDelayedCall | None = None
+        self._looked_at = 0
         self._waits_to_begin = False
         self._is_stopping = False
         self._when_empty: Deferred[None] | None = None
@@ -95,11 +104,19 @@ class Sessions:
         self._waits_to_begin = False
         self._dispatch_all()
 
+    def reload(self, settings: DeliverSettings) -> None:
+        """Other settings, for sessions to come. What was not begun is given back, since it may go elsewhere now."""
+        self._settings = self.connector.settings = settings
+        self._max_messages = settings.maxmessages or 1 << 30
+        self.schedule.set_limits(settings.maxconnections, settings.maxserverconnections, settings.queuecache // 4)
+        for hop in list(self.schedule.hops.values()):
+            self._give_back_pending(hop)
+
     def stop(self) -> Deferred[None]:
         """No transaction is begun, one before its final dot is cut off, one behind it is waited for. Fires when none is
         left; call `abort` when it takes too long."""
-        self._is_stopping = True
-        for hop in self.schedule.hops.values():
+        self._is_stopping = self.connector.is_stopped = True
+        for hop in list(self.schedule.hops.values()):
             self._give_back_pending(hop)
         for session in list(self._all):
             session.cut_off()
@@ -123,7 +140,7 @@ class Sessions:
     # ------------------------------------------------------------------ the sessions' (see `protocol.Keeper`)
 
     def session_stands(self, session: Session) -> None:
-        self.schedule.session_stands(session.hop, session.address)
+        self.schedule.session_stands(session.hop, self._all[session])
 
     def next_job(self, session: Session) -> Job | None:
         hop = session.hop
@@ -137,42 +154,56 @@ class Sessions:
         return self.next_job(session) if session.hop.may_pipeline() else None
 
     def may_idle(self, session: Session) -> bool:
-        return not self._is_stopping and self._may_go_on(session)
+        host = self._all[session]
+        if self._is_stopping or self.schedule.is_wanted_by_others(session.hop, host) or not self._may_go_on(session):
+            return False
+        self._idle.add(session, host)
+        return True
 
     def settle(self, session: Session, job: Job, reply: Reply) -> None:
+        if job.phase is Phase.ASKED and self._may_go_elsewhere(session, job):
+            self._lost[session] = reply
+            self.put_back(session, job)
+            return
         entries = job.remaining()
         if job.phase is Phase.IN_DOUBT:
             self._settling.counters.in_doubt += len(entries)
-        self._finish(session.hop, job, len(entries))
+        self.release(session.hop, len(entries))
         self._settling.settle(job, entries, reply, session.label)
 
     def settle_refused(self, session: Session, job: Job, position: int, reply: Reply) -> None:
-        self._finish(session.hop, job, 1)
+        self.release(session.hop, 1)
         self._settling.settle(job, [job.entries[position]], reply, session.label)
 
     def put_back(self, session: Session, job: Job) -> None:
         hop = session.hop
         job.rewind()
         if self._is_stopping:
-            self._finish(hop, job, len(job.entries))
+            self.release(hop, len(job.entries))
             self._settling.give_back(job, GIVE_BACK_DELAY_S)
         elif job.put_backs > MAX_PUT_BACKS:
-            self._finish(hop, job, len(job.entries))
+            self.release(hop, len(job.entries))
             reply = Reply(451, b"4.4.2", b"host ends its sessions before this message's turn")
             self._settling.settle(job, job.entries, reply, session.label)
         else:
             hop.returned.append(job)
 
     def session_failed(self, session: Session, reply: Reply) -> None:
-        self._host_failed(session, reply)
+        is_connected = session.state is not State.CONNECTING
+        self.connector.host_failed(session, reply, Trouble.NO_SESSION if is_connected else Trouble.NO_CONNECTION)
 
     def session_left(self, session: Session) -> None:
-        hop = session.hop
+        hop, host = session.hop, self._all[session]
+        self._idle.discard(session, host)
         if session in hop.idle:
             hop.idle.remove(session)
-        self.schedule.connection_closed(hop, session.address)
+        self.schedule.connection_left(hop)
         if session.client.is_session:
-            self.schedule.session_ended(hop, session.address)
+            self.schedule.session_ended(hop, host)
+        reply = self._lost.pop(session, None)
+        if reply is not None:
+            self.connector.host_failed(session, reply, Trouble.NO_SESSION)
+        self.schedule.forget_if_idle(hop)
         if self._is_stopping:
             if self._when_empty is not None and not self._busy():
                 done, self._when_empty = self._when_empty, None
@@ -182,7 +213,10 @@ class Sessions:
         self._clock.callLater(0, self._after_left, hop)  # in a turn of its own: the caller is deep in the engine
 
     def session_closed(self, session: Session) -> None:
-        self._all.discard(session)
+        host = self._all.pop(session)
+        self.schedule.connection_closed(host)
+        if self.schedule.is_wanted(host):
+            self._clock.callLater(0, self._after_closed, host)
 
     # ------------------------------------------------------------------ within
 
@@ -197,42 +231,57 @@ class Sessions:
         return False
 
     def _may_go_on(self, session: Session) -> bool:
-        return (
-            session.begun < self._max_messages
-            and self.monotonic() - session.opened_at < MAX_AGE_S
-            and not (self.schedule.starved and self.schedule.must_yield(session.hop))
-        )
+        """Whether it may begin another transaction; the first it always may."""
+        if not session.begun:
+            return True
+        if session.begun >= self._max_messages or self.monotonic() - session.opened_at >= MAX_AGE_S:
+            return False
+        schedule = self.schedule
+        return not ((schedule.starved or schedule.waiting) and schedule.must_yield(session.hop, self._all[session]))
 
-    def _finish(self, hop: Hop[Session], job: Job, count: int) -> None:
+    def _may_go_elsewhere(self, session: Session, job: Job) -> bool:
+        """Whether a job whose session was lost before MAIL was answered is to go to another host."""
+        if self._is_stopping or job.put_backs >= MAX_PUT_BACKS:
+            return False
+        return session.hop.has_other(self._all[session], job.queued_at, self.monotonic())
+
+    def release(self, hop: Hop[Session], count: int) -> None:
         hop.entries -= count
+        if not hop.entries:
+            self.schedule.forget_if_idle(hop)
         self._on_free(count)
 
     def _after_left(self, hop: Hop[Session]) -> None:
-        if self._is_stopping:
-            return
-        now = self.monotonic()
-        starved = self.schedule.starved
-        for _ in range(len(starved)):
-            self._dispatch(starved.popleft(), now)
-        self._dispatch(hop, now)
+        if not self._is_stopping:
+            self._dispatch(hop, self.monotonic())
+
+    def _after_closed(self, host: Host) -> None:
+        """There is room for another connection."""
+        schedule, now = self.schedule, self.monotonic()
+        for _ in range(len(schedule.starved) + len(schedule.waiting.get(host, ()))):
+            hop = None if self._is_stopping else schedule.next_waiting(host)
+            if hop is None:
+                break
+            self._dispatch(hop, now)
 
     def _dispatch_all(self) -> None:
         if not self._is_stopping:
             now = self.monotonic()
-            for hop in list(self.schedule.hops.values()):
+            for hop in self._waiting():
                 self._dispatch(hop, now)
+
+    def _waiting(self) -> list[Hop[Session]]:
+        return [hop for hop in self.schedule.hops.values() if hop.pending or hop.returned]
 
     def _dispatch(self, hop: Hop[Session], now: float) -> None:
         if not hop.pending and not hop.returned:
             return
         self._start_ticks()
-        if hop.is_dead(now):
-            self._defer_pending(hop)
-            return
         schedule = self.schedule
         while schedule.wants_session(hop, now) and self._may_begin():
             if hop.idle:
                 session = hop.idle.pop()
+                self._idle.discard(session, self._all[session])
                 job = self.next_job(session)
                 if job is None:
                     session.quit()
@@ -240,7 +289,7 @@ class Sessions:
                     session.begin(job)
             elif not self._connect(hop, now):
                 break
-        while schedule.wants_fresh_session(hop) and self._may_begin() and not hop.is_dead(now):
+        while schedule.wants_fresh_session(hop) and self._may_begin():
             if not self._connect(hop, now):
                 if hop.idle:  # its place is needed
                     hop.idle.pop(0).quit()
@@ -248,83 +297,22 @@ class Sessions:
 
     def _connect(self, hop: Hop[Session], now: float) -> bool:
         """One more connection for this next hop; False: not now."""
-        if hop.is_resolving:
-            return False
-        try:
-            addresses = self._resolver.addresses(hop.next_hop.host)
-        except NameTrouble as trouble:
-            self._name_failed(hop, trouble)
-            return False
-        if isinstance(addresses, Deferred):
-            hop.is_resolving = True
-            addresses.addCallbacks(self._resolved, self._not_resolved, callbackArgs=(hop,), errbackArgs=(hop,))
-            return False
-        hop.set_addresses(addresses)
-        address = self.schedule.choose_host(hop, now)
-        if address is None:
-            self._close_idle_for(hop)
-            return False
-        session = Session(self, hop, address, self._name, self._settings.client)
-        self._all.add(session)
-        self.schedule.connection_opened(hop, address)
-        self._settling.counters.connections += 1
-        factory = _Connecting(session, self._connect_failed)
-        self._tcp.connectTCP(address, hop.next_hop.port, factory, timeout=self._settings.client.timeout_connect_s)
-        return True
-
-    def _close_idle_for(self, hop: Hop[Session]) -> None:
-        """The total is used up: an idle session of another next hop makes room."""
-        if hop in self.schedule.starved:
-            for other in self.schedule.hops.values():
-                if other is not hop and other.idle:
-                    other.idle.pop(0).quit()
-                    return
-
-    def _resolved(self, addresses: list[str], hop: Hop[Session]) -> None:
-        hop.is_resolving = False
-        if not self._is_stopping:
-            self._dispatch(hop, self.monotonic())
-
-    def _not_resolved(self, failure: Failure, hop: Hop[Session]) -> None:
-        hop.is_resolving = False
-        failure.trap(NameTrouble)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
-        if not self._is_stopping:
-            self._name_failed(hop, failure.value)
-
-    def _name_failed(self, hop: Hop[Session], trouble: BaseException | None) -> None:
-        text = f"the address of {hop.next_hop.host} can't be found: {trouble}".encode("ascii", "replace")
-        self.schedule.declare_dead(hop, Reply(451, b"4.4.3", text), self.monotonic())
-        self._defer_pending(hop)
-
-    def _connect_failed(self, session: Session, failure: Failure) -> None:
-        if session.state is State.GONE:
-            return
-        number = getattr(failure.value, "osError", None)
-        words = os.strerror(number) if isinstance(number, int) else str(failure.value)
-        text = f"connect to {session.label.decode('ascii')} failed: {words}"
-        self._host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]))
-        session.give_up(b"not connected")
-
-    def _host_failed(self, session: Session, reply: Reply) -> None:
-        self._settling.counters.connections_failed += 1
-        self._log.info(
-            "No session with {host}: {reply}", host=session.label.decode("ascii"), reply=bytes(reply).decode("ascii")
-        )
-        hop, now = session.hop, self.monotonic()
-        self.schedule.host_failed(hop, session.address, reply, now)
-        if hop.is_dead(now) and not self._is_stopping:
-            self._defer_pending(hop, session.label)
-
-    def _defer_pending(self, hop: Hop[Session], host: bytes = NOBODY) -> None:
-        now = self.monotonic()
-        for job in hop.drain():
-            job.begun_at = now
-            self._finish(hop, job, len(job.entries))
-            self._settling.settle(job, job.entries, hop.dead_reply, host)
+        starved, waits_for = self.schedule.starved, hop.waits_for
+        was_starved = hop in starved
+        if self.connector.connect(hop, now):
+            return True
+        idle: Session | None = None
+        if hop in starved and not was_starved:
+            idle = self._idle.find()
+        elif hop.waits_for is not None and hop.waits_for is not waits_for:
+            idle = self._idle.find_at(hop.waits_for)
+        if idle is not None:  # it makes room
+            idle.quit()
+        return False
 
     def _give_back_pending(self, hop: Hop[Session]) -> None:
         for job in hop.drain():
-            self._finish(hop, job, len(job.entries))
+            self.release(hop, len(job.entries))
             self._settling.give_back(job, GIVE_BACK_DELAY_S)
 
     def _give_back_excess(self, hop: Hop[Session], now: float) -> None:
@@ -335,6 +323,7 @@ class Sessions:
             freed += len(job.entries)
             self._settling.give_back(job, delay_s)
         if freed:
+            self.schedule.forget_if_idle(hop)
             self._on_free(freed)
 
     def _busy(self) -> bool:
@@ -360,21 +349,9 @@ class Sessions:
         for session in [session for session in self._all if session.deadline <= now]:
             session.on_deadline()
         if not self._is_stopping:
-            self.dispatch(list(self.schedule.hops.values()))
-        if self._all or any(hop.pending or hop.returned for hop in self.schedule.hops.values()):
+            waiting = self._waiting()
+            self._looked_at = 0 if self._looked_at >= len(waiting) else self._looked_at
+            self.dispatch(waiting[self._looked_at : self._looked_at + HOPS_A_TICK])
+            self._looked_at += HOPS_A_TICK
+        if self._all or self._waiting():
             self._start_ticks()
-
-
-class _Connecting(ClientFactory):
-    """Twisted's way to one connection."""
-
-    noisy = False
-
-    def __init__(self, session: Session, on_failed: Callable[[Session, Failure], None]) -> None:
-        self._session, self._on_failed = session, on_failed
-
-    def buildProtocol(self, addr: IAddress | IPv4Address | IPv6Address | None) -> Session:
-        return self._session
-
-    def clientConnectionFailed(self, connector: IConnector, reason: Failure) -> None:
-        self._on_failed(self._session, reason)

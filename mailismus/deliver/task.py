@@ -24,11 +24,12 @@ from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReac
 from twisted.logger import Logger
 
 from mailismus.config.settings import DeliverSettings, MessageStoreSettings
+from mailismus.deliver.hosts import Deaths, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.local import LIMIT, LocalDeliveries
+from mailismus.deliver.locator import Locator
 from mailismus.deliver.protocol import Session
 from mailismus.deliver.queue_seam import DeliveryQueue
-from mailismus.deliver.resolver import Resolver
 from mailismus.deliver.route import Local, NextHop, Router
 from mailismus.deliver.schedule import Hop
 from mailismus.deliver.sessions import Sessions
@@ -42,7 +43,6 @@ from mailismus.queue.interface import Area, Entry, Message
 
 BATCH = 500
 """Entries taken at a time at most: a turn of the reactor is not to last long."""
-RESOLVER_THREADS = 4
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
@@ -57,8 +57,6 @@ class Surroundings(Protocol):
     def monotonic(self) -> Callable[[], float]: ...
     @property
     def local_workers(self) -> WorkRunner: ...
-    @property
-    def resolver_workers(self) -> WorkRunner: ...
 
 
 class RealSurroundings:
@@ -68,11 +66,11 @@ class RealSurroundings:
         self.tcp, self.clock = tcp, clock
         self.monotonic = time.monotonic
         self.local_workers = Workers("maildir", LIMIT, threads.callFromThread)
-        self.resolver_workers = Workers("resolver", RESOLVER_THREADS, threads.callFromThread)
 
 
 class DeliverTask:
-    """The task. `name`: how this host calls itself (EHLO, names of maildir files)."""
+    """The task. `name`: how this host calls itself (EHLO, names of maildir files); `locator`: finds hosts;
+    `deaths`: for how long a host that failed is left alone."""
 
     log = Logger()
 
@@ -85,14 +83,14 @@ class DeliverTask:
         queue: DeliveryQueue,
         maillog: MailLog,
         world: Surroundings,
+        locator: Locator,
+        deaths: Deaths,
     ) -> None:
-        self._settings = settings
         self._queue = queue
         self._world = world
         self._clock, self._monotonic = world.clock, world.monotonic
-        self._router = Router(directory, settings.relays)
         self._settling = Settling(queue, maillog, world.clock.seconds, world.monotonic)
-        resolver = Resolver(world.clock, world.monotonic, world.resolver_workers)
+        self._hosts = Hosts(deaths)
         self.sessions = Sessions(
             settings,
             name,
@@ -101,7 +99,8 @@ class DeliverTask:
             world.monotonic,
             queue,
             self._settling,
-            resolver,
+            locator,
+            self._hosts,
             self._on_free,
             self._room,
         )
@@ -116,9 +115,7 @@ class DeliverTask:
             self._on_free,
             self._room,
         )
-        self._cache = settings.queuecache or 1 << 30
-        self._enough_room = max(1, min(100, self._cache // 4))
-        self._max_recipients = settings.maxrecips or 1 << 30
+        self._adopt(settings, directory)
         self.held = 0
         """Entries taken and not yet settled or given back."""
         self._is_open = dict.fromkeys(_AREAS, True)
@@ -129,8 +126,34 @@ class DeliverTask:
         self._poll: IDelayedCall | None = None
         self._poll_at = 0.0
         """Monotonic seconds; a timer's own idea of its time may be on another clock."""
-        self._poll_at = 0.0
         self._not_before = 0.0
+
+    def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
+        self._settings = settings
+        self._router = Router(directory, settings.relays, settings.client.mxport)
+        self._cache = settings.queuecache or 1 << 30
+        self._enough_room = max(1, min(100, self._cache // 4))
+        self._max_recipients = settings.maxrecips or 1 << 30
+
+    def reload(
+        self,
+        settings: DeliverSettings,
+        store: MessageStoreSettings,
+        directory: Directory,
+        locator: Locator | None = None,
+        deaths: Deaths | None = None,
+    ) -> None:
+        """Other settings: takings, routes and attempts go by them from now on, those under way by the old. `delay_start` is
+        over. `locator`, `deaths` None: as before."""
+        self._adopt(settings, directory)
+        if locator is not None:
+            self.sessions.connector.locator = locator
+        if deaths is not None:
+            self._hosts.deaths = deaths
+        self.sessions.reload(settings)
+        self.local.reload(store)
+        if self._is_running:
+            self._ask()
 
     @property
     def counters(self) -> Counters:
@@ -164,8 +187,12 @@ class DeliverTask:
                 finished.callback(None)
 
         done.addCallback(in_time)
-        finished.addCallback(lambda _: self._stop_workers())
+        finished.addCallback(lambda _: self._world.local_workers.stop())
         return finished
+
+    def forget_deaths(self) -> None:
+        """No host counts as dead any more (a flush)."""
+        self._hosts.forget_deaths()
 
     # ------------------------------------------------------------------ taking
 
@@ -312,13 +339,13 @@ class DeliverTask:
         for message in messages:
             entries = message.entries
             if len(entries) == 1:
-                route = route_of(entries[0].recipient)
+                route = route_of(entries[0].recipient, message.sender, message.client)
                 if isinstance(route, NextHop):
                     touched.add(add(route, Job(message, entries, taken_at, now)))
                     continue
             by_hop: dict[NextHop, list[Entry]] = {}
             for entry in entries:
-                route = route_of(entry.recipient)
+                route = route_of(entry.recipient, message.sender, message.client)
                 if isinstance(route, NextHop):
                     by_hop.setdefault(route, []).append(entry)
                 elif isinstance(route, Local):
@@ -332,7 +359,3 @@ class DeliverTask:
                     touched.add(add(next_hop, Job(message, group[start : start + each], taken_at, now)))
         self.sessions.dispatch(touched)
         self.local.dispatch()
-
-    def _stop_workers(self) -> None:
-        self._world.local_workers.stop()
-        self._world.resolver_workers.stop()

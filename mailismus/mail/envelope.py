@@ -18,4 +18,4 @@ class Envelope:
     client: bytes = b"-"
     """Address of the client (an IP address as text), `b"-"` for messages made here."""
     eightbit: bool = False
-    """The client declared BODY=8BITMIME (RFC 6152)."""
+    """The content has bytes above 127, whatever its sender declared (RFC 6152)."""

@@ -3,27 +3,69 @@
 Twisted's own port does the same at twice the cost, and turns idly round when the system is out of descriptors or memory.
 
 *Rules*: when a client cannot be accepted for want of something, nobody is for `PAUSE_S`: clients wait in the kernel, the
-rest of the program goes on. A session that fails to begin costs nobody but its client.
+rest of the program goes on. Who is turned away gets his last words before anything is made for him. A session that fails to
+begin costs nobody but its client.
 """
 
 from __future__ import annotations
 
 import errno
 import socket
+from typing import Protocol
 
-from twisted.internet.interfaces import IDelayedCall, IProtocolFactory, IReactorFDSet, IReactorTime, IReadDescriptor
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorFDSet, IReactorTime, IReadDescriptor
 from twisted.internet.tcp import Server
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.net.listen import Listening
+from mailismus.net.peer import plain_host
 
 PAUSE_S = 0.25
+NOTE_EVERY_S = 10.0
+"""Seconds between two lines in the log that say so."""
 MAX_ACCEPTS = 100
 """Clients accepted in one turn of the reactor."""
 _GONE = (errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH)
 """This client has gone, or a firewall did not want it; the next one is well (accept(2))."""
+READ_SIZE = 32768
+"""Bytes of a connection that are read at once. What waits behind a final dot is so much at most: with all else, TLS too, a
+connection takes less than 64 KiB."""
+EARLY_SIZE = 4096
+"""Bytes that are read of a client that speaks first, so that it can read our answer: a close with more unread resets it."""
+
+
+class Gate(Protocol):
+    """Who decides about clients."""
+
+    def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
+        """The session for the client at this IP address, or the last words to it (`b""`: none). `made` is its socket, of
+        which only the number matters, and what it has sent already."""
+
+
+class Accepted(Server):
+    """The transport of an accepted connection."""
+
+    bufferSize = READ_SIZE
+
+
+def has_spoken(made: socket.socket) -> bool:
+    """Whether the client of a new connection has sent something already, which is read away."""
+    try:
+        return bool(made.recv(EARLY_SIZE, socket.MSG_DONTWAIT))
+    except OSError:
+        return False
+
+
+def turn_away(made: socket.socket, words: bytes) -> None:
+    """Last words to a client for whom nothing was made."""
+    try:
+        if words:
+            made.send(words, socket.MSG_DONTWAIT)
+    except OSError:
+        pass
+    made.close()
 
 
 @implementer(IReadDescriptor)
@@ -32,13 +74,14 @@ class Acceptor:
 
     log = Logger()
 
-    def __init__(self, listening: Listening, factory: IProtocolFactory, poll: IReactorFDSet, clock: IReactorTime) -> None:
+    def __init__(self, listening: Listening, gate: Gate, poll: IReactorFDSet, clock: IReactorTime) -> None:
         self._socket: socket.socket = listening.bound
-        self._factory, self._poll, self._clock = factory, poll, clock
+        self._gate, self._poll, self._clock = gate, poll, clock
         self._realPortNumber = listening.port  # what a connection of Twisted's shows of its port
         self._connections = 0
         self._expected = 1
         self._pause: IDelayedCall | None = None
+        self._noted_at = -NOTE_EVERY_S
         self.pauses = 0
 
     def start(self) -> None:
@@ -90,21 +133,27 @@ class Acceptor:
 
     def _begin(self, made: socket.socket, address: tuple[object, ...]) -> None:
         self._connections += 1
-        protocol = self._factory.buildProtocol(None)  # type: ignore[arg-type]  # ours looks at the transport instead
-        if protocol is None:
-            made.close()
-            return
-        # It asks for Twisted's own Port, of which it wants the number.
-        transport = Server(made, protocol, address, self, self._connections, self._poll)  # type: ignore[arg-type]
+        transport = None
         try:
+            protocol = self._gate.admit(plain_host(str(address[0])), made)
+            if isinstance(protocol, bytes):
+                turn_away(made, protocol)
+                return
+            # It asks for Twisted's own Port, of which it wants the number.
+            transport = Accepted(made, protocol, address, self, self._connections, self._poll)  # type: ignore[arg-type]
             protocol.makeConnection(transport)
         except Exception:
             self.log.failure("A session did not begin")
-            transport.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's
+            if transport is None:
+                made.close()
+            else:
+                transport.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's
 
     def _wait(self, trouble: OSError) -> None:
         self.pauses += 1
-        if self.pauses & (self.pauses - 1) == 0:  # the 1st, 2nd, 4th, 8th..
+        now = self._clock.seconds()
+        if not 0 <= now - self._noted_at < NOTE_EVERY_S:
+            self._noted_at = now
             self.log.warn(
                 "Clients wait, none can be accepted ({number} times so far): {reason}", number=self.pauses, reason=trouble
             )

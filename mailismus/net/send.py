@@ -4,7 +4,8 @@ A transport of Twisted keeps what it is given and asks the reactor to tell it wh
 system calls and a turn for every reply. Here a plain TCP socket with nothing waiting is written at once.
 
 *Rules*: the order of bytes is that of the calls, mixed with `transport.write` too: nothing is sent past what waits.
-What does not fit, and every other transport (TLS, a test's), goes the usual way. Trouble is left to the usual way.
+What does not fit, and every other transport (a test's), goes the usual way. Trouble is left to the usual way. A transport
+that has a `wire` (TLS) sends at once by itself; what waits, waits there.
 
 *Weakness*: `dataBuffer` and `_tempDataBuffer` are Twisted's own business: no public interface says "nothing waits".
 They are used in this file alone; they have been there since Twisted 2, and tests hold them to their meaning.
@@ -34,7 +35,7 @@ def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
     """
     if not isinstance(transport, Connection) or transport.TLS:
         transport.writeSequence(parts)
-        return Sent.ALL
+        return Sent.WAITING if is_backed_up(transport) else Sent.ALL
     if not transport.connected:
         return Sent.ALL
     sent = 0
@@ -56,7 +57,8 @@ def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
 
 
 def is_backed_up(transport: ITransport) -> bool:
-    """Whether bytes wait in a plain TCP transport; for other transports False: their `write` copes."""
+    """Whether bytes wait in a TCP transport, under TLS too; for other transports False: their `write` copes."""
+    transport = getattr(transport, "wire", transport)
     return isinstance(transport, Connection) and bool(transport.dataBuffer or transport._tempDataBuffer)
 
 
@@ -65,7 +67,7 @@ def when_drained(transport: ITransport, done: Callable[[], None]) -> None:
 
     For a transport on which bytes wait (`Sent.WAITING`) and which has no producer.
     """
-    _Drain(transport, done)
+    _Drain(getattr(transport, "wire", transport), done)
 
 
 @implementer(IPullProducer)

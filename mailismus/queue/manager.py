@@ -104,6 +104,14 @@ class QueueManager:
         self._waiting_to_begin: list[Deferred[None]] = []
         self._waiting_for_room: list[Deferred[None]] = []
         self._listeners: dict[Area, list[_Listener]] = {area: [] for area in Area}
+        self._at_flush: list[Callable[[], None]] = []
+
+    def reload(self, retry: RetrySettings, max_out: int) -> None:
+        """Another retry rule and bound, for outcomes and takings to come."""
+        self._rule = RetryRule(retry.delays_s, retry.maxtime_s)
+        self._report_rule = RetryRule(retry.delays_s, retry.maxtime_reports_s)
+        self._max_out = max_out
+        self._tell_of_room()
 
     # In
 
@@ -323,8 +331,14 @@ class QueueManager:
         """See `IQueue`."""
         return self._provider.search(wanted, after, limit)
 
+    def on_flush(self, act: Callable[[], None]) -> None:
+        """`act` is called whenever somebody asks for a flush, before entries become due by it."""
+        self._at_flush.append(act)
+
     def visit_all(self, wanted: Filter) -> Deferred[int]:
-        """Deferred entries that match are due now; see `IQueue`."""
+        """Deferred entries that match are due now (a flush); see `IQueue`."""
+        for act in self._at_flush:
+            act()
         return self._provider.visit_all(wanted, self._clock.seconds())
 
     # Within
@@ -357,6 +371,9 @@ class QueueManager:
     def _release_room(self, count: int) -> None:
         self._out_count -= count
         if count and self._waiting_for_room:
-            waiting, self._waiting_for_room = self._waiting_for_room, []
-            for deferred in waiting:  # in a turn of its own: who settles does not expect to be asked to take
-                self._clock.callLater(0, deferred.callback, None)
+            self._tell_of_room()
+
+    def _tell_of_room(self) -> None:
+        waiting, self._waiting_for_room = self._waiting_for_room, []
+        for deferred in waiting:  # in a turn of its own: who settles does not expect to be asked to take
+            self._clock.callLater(0, deferred.callback, None)

@@ -9,6 +9,7 @@
   closed while our command was on its way).
 - Replies are matched in order. One that came before its command was sent, a class of reply that the command can't have,
   or what is no reply at all, ends the session: after that nothing it says can be trusted.
+- What fails under commands sent ahead, by a host that has not proved itself, is untried: see `smtp.pipelining`.
 - 2xx after the final dot is delivered, 251 and 252 to RCPT are accepted, 552 to a later RCPT means "too many" (RFC 5321
   4.5.3.1.10), 421 ends the session wherever it comes, 5xx to the greeting or EHLO and HELO is not the message's fault: 4xx.
 
@@ -22,45 +23,39 @@ from collections.abc import Callable
 from typing import Generic
 
 from mailismus.mail.reply import Reply
+from mailismus.smtp.client_opening import Opening
 from mailismus.smtp.client_transaction import Owner, Phase, T
-from mailismus.smtp.reply_parser import ReplyParser, list_keywords, make_reply
+from mailismus.smtp.pipelining import Pipelining, Trust
+from mailismus.smtp.reply_parser import ReplyParser, make_reply
 
 _DOT = b".\r\n"
 _RSET = b"RSET\r\n"
-_STEP_NAMES = {Phase.ASKED: b"to MAIL", Phase.ANSWERED: b"to RCPT or DATA"}
 
 
 class Client(Generic[T]):
-    """One session. `name`: how we call ourselves at EHLO; `max_pipeline`: commands a group, 0: no limit."""
+    """One session. `name`: how we call ourselves at EHLO; `max_pipeline`: commands a group, 0: no limit.
+
+    `pipelining` and `needs_helo`: what is known of the host; what the session learned of it stands in `trust.known` and
+    `opening.needs_helo`.
+    """
 
     __slots__ = (
-        "_begun",
-        "_content",
-        "_due",
-        "_early",
-        "_eightbit",
-        "_envelope",
-        "_groups",
-        "_is_ending",
-        "_is_over",
-        "_is_session",
-        "_max_pipeline",
-        "_name",
-        "_needs_reset",
-        "_owner",
-        "_parser",
-        "_sent",
-        "_size",
-        "_tail",
-        "pipelining",
+        *("_begun", "_content", "_due", "_early", "_envelope", "_groups", "_is_ending", "_is_over", "_is_session"),
+        *("_max_pipeline", "_needs_reset", "_owner", "_parser", "_sent", "_tail", "_trial", "opening", "trust"),
     )
 
-    def __init__(self, owner: Owner[T], name: bytes, max_pipeline: int) -> None:
+    def __init__(
+        self,
+        owner: Owner[T],
+        name: bytes,
+        max_pipeline: int,
+        pipelining: Pipelining = Pipelining.INNOCENT,
+        needs_helo: bool = False,
+    ) -> None:
         self._owner = owner
-        self._name = name
         self._max_pipeline = max_pipeline or 1 << 30
         self._parser = ReplyParser()
-        self._due: deque[Callable[[int, bytes], None]] = deque((self._on_greeting,))
+        self._due: deque[Callable[[int, bytes], None]] = deque((self._on_opening,))
         self._groups: list[tuple[bytes, tuple[Callable[[int, bytes], None], ...]]] = []
         self._envelope: T | None = None  # MAIL to DATA
         self._content: T | None = None  # content comes in pieces
@@ -68,8 +63,9 @@ class Client(Generic[T]):
         self._begun = 0
         self._tail = b""
         self._needs_reset = self._early = self._is_session = self._is_over = self._is_ending = False
-        self._size = self._eightbit = False
-        self.pipelining = False
+        self.opening = Opening(name, needs_helo)
+        self.trust = Trust(pipelining)
+        self._trial: T | None = None  # behind a final dot, while the host's pipelining is unproven
 
     @property
     def waits_for_final(self) -> bool:
@@ -149,19 +145,17 @@ class Client(Generic[T]):
         if not self._is_session:
             self._owner.on_unusable(reply or Reply(451, b"4.4.2", why + b" while the session was set up"))
             return
+        envelope, is_untried = self._envelope, False
+        if envelope is not None and reply is None and envelope.is_lost_in_step(self._sent is not None):
+            is_untried = self.trust.is_to_blame_for_loss()
         for transaction in (self._sent, self._content, self._envelope):
             if transaction is None or transaction.phase is Phase.OVER:
                 continue
-            if transaction.phase is Phase.IN_DOUBT:
-                text = why + b" after the final dot: the message may have been sent"
-                self._owner.on_finished(transaction, Reply(451, b"4.4.2", text))
-            elif transaction.phase is Phase.ASKED and not transaction.is_first:
+            fate = None if is_untried and transaction is envelope else transaction.fate_when_lost(why, reply)
+            if fate is None:
                 self._owner.on_untried(transaction)
-            elif transaction.phase is Phase.CONTENT:
-                self._owner.on_finished(transaction, reply or Reply(451, b"4.4.2", why + b" while the message was sent"))
             else:
-                text = why + b" before the reply " + _STEP_NAMES[transaction.phase]
-                self._owner.on_finished(transaction, reply or Reply(451, b"4.4.2", text))
+                self._owner.on_finished(transaction, fate)
         self._sent = self._content = self._envelope = None
 
     def cut_off(self) -> bool:
@@ -171,6 +165,7 @@ class Client(Generic[T]):
             if transaction is not None and transaction.phase is not Phase.OVER:
                 transaction.phase = Phase.OVER
                 self._owner.on_untried(transaction)
+        self._content = self._envelope = None  # what was untried is begun elsewhere, from the start
         self._is_ending = True
         if self._sent is None:
             self._is_over = True
@@ -178,29 +173,20 @@ class Client(Generic[T]):
 
     # ------------------------------------------------------------------ replies
 
-    def _on_greeting(self, code: int, raw: bytes) -> None:
-        if code // 100 != 2:
+    def _on_opening(self, code: int, raw: bytes) -> None:
+        opening = self.opening
+        command = opening.take(code, raw)
+        if opening.is_refused:
             self._refuse_session(code, raw)
-        elif not self._early:
-            self._due.append(self._on_ehlo)
-            self._owner.send((b"EHLO %b\r\n" % self._name,))
-
-    def _on_ehlo(self, code: int, raw: bytes) -> None:
-        if code // 100 == 5 and not self._early:
-            self._due.append(self._on_helo)
-            self._owner.send((b"HELO %b\r\n" % self._name,))
-            return
-        if code // 100 == 2:
-            keywords = list_keywords(raw)
-            self.pipelining = b"PIPELINING" in keywords and self._max_pipeline > 1
-            self._size, self._eightbit = b"SIZE" in keywords, b"8BITMIME" in keywords
-        self._on_helo(code, raw)
-
-    def _on_helo(self, code: int, raw: bytes) -> None:
-        if code // 100 != 2:
-            self._refuse_session(code, raw)
-        elif not self._early:
+        elif self._early:
+            pass
+        elif command:
+            self._due.append(self._on_opening)
+            self._owner.send((command,))
+        else:
             self._is_session = True
+            if opening.offers.pipelining and self._max_pipeline > 1:
+                self.trust.offer()
             self._owner.on_ready()
 
     def _on_reset(self, code: int, raw: bytes) -> None:
@@ -215,8 +201,12 @@ class Client(Generic[T]):
         if code < 300:
             if transaction.phase is Phase.ASKED:
                 transaction.phase = Phase.ANSWERED
+                if transaction is self._trial:
+                    self.trust.works()
         elif code < 400:
             return self._break(b"unexpected reply to MAIL")
+        elif self.trust.is_to_blame_for(code, raw):
+            return self._lose_step(transaction, code, raw)
         elif transaction.phase is not Phase.OVER:
             transaction.phase = Phase.OVER
             self._owner.on_finished(transaction, make_reply(code, raw))
@@ -232,6 +222,8 @@ class Client(Generic[T]):
         if code >= 300 and transaction.phase is not Phase.OVER:
             if code < 400:
                 return self._break(b"unexpected reply to RCPT")
+            if self.trust.is_to_blame_for(code, raw):
+                return self._lose_step(transaction, code, raw)
             reply = make_reply(code, raw)
             if code == 552 and not reply.enhanced and transaction.left > len(transaction.recipients) - position:
                 reply = Reply(452, b"4.5.3", reply.text)  # one before it was accepted: too many recipients
@@ -252,13 +244,18 @@ class Client(Generic[T]):
         if code < 300:
             return self._break(b"unexpected reply to DATA")
         if code >= 400:
+            if transaction.phase is not Phase.OVER and self.trust.is_to_blame_for(code, raw):
+                return self._lose_step(transaction, code, raw)
             self._envelope, self._needs_reset = None, True
             if transaction.phase is not Phase.OVER:
+                self.trust.step_worked()
                 transaction.phase = Phase.OVER
                 self._owner.on_finished(transaction, make_reply(code, raw))
             return self._be_ready()
         if self._early:
             return None
+        if not self.trust.is_used:
+            self.trust.step_worked()
         self._envelope = None
         if transaction.phase is Phase.OVER:  # 354 though nobody was accepted: an empty message to no one (RFC 2920 3.1)
             self._due.append(self._on_lone_dot)
@@ -273,7 +270,9 @@ class Client(Generic[T]):
         return None
 
     def _on_lone_dot(self, code: int, raw: bytes) -> None:
-        self._be_ready()
+        if 300 <= code < 400:
+            return self._break(b"unexpected reply to the final dot")
+        return self._be_ready()
 
     def _on_dot(self, code: int, raw: bytes) -> None:
         transaction = self._sent
@@ -298,11 +297,12 @@ class Client(Generic[T]):
         transaction.phase = Phase.ASKED
         transaction.is_first = not self._begun
         self._begun += 1
-        parameters = b" SIZE=%d" % transaction.size_bytes if self._size else b""
-        if transaction.eightbit and self._eightbit:
+        offers = self.opening.offers
+        parameters = b" SIZE=%d" % transaction.size_bytes if offers.size else b""
+        if transaction.eightbit and offers.eightbit:
             parameters += b" BODY=8BITMIME"
         recipients = transaction.recipients
-        if len(recipients) == 1 and self.pipelining and not self._needs_reset and self._max_pipeline > 2:
+        if len(recipients) == 1 and self.trust.is_used and not self._needs_reset and self._max_pipeline > 2:
             self._due.extend((self._on_mail, self._on_recipient, self._on_data))
             return b"MAIL FROM:<%b>%b\r\nRCPT TO:<%b>\r\nDATA\r\n" % (transaction.sender, parameters, recipients[0])
         commands = [b"MAIL FROM:<%b>%b\r\n" % (transaction.sender, parameters)]
@@ -313,7 +313,7 @@ class Client(Generic[T]):
             commands.insert(0, _RSET)
             steps.insert(0, self._on_reset)
             self._needs_reset = False
-        each = self._max_pipeline if self.pipelining else 1
+        each = self._max_pipeline if self.trust.is_used else 1
         self._groups = [
             (b"".join(commands[i : i + each]), tuple(steps[i : i + each])) for i in range(0, len(commands), each)
         ]
@@ -329,6 +329,8 @@ class Client(Generic[T]):
         transaction = self._envelope
         assert transaction is not None
         if transaction.phase is Phase.OVER:
+            if transaction.answered:
+                self.trust.step_worked()
             self._envelope, self._needs_reset = None, True
             self._groups.clear()
             self._be_ready()
@@ -340,13 +342,23 @@ class Client(Generic[T]):
     def _send_end(self, transaction: T, before: bytes | None) -> None:
         """The final dot, `before` (content that is at hand) before it, the next envelope behind it."""
         follower = None
-        if self.pipelining and not self._is_ending:
+        trust = self.trust
+        if trust.is_used and not self._is_ending:
             follower = self._owner.next_transaction()
+            if trust.is_waiting:
+                self._trial = follower
         self._sent = transaction
         transaction.phase = Phase.IN_DOUBT
         self._due.append(self._on_dot)
         end = _DOT + self._write_envelope(follower) if follower is not None else _DOT
         self._owner.send((before, end) if before else (end,))
+
+    def _lose_step(self, transaction: T, code: int, raw: bytes) -> None:
+        """The host lost its place among commands that were sent ahead: no attempt."""
+        self._envelope = None
+        transaction.phase = Phase.OVER
+        self._owner.on_untried(transaction)
+        self._break(b"host is out of step: " + bytes(make_reply(code, raw)))
 
     def _be_ready(self) -> None:
         if not self._early and not self._is_over:

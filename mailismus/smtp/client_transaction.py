@@ -53,6 +53,23 @@ class Transaction:
         self.left = len(self.recipients)
         """Recipients that were not refused."""
 
+    def fate_when_lost(self, why: bytes, reply: Reply | None) -> Reply | None:
+        """What a connection that is lost now means for it; None: it is untried. `reply`: the server's own last word."""
+        if self.phase is Phase.IN_DOUBT:
+            return Reply(451, b"4.4.2", why + b" after the final dot: the message may have been sent")
+        if self.phase is Phase.ASKED and not self.is_first:
+            return None
+        if self.phase is Phase.CONTENT:
+            return reply or Reply(451, b"4.4.2", why + b" while the message was sent")
+        step = b"MAIL" if self.phase is Phase.ASKED else b"RCPT or DATA"
+        return reply or Reply(451, b"4.4.2", why + b" before the reply to " + step)
+
+    def is_lost_in_step(self, is_behind: bool) -> bool:
+        """Whether, when the connection is lost now, replies to MAIL, RCPT or DATA were waited for on a connection that was
+        alive: nothing was heard of it at all on one that was used before says nothing. `is_behind`: a final dot that is
+        unanswered stands before it."""
+        return self.phase is Phase.ANSWERED or (self.phase is Phase.ASKED and (self.is_first or is_behind))
+
 
 T = TypeVar("T", bound=Transaction)
 

@@ -1,6 +1,7 @@
 """The extensions we offer: what EHLO says of them, and the parameters they give to MAIL.
 
-PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), ENHANCEDSTATUSCODES (RFC 2034). RCPT has no parameters.
+PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), ENHANCEDSTATUSCODES (RFC 2034), and STARTTLS (RFC 3207) where
+there is a certificate, until TLS is on. RCPT has no parameters.
 
 *Rules*: a parameter that no offered extension defines is 555 5.5.4 (RFC 5321 4.1.1.11); a bad value, or a parameter
 given twice, is 501 5.5.4.
@@ -16,9 +17,9 @@ _PARAMETER = re.compile(rb"(?i:SIZE=([0-9]{1,20})|BODY=(7BIT|8BITMIME))").fullma
 _KNOWN = (b"SIZE", b"BODY")
 
 
-def hello_replies(host: bytes, max_size: int) -> tuple[bytes, bytes]:
-    """The answers to HELO and to EHLO. `max_size` in bytes; 0: no fixed limit."""
-    lines = (host, b"PIPELINING", b"SIZE %d" % max_size, b"8BITMIME", b"ENHANCEDSTATUSCODES")
+def hello_replies(host: bytes, max_size: int, *more: bytes) -> tuple[bytes, bytes]:
+    """The answers to HELO and to EHLO. `max_size` in bytes; 0: no fixed limit. `more`: extensions not always offered."""
+    lines = (host, b"PIPELINING", b"SIZE %d" % max_size, b"8BITMIME", *more, b"ENHANCEDSTATUSCODES")
     return b"250 %b\r\n" % host, b"".join(b"250-%b\r\n" % line for line in lines[:-1]) + b"250 %b\r\n" % lines[-1]
 
 

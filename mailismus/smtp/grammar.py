@@ -71,6 +71,11 @@ def parse_rcpt(line: bytes) -> tuple[bytes, bytes]:
     return (b"", replies.UNKNOWN_PARAMETER) if found[2] else (path, b"")
 
 
+def is_alone(line: bytes) -> bool:
+    """Whether nothing but blanks stands behind a verb of four letters (RFC 5321 4.1.1: trailing blanks are tolerated)."""
+    return not line[4:].strip(b" ")
+
+
 def has_bad_bytes(line: bytes) -> bool:
     """Whether a bare CR, a bare LF or a NUL stands in the line."""
     return b"\r" in line or b"\n" in line or b"\0" in line

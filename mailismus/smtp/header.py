@@ -3,8 +3,9 @@
 How many Received fields it has (a message that goes in circles gets one in each round, RFC 5321 6.3), and its Message-ID for
 the log.
 
-*Rules*: only the header counts, and of it the first `MAX_HEADER` bytes: what a loop adds stands in front. No byte is looked
-at twice. Pieces are those of `smtp.body`: none but the last ends with a CR.
+*Rules*: only the header counts, and of it the first `MAX_HEADER` bytes: what a loop adds stands in front. Of a header that
+comes in pieces `MOST_KEPT` bytes are kept, and one piece: what was counted goes. Pieces are those of `smtp.body`: none but
+the last ends with a CR.
 
 *Not here*: understanding a header (RFC 5322); changing one.
 """
@@ -14,7 +15,9 @@ from __future__ import annotations
 import re
 
 MAX_HEADER = 65536
-"""Bytes of header that are looked at, and kept until it is whole."""
+"""Bytes of header that are looked at."""
+MOST_KEPT = 4096
+"""Bytes of a header that is not whole that are kept for the next piece."""
 MAX_MESSAGE_ID = 250
 """Bytes of a Message-ID that are kept."""
 MAX_RECEIVED = 50
@@ -22,15 +25,20 @@ MAX_RECEIVED = 50
 
 _MESSAGE_ID = re.compile(rb"\nmessage-id[ \t]*:(?:[ \t]|\r\n[ \t])*([^\r\n]*)", re.I).search
 _SHORTEST = len(b"\nReceived:") * (MAX_RECEIVED + 1)
+_FIELD = re.compile(rb"\n(?=[^ \t])").finditer
+_BEGINNING = 1024
+"""Bytes kept of a field that is longer than `MOST_KEPT`: its name, and of a Message-ID all that is wanted."""
 
 
 class HeaderScan:
     """Takes the pieces of one content, in order; `is_whole` once nothing more is wanted."""
 
-    __slots__ = ("_header", "is_whole")
+    __slots__ = ("_found", "_header", "_received", "_seen", "is_whole")
 
     def __init__(self) -> None:
         self._header = b"\r\n"  # so that a line feed stands before the first field too
+        self._found: bytes | None = None
+        self._received = self._seen = 0
         self.is_whole = False
 
     def add(self, piece: bytes) -> None:
@@ -47,18 +55,41 @@ class HeaderScan:
                 self._header += piece[: end + 2]
                 self.is_whole = True
                 return
-        self._header += piece[: MAX_HEADER - before]
+        piece = piece[: MAX_HEADER - self._seen]
+        self._seen += len(piece)
+        self._header += piece
         end = self._header.find(b"\r\n\r\n", max(0, before - 3))
         if end >= 0:
             self._header = self._header[: end + 2]
-        self.is_whole = end >= 0 or len(self._header) >= MAX_HEADER
+        self.is_whole = end >= 0 or self._seen >= MAX_HEADER
+        if len(self._header) > MOST_KEPT and not self.is_whole:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Counts the fields that are whole, and forgets them; the last one may go on."""
+        header = self._header
+        last = 0
+        for found in _FIELD(header):
+            last = found.start()
+        fields, rest = header[: last + 1], header[last:]
+        self._received += fields.lower().count(b"\nreceived:")
+        if self._found is None and (identity := _MESSAGE_ID(fields)):
+            self._found = identity[1]
+        if len(rest) > MOST_KEPT:  # a middle that is missed by nobody; no line ends where it was
+            rest = rest[:_BEGINNING].rstrip(b"\r\n") + b"-" + rest[-4:]
+        self._header = rest
 
     def is_looping(self) -> bool:
         """Whether there are more than `MAX_RECEIVED` Received fields."""
         header = self._header
-        return len(header) > _SHORTEST and header.lower().count(b"\nreceived:") > MAX_RECEIVED
+        if not self._received and len(header) <= _SHORTEST:
+            return False
+        return self._received + header.lower().count(b"\nreceived:") > MAX_RECEIVED
 
     def message_id(self) -> bytes:
         """The Message-ID as it stands there, at most `MAX_MESSAGE_ID` bytes, any but CR and LF; `b""` if there is none."""
-        found = _MESSAGE_ID(self._header)
-        return found[1][:MAX_MESSAGE_ID].rstrip(b" \t") if found else b""
+        identity = self._found
+        if identity is None:
+            found = _MESSAGE_ID(self._header)
+            identity = found[1] if found else b""
+        return identity[:MAX_MESSAGE_ID].rstrip(b" \t")

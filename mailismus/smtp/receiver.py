@@ -18,7 +18,8 @@ class Receiver(Protocol):
     """
 
     def greet(self, name: bytes, protocol: bytes) -> None:
-        """The client gave its name (printable ASCII as it is, not checked), by HELO (`SMTP`) or EHLO (`ESMTP`)."""
+        """The client gave its name (printable ASCII as it is, not checked), by HELO (`SMTP`) or EHLO (`ESMTP`, `ESMTPS`
+        under TLS)."""
 
     def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes | None:
         """MAIL: may the transaction begin? `size_bytes` as declared, 0 if it was not. 2xx begins it."""

@@ -16,6 +16,7 @@ SENDER_OK = b"250 2.1.0 Ok\r\n"
 RECIPIENT_OK = b"250 2.1.5 Ok\r\n"
 START_CONTENT = b"354 End data with <CR><LF>.<CR><LF>\r\n"
 BYE = b"221 2.0.0 Bye\r\n"
+READY_FOR_TLS = b"220 2.0.0 Ready to start TLS\r\n"
 CANNOT_VERIFY = b"252 2.0.0 Cannot verify the user, but will take a message for him\r\n"
 HELP = b"214 2.0.0 Commands: HELO EHLO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; see RFC 5321\r\n"
 
@@ -31,6 +32,7 @@ UNKNOWN_PARAMETER = b"555 5.5.4 Parameter not recognized\r\n"
 NOT_IMPLEMENTED = b"502 5.5.1 Command not implemented\r\n"
 BAD_SEQUENCE = b"503 5.5.1 Bad sequence of commands\r\n"
 NO_RECIPIENTS = b"554 5.5.1 No valid recipients\r\n"
+TLS_REQUIRED = b"530 5.7.0 Must issue a STARTTLS command first\r\n"
 
 # What is refused.
 TOO_LARGE = b"552 5.3.4 Message too big\r\n"
@@ -48,7 +50,11 @@ SHUTTING_DOWN = b"421 4.3.2 Service shutting down\r\n"
 TIMED_OUT = b"421 4.4.2 Timeout exceeded\r\n"
 TOO_SLOW = b"421 4.4.2 Data comes too slowly\r\n"
 TOO_MANY_ERRORS = b"421 4.7.0 Too many errors\r\n"
-TOO_MANY_CONNECTIONS = b"421 4.7.0 Too many connections\r\n"
+TOO_LONG = b"421 4.4.2 Data has come for too long\r\n"
+TOO_MANY_CONNECTIONS = b"421 4.3.2 Too many connections, try again later\r\n"
+TOO_MANY_OF_PEER = b"421 4.7.0 Too many connections from your address\r\n"
+NO_RESOURCES = b"421 4.3.2 No resources for a connection, try again later\r\n"
+TOO_EARLY = b"554 5.5.0 A client waits for the greeting (RFC 5321 3.1)\r\n"
 
 
 def greeting(host: bytes) -> bytes:

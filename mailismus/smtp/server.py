@@ -4,63 +4,44 @@ Events are calls on a `Receiver`, made as the bytes are looked at. A receiver th
 of a reply; None leaves the question open until `Server.answer`. While one is open no further byte is looked at, so that
 replies leave in the order of the commands, and nothing can overtake a 250 that waits for the disk.
 
+STARTTLS (RFC 3207): the engine answers 220 and is in `State.HANDSHAKE`. What came behind the command is dropped unread: it
+was sent in plain text, by anybody (CVE-2011-0411). The caller sends the 220, makes the connection TLS and calls
+`begin_secure`, which forgets all that was said before.
+
 *Rules*: what is legal when is the table `_LEGAL`; a session is in exactly one `State`. CRLF alone ends a line. Memory is
 bounded: a line by `MAX_LINE`, content by the packet that brought it, replies by `MAX_REPLIES` a turn; bytes that wait for an
 answer by the caller, who stops reading when `is_congested`. Errors are counted in all, a good command forgives none.
 
-*Not here*: sockets and time-outs (`submit.protocol`), who may send what to whom (`submit.policy`).
+*Not here*: sockets and time-outs (`submit.protocol`), TLS itself (`net.tls`), who may send what to whom (`submit.policy`).
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
-
-import attrs
 
 from mailismus.smtp import replies
 from mailismus.smtp.body import BodyScanner
 from mailismus.smtp.extensions import hello_replies
-from mailismus.smtp.grammar import has_bad_bytes, parse_hello, parse_mail, parse_rcpt
+from mailismus.smtp.grammar import has_bad_bytes, is_alone, parse_hello, parse_mail, parse_rcpt
 from mailismus.smtp.receiver import Receiver
-
-MAX_LINE = 2048
-"""Bytes of a command line without its CRLF: 510 and room for extensions (RFC 5321 4.5.3.1.4)."""
-MAX_REPLIES = 500
-"""Replies given in one turn; then the caller sends them before more commands are looked at."""
-MAX_WAITING = 65536
-"""Bytes that may wait for an answer before the session is congested."""
-MAX_IDLE_COMMANDS = 100
-"""Commands that move no mail, those refused for good among them, since the last message that was taken; each further one
-counts as an error."""
-
-
-class State(enum.Enum):
-    """Where a session stands."""
-
-    FRESH = "no HELO or EHLO yet"
-    GREETED = "no transaction"
-    REFUSED = "MAIL was refused; RCPT and DATA that a pipelining client sent behind it are still to come"
-    SENDER = "a transaction without recipient"
-    RECIPIENTS = "a transaction with recipients"
-    CONTENT = "content is coming"
-    CLOSED = "over"
-
-
-@attrs.frozen
-class ServerLimits:
-    """What a session may do; 0: no limit. `host`: the name we go by."""
-
-    host: bytes
-    max_size_bytes: int
-    max_errors: int
+from mailismus.smtp.server_state import (
+    FORGIVEN,
+    MAX_IDLE_COMMANDS,
+    MAX_LINE,
+    MAX_PUT_OFF,
+    MAX_REPLIES,
+    MAX_WAITING,
+    Security,
+    ServerLimits,
+    State,
+)
 
 
 class Server:
     """One session. Give it bytes by `receive`, answers by `answer`; what both return is to be sent.
 
-    `state`: where it stands; `contents`: how many DATA were answered 354; `size_bytes`: the content so far of the last of
-    them (dot-stuffed, refused or not).
+    `state`: where it stands; `last_state`: where it stood before it was over; `contents`: how many DATA were answered 354;
+    `size_bytes`: the content so far of the last of them (dot-stuffed, refused or not).
     """
 
     __slots__ = (
@@ -71,11 +52,16 @@ class Server:
         "_is_line_too_long",
         "_limits",
         "_out",
+        "_put_off",
         "_receiver",
         "_refusal",
+        "_refused",
         "_rest",
         "_scanner",
+        "_security",
+        "_table",
         "contents",
+        "last_state",
         "size_bytes",
         "state",
     )
@@ -83,14 +69,16 @@ class Server:
     def __init__(self, limits: ServerLimits, receiver: Receiver) -> None:
         self._limits = limits
         self._receiver = receiver
-        self._errors = self._idle_commands = self.contents = self.size_bytes = 0
+        self._errors = self._idle_commands = self._refused = self._put_off = self.contents = self.size_bytes = 0
         self._is_line_too_long = False
         self._out: list[bytes] = []
         self._rest = self._refusal = b""
         self._after: Callable[[Server, bytes], bytes | None] | None = None  # the open question: what to do with its answer
         self._scanner: BodyScanner | None = None
-        self.state = State.FRESH
-        self._commands = COMMANDS[State.FRESH]
+        self._security = limits.security
+        self._table = COMMANDS_BEFORE_TLS if limits.security is Security.REQUIRED else COMMANDS
+        self.state = State.HANDSHAKE if limits.security is Security.FIRST else State.FRESH
+        self._commands = self._table[self.state]
 
     # -- what the caller does
 
@@ -128,8 +116,16 @@ class Server:
             self._out.append(given)
         return self._work(self._rest)
 
+    def begin_secure(self) -> None:
+        """TLS is on: the session begins anew (RFC 3207 4.2), but for its errors, which are counted on."""
+        self._security, self._table, self._rest = Security.ACTIVE, COMMANDS, b""
+        self._is_line_too_long = False
+        self._enter(State.FRESH)
+
     def close(self) -> None:
         """No more is wanted of this session: nothing is asked, told or answered any more."""
+        if self.state is not State.CLOSED:
+            self.last_state = self.state
         self._enter(State.CLOSED)
         self._after, self._rest, self._scanner = None, b"", None
 
@@ -140,7 +136,7 @@ class Server:
         while position < size and self._after is None and len(out) < MAX_REPLIES:
             if self.state is State.CONTENT:
                 position = self._take_content(data, position)
-            elif self.state is State.CLOSED:
+            elif self.state is State.CLOSED or self.state is State.HANDSHAKE:
                 position = size
             else:
                 stop = data.find(b"\r\n", position)
@@ -210,7 +206,7 @@ class Server:
 
     def _enter(self, state: State) -> None:
         self.state = state
-        self._commands = COMMANDS[state]
+        self._commands = self._table[state]
 
     def _give(self, reply: bytes | None, after: Callable[[Server, bytes], bytes]) -> bytes | None:
         if reply is None:
@@ -219,14 +215,18 @@ class Server:
         return after(self, reply)
 
     def _refuse(self, reply: bytes) -> bytes:
-        """A refusal of the receiver's passes on; 421 ends the session with it. Many that are for good are an error: somebody
-        tries out names."""
+        """A refusal of the receiver's passes on; 421 ends the session. Too many are errors: somebody guesses names."""
         if replies.closes(reply):
             self._receiver.reset()
             self.close()
-        elif replies.is_permanent(reply):
-            return self._grant(reply)
-        return reply
+            return reply
+        if replies.is_permanent(reply):
+            self._refused += 1
+            is_too_much = 0 < self._limits.max_refused < self._refused
+        else:
+            self._put_off += 1
+            is_too_much = self._put_off > MAX_PUT_OFF
+        return self._blame(reply) if is_too_much else reply
 
     def _blame(self, reply: bytes) -> bytes:
         """The client made an error."""
@@ -256,8 +256,22 @@ class Server:
         self._receiver.reset()
         self._enter(State.GREETED)
         is_extended = line[:1] in b"Ee"
-        self._receiver.greet(name, b"ESMTP" if is_extended else b"SMTP")
-        return self._grant(hello_replies(self._limits.host, self._limits.max_size_bytes)[is_extended])
+        security, limits = self._security, self._limits
+        self._receiver.greet(name, (b"ESMTPS" if security is Security.ACTIVE else b"ESMTP") if is_extended else b"SMTP")
+        more = (b"STARTTLS",) if security is Security.OFFERED or security is Security.REQUIRED else ()
+        return self._grant(hello_replies(limits.host, limits.max_size_bytes, *more)[is_extended])
+
+    def _starttls(self, line: bytes) -> bytes:
+        if self._security is Security.NONE or self._security is Security.ACTIVE:
+            return self._starttls_out_of_turn(line)
+        if line[8:].strip(b" "):
+            return self._bad_argument(line)
+        self._receiver.reset()
+        self._enter(State.HANDSHAKE)
+        return replies.READY_FOR_TLS
+
+    def _starttls_out_of_turn(self, line: bytes) -> bytes:
+        return self._not_implemented(line) if self._security is Security.NONE else self._bad_sequence(line)
 
     def _mail(self, line: bytes) -> bytes | None:
         parsed = parse_mail(line)
@@ -287,7 +301,7 @@ class Server:
         return self._refuse(reply)
 
     def _data(self, line: bytes) -> bytes | None:
-        if len(line) != 4 and not _is_alone(line):
+        if len(line) != 4 and not is_alone(line):
             return self._bad_argument(line)
         return self._give(self._receiver.begin_content(), Server._after_data)
 
@@ -302,6 +316,7 @@ class Server:
     def _after_content(self, reply: bytes) -> bytes:
         if replies.is_positive(reply):
             self._idle_commands = 0
+            self._refused = max(0, self._refused - FORGIVEN)
             return reply
         return self._refuse(reply)
 
@@ -312,7 +327,7 @@ class Server:
         return self._grant(replies.BAD_SEQUENCE)  # no error: it could not know that MAIL was refused
 
     def _rset(self, line: bytes) -> bytes:
-        if len(line) != 4 and not _is_alone(line):
+        if len(line) != 4 and not is_alone(line):
             return self._bad_argument(line)
         self._off()
         return self._grant(replies.OK)
@@ -329,7 +344,7 @@ class Server:
         return self._grant(replies.CANNOT_VERIFY)
 
     def _quit(self, line: bytes) -> bytes:
-        if len(line) != 4 and not _is_alone(line):
+        if len(line) != 4 and not is_alone(line):
             return self._bad_argument(line)
         self._receiver.reset()
         self.close()
@@ -341,13 +356,11 @@ class Server:
     def _bad_sequence(self, line: bytes) -> bytes:
         return self._blame(replies.BAD_BYTES if has_bad_bytes(line) else replies.BAD_SEQUENCE)
 
+    def _tls_required(self, line: bytes) -> bytes:
+        return self._blame(replies.BAD_BYTES) if has_bad_bytes(line) else self._grant(replies.TLS_REQUIRED)
+
     def _not_implemented(self, line: bytes) -> bytes:
         return self._blame(replies.BAD_BYTES if has_bad_bytes(line) else replies.NOT_IMPLEMENTED)
-
-
-def _is_alone(line: bytes) -> bool:
-    """Whether nothing but blanks stands behind a verb of four letters (RFC 5321 4.1.1: trailing blanks are tolerated)."""
-    return not line[4:].strip(b" ")
 
 
 Command = Callable[[Server, bytes], bytes | None]
@@ -367,7 +380,9 @@ _LEGAL: tuple[tuple[bytes, Command, tuple[State, ...]], ...] = (
     (b"VRFY", Server._vrfy, _ALWAYS),
     (b"HELP", Server._help, _ALWAYS),
     (b"QUIT", Server._quit, _ALWAYS),
-    *((verb, Server._not_implemented, _ALWAYS) for verb in (b"EXPN", b"ETRN", b"TURN", b"AUTH", b"STARTTLS", b"BDAT")),
+    (b"STARTTLS", Server._starttls, (State.GREETED, State.REFUSED)),
+    (b"STARTTLS", Server._starttls_out_of_turn, (State.FRESH, State.SENDER, State.RECIPIENTS)),
+    *((verb, Server._not_implemented, _ALWAYS) for verb in (b"EXPN", b"ETRN", b"TURN", b"AUTH", b"BDAT")),
 )
 COMMANDS: dict[State, dict[bytes, Command]] = {
     state: {verb: Server._bad_sequence for verb, _, _ in _LEGAL}
@@ -375,3 +390,11 @@ COMMANDS: dict[State, dict[bytes, Command]] = {
     for state in State
 }
 """What each command does in each state; a verb that is missing is unknown."""
+COMMANDS_BEFORE_TLS: dict[State, dict[bytes, Command]] = {
+    state: {
+        verb: command if verb in (b"EHLO", b"NOOP", b"STARTTLS", b"QUIT") else Server._tls_required
+        for verb, command in commands.items()
+    }
+    for state, commands in COMMANDS.items()
+}
+"""The same where mail is taken under TLS alone (RFC 3207 4)."""

@@ -11,10 +11,11 @@ import datetime
 from mailismus.smtp.grammar import trace_name
 
 
-def received_opening(name: bytes, literal: bytes, host: bytes, protocol: bytes) -> bytes:
+def received_opening(name: bytes, literal: bytes, host: bytes, protocol: bytes, tls: bytes = b"") -> bytes:
     """All of the field that is the same for a whole session: the client's name as given and its address as a literal, our
-    name, `SMTP` or `ESMTP`."""
-    return b"Received: from %b (%b)\r\n\tby %b with %b id " % (trace_name(name), literal, host, protocol)
+    name, `SMTP`, `ESMTP` or `ESMTPS` (RFC 3848), and how it is encrypted (`TLSv1.3 with cipher ...`), if it is."""
+    using = b"\r\n\t(using %b)" % tls if tls else b""
+    return b"Received: from %b (%b)%b\r\n\tby %b with %b id " % (trace_name(name), literal, using, host, protocol)
 
 
 def date_time(at: int) -> bytes:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
-from mailismus.config.load import Effective, find_file, load
+from mailismus.config.certificates import describe_end
+from mailismus.config.effective import Effective
+from mailismus.config.load import find_file, load
 from mailismus.config.sample import write_sample
 from mailismus.config.schema import write_schema
 from mailismus.start.exits import Exit, one_line
@@ -46,6 +49,12 @@ def _check(arguments: argparse.Namespace) -> int:
     loaded = load(file)
     for note in loaded.notes:
         print(one_line(f"{file}: note: {note}"))
+    now = time.time()
+    for listener in loaded.settings.listeners:
+        if listener.ssl is not None:
+            end = describe_end(listener.ssl.ends_at, now)
+            day = time.strftime("%Y-%m-%d", time.gmtime(listener.ssl.ends_at))
+            print(one_line(f"{file}: listener {listener.name}: certificate {listener.ssl.certificate_path} {end} ({day})"))
     print(one_line(f"{file}: ok"))
     return Exit.OK
 

@@ -25,6 +25,7 @@ from mailismus.observe.maillog import MailLog
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.logfile import EventLog, LogDestination
 from mailismus.start.output import FileOutput, Output
+from mailismus.start.reload import Reloader
 from mailismus.start.server import Reactor
 from mailismus.start.service import MailismusService
 from mailismus.start.version import program_version
@@ -81,7 +82,9 @@ def _make_service(options: usage.Options) -> MailismusService:
     reactor = cast(Reactor, installed)
     runner: Mapping[str, Any] = options.parent or {}  # Any: options of Twisted's runners, of many types
     _refuse_unsafe(runner)
+    # Its path as of now: a daemon changes its directory, and reads the file again on SIGHUP.
     file = find_file(options["config"])
+    path = os.path.abspath(file)
     loaded = load(file)
     _raise_open_files()
     log = find_log(runner, reactor)
@@ -95,7 +98,8 @@ def _make_service(options: usage.Options) -> MailismusService:
         if line is None:
             raise
         raise ConfigError(file, line, error.text) from error
-    return MailismusService(server, reactor, log.maillog, log.destination, notes)
+    reloader = Reloader(loaded, lambda: load(path), server)
+    return MailismusService(server, reactor, log.maillog, log.destination, notes, reloader.reload)
 
 
 def _refuse_unsafe(runner: Mapping[str, Any]) -> None:

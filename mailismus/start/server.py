@@ -24,6 +24,8 @@ from twisted.internet.interfaces import (
     IReactorUNIX,
 )
 
+from mailismus.config.settings import Settings
+
 
 class Reactor(IReactorCore, IReactorFDSet, IReactorSocket, IReactorTCP, IReactorThreads, IReactorTime, IReactorUNIX):
     """What is asked of the reactor: Twisted's own for Unix have all of it."""
@@ -44,6 +46,10 @@ class Listening:
 
 class Server(Protocol):
     """A whole mail server, built and not yet running."""
+
+    def reload(self, settings: Settings) -> None:
+        """Take over what may change while it runs (the rest is as it was): new sessions, transactions and attempts go by it
+        at once, those under way by the old. What this raises has changed nothing."""
 
     def start(self) -> Deferred[Sequence[Listening]]:
         """Begin, in the process that will serve, with the reactor running. Fires once mail is accepted. What fails here

@@ -1,8 +1,8 @@
 """The service: the server as a child of Twisted's Application, from the fork to the end of the process.
 
 *Rules*: nothing here can refuse a start: that has happened in `start.maker`. What fails nevertheless is logged, and ends
-the process with a code of ours. Signals: SIGUSR1 reopens the log, SIGHUP says that reloading is not available;
-SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one changes nothing.
+the process with a code of ours. Signals: SIGUSR1 reopens the log, SIGHUP reloads the configuration (`start.reload`), once
+mail is accepted; SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one changes nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from mailismus.start.server import Listening, Reactor, Server
 
 
 class MailismusService(Service):
-    """Starts and stops one server. `destination` None: the log is not ours (`--syslog`, `--logger`)."""
+    """Starts and stops one server. `destination` None: the log is not ours (`--syslog`, `--logger`); `reload` is what SIGHUP
+    does."""
 
     _log = Logger()
 
@@ -35,7 +36,8 @@ class MailismusService(Service):
         reactor: Reactor,
         maillog: MailLog,
         destination: LogDestination | None,
-        notes: Sequence[str] = (),
+        notes: Sequence[str],
+        reload: Callable[[], None],
         end: Callable[[int], None] = end_with,
     ) -> None:
         self.setName("mailismus")
@@ -44,8 +46,9 @@ class MailismusService(Service):
         self._maillog = maillog
         self._destination = destination
         self._notes = notes
+        self._reload = reload
         self._end = end
-        self._stopping = False
+        self._stopping = self._is_ready = self._is_reload_due = False
 
     def setServiceParent(self, parent: IServiceCollection) -> None:
         """Join the Application, and give it our log in place of twistd's own."""
@@ -79,9 +82,12 @@ class MailismusService(Service):
             self._server.start().addCallbacks(self._say_ready, self._give_up)
 
     def _say_ready(self, listening: Sequence[Listening]) -> None:
+        self._is_ready = True
         self._maillog.write(" ".join(["ready:", *map(str, listening)]).encode("ascii"))
         if self._destination is not None:
             self._destination.flush()
+        if self._is_reload_due:
+            self._on_hup()
 
     def _give_up(self, failure: Failure) -> None:
         self._log.failure("The server can't start", failure)
@@ -95,7 +101,7 @@ class MailismusService(Service):
         self._log.failure("The server did not stop cleanly", failure)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        acts = {signal.SIGUSR1: self._reopen, signal.SIGHUP: self._refuse_reload}
+        acts = {signal.SIGUSR1: self._reopen, signal.SIGHUP: self._on_hup}
         self._reactor.callFromThread(acts.get(signal.Signals(number), self._say_stopping))
 
     def _reopen(self) -> None:
@@ -111,5 +117,10 @@ class MailismusService(Service):
     def _say_stopping(self) -> None:
         self._log.info("Already stopping")
 
-    def _refuse_reload(self) -> None:
-        self._log.warn("SIGHUP: reloading the configuration is not available in this version; restart instead")
+    def _on_hup(self) -> None:
+        if self._stopping:
+            self._say_stopping()
+        elif self._is_ready:
+            self._reload()
+        else:
+            self._is_reload_due = True

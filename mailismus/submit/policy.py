@@ -38,13 +38,6 @@ class Policy:
         """The standing of the client with this IP address."""
         return Standing.RELAY_CLIENT if host in self.limits.relay_clients else Standing.STRANGER
 
-    def check_client(self, open_in_all: int, open_of_peer: int) -> bytes:
-        """The reply to a new connection, given how many are open without it: `b""` lets it in."""
-        limits = self.limits
-        if 0 < limits.maxconnections <= open_in_all or 0 < limits.maxpeerconnections <= open_of_peer:
-            return replies.TOO_MANY_CONNECTIONS
-        return b""
-
     def check_sender(self, size_bytes: int, messages: int) -> bytes:
         """The reply to MAIL, given the declared size (0: none) and how many messages the session has sent."""
         limits = self.limits

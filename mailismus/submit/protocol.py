@@ -1,33 +1,57 @@
-"""Sessions on sockets: what the engine is not told of. Connections, their number and their time.
+"""Sessions on sockets: what the engine is not told of: when to read, how long to wait, when to close.
 
 *Rules*: one write a turn. Reading stops while the disk is behind, while too much waits for an answer, and while the client
 does not read our replies. Time is counted in ticks of the factory, all sessions are looked at in each: no timer per
 session, no look at the clock per packet. A client has `timeout` for each command, however it drips, and for each piece of
-content; content that has come for two of them at less than `MIN_RATE` is too slow. What waits for us costs no client time.
+content; content that comes for two of them at less than `MIN_RATE`, or for `MAX_CONTENT_S` in all, is cut off. A stranger
+has less when the listener is crowded. What waits for us costs no client time.
+TLS has `HANDSHAKE_S` to begin, and nothing is said in plain text meanwhile. A session keeps the terms it began with.
 
-*Not here*: the protocol (`smtp.server`), transactions (`submit.reception`), listening and stopping (`submit.task`).
+*Not here*: the protocol (`smtp.server`), TLS (`net.tls`), transactions (`submit.reception`), listening and stopping
+(`submit.task`), how many sessions there are (`submit.sessions`).
 """
 
 from __future__ import annotations
 
-import math
+from typing import TYPE_CHECKING
 
-from twisted.internet.interfaces import IAddress, IProtocol, IProtocolFactory, ITransport
-from twisted.logger import Logger
+import attrs
+from twisted.internet.interfaces import IProtocol, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.net.close import close_now
-from mailismus.net.peer import counted_as, peer_host
-from mailismus.net.send import Sent, is_backed_up, send_now, when_drained
+from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.smtp import replies
-from mailismus.smtp.server import Server, ServerLimits, State
-from mailismus.submit.reception import Desk, Reception
+from mailismus.smtp.server import Server
+from mailismus.smtp.server_state import Security, ServerLimits, State
+from mailismus.submit.ending import Ending
+from mailismus.submit.policy import Standing
+from mailismus.submit.reception import Reception
+
+if TYPE_CHECKING:  # a server without certificates shall not load OpenSSL
+    from mailismus.net.tls import TlsServer
+    from mailismus.submit.sessions import SessionFactory
 
 MIN_RATE = 100
-"""Bytes a second that content must come at in the long run."""
+"""Bytes a second that content must bring in each two times `timeout`: the slowest line brings ten times as much, and who
+holds a thousand connections has to send for it."""
+MAX_CONTENT_S = 6 * 3600.0
+"""Seconds that one content may take: 50 MB at 2400 bytes a second, the slowest modem that anybody had."""
 CLOSE_TICKS = 10
-"""Ticks that a closing connection has to take our last reply."""
+"""Ticks that a closing connection has to take our last reply, and to end TLS."""
+HANDSHAKE_S = 30.0
+"""Seconds for a TLS handshake, where a command has not less."""
+
+
+@attrs.frozen
+class Terms:
+    """What a session is begun with, and keeps. `relay_limits`: those of relay clients, who may ask for any number of users
+    that there are not."""
+
+    limits: ServerLimits
+    relay_limits: ServerLimits
+    tls: TlsServer | None
 
 
 @implementer(IProtocol)
@@ -37,25 +61,29 @@ class Session:
     __slots__ = (
         "__weakref__",
         "_content",
+        "_content_since",
+        "_content_size",
         "_content_tick",
-        "_counted_as",
         "_factory",
+        "_host",
         "_is_draining",
         "_is_paused",
         "_reception",
         "_server",
+        "_standing",
+        "_terms",
         "_tick",
+        "counted_as",
         "transport",
     )
 
     transport: ITransport
 
-    def __init__(self, factory: SessionFactory) -> None:
-        self._factory = factory
+    def __init__(self, factory: SessionFactory, host: str, standing: Standing, counted_as: str | bytes) -> None:
+        self._factory, self._host, self._standing, self.counted_as = factory, host, standing, counted_as
         self._is_draining = self._is_paused = False
         self._tick = factory.tick
-        self._content = self._content_tick = 0
-        self._counted_as: str | bytes = ""
+        self._content = self._content_tick = self._content_since = self._content_size = 0
 
     # -- what Twisted calls
 
@@ -63,12 +91,14 @@ class Session:
         """A client has connected."""
         factory = self._factory
         self.transport = transport
-        host = peer_host(transport)
-        self._reception = Reception(factory.desk, host, self._answer)
-        self._server = Server(factory.limits, self._reception)
-        refusal = factory.enter(self, host)
-        if refusal:
-            self._end(refusal)
+        terms = self._terms = factory.terms
+        standing = self._standing
+        self._reception = Reception(factory.desk, self._host, standing, self._answer)
+        limits = terms.relay_limits if standing is Standing.RELAY_CLIENT else terms.limits
+        self._server = Server(limits, self._reception)
+        factory.enter(self)
+        if self._server.state is State.HANDSHAKE:
+            self._begin_tls()
         else:
             send_now(transport, (factory.greeting,))
 
@@ -93,6 +123,28 @@ class Session:
         self._reception.reset()
         self._factory.leave(self)
 
+    # -- TLS
+
+    def _begin_tls(self) -> None:
+        self._tick = self._factory.tick
+        tls = self._terms.tls
+        assert tls is not None  # the engine knows by `limits.security` whether there is
+        self.transport = tls.begin(self.transport, self)
+
+    def handshake_completed(self, tls: bytes) -> None:
+        """TLS is on, the session begins anew; who began with TLS is greeted now."""
+        self._tick = self._factory.tick
+        self._server.begin_secure()
+        self._reception.secure(tls)
+        if self._terms.limits.security is Security.FIRST:
+            send_now(self.transport, (self._factory.greeting,))
+
+    def handshake_failed(self, why: bytes) -> None:
+        """The connection ends without TLS."""
+        if self._server.state is State.CLOSED:
+            why = b"not done in time"
+        self._factory.endings.note(Ending.NO_TLS, self._host, why)
+
     # -- replies
 
     def _answer(self, reply: bytes) -> None:
@@ -114,7 +166,12 @@ class Session:
         while True:
             sent = send_now(transport, (out,))
             if server.state is State.CLOSED:
+                if out.endswith(replies.TOO_MANY_ERRORS):
+                    self._factory.endings.note(Ending.TOO_MANY_ERRORS, self._host, _place_of(server, server.last_state))
                 self._lose()
+                return
+            if server.state is State.HANDSHAKE:
+                self._begin_tls()
                 return
             if sent is Sent.WAITING and not self._is_draining:
                 self._is_draining = True
@@ -133,11 +190,15 @@ class Session:
         self._regulate()
 
     def _end(self, reply: bytes) -> None:
-        """The last reply, in the middle of whatever is going on."""
+        """The last reply, in the middle of whatever is going on; in a handshake nothing can be said."""
+        is_told = self._server.state is not State.HANDSHAKE
         self._server.close()
         self._reception.reset()
-        send_now(self.transport, (reply,))
-        self._lose()
+        if is_told:
+            send_now(self.transport, (reply,))
+            self._lose()
+        else:
+            self._abort()
 
     def _lose(self) -> None:
         self._tick = self._factory.tick
@@ -163,32 +224,56 @@ class Session:
         """Called at each tick."""
         factory, server = self._factory, self._server
         tick, since = factory.tick, self._tick
+        patience = factory.stranger_ticks if self._standing is Standing.STRANGER else factory.timeout_ticks
         if server.state is State.CLOSED:
-            if tick - since > CLOSE_TICKS and is_backed_up(self.transport):
+            if tick - since > CLOSE_TICKS:
                 self._abort()
-        elif server.is_asking:
-            self._tick = tick  # it waits for us
+        elif server.state is State.HANDSHAKE:
+            if tick - since > min(factory.handshake_ticks, patience):
+                self._abort()
+        elif server.is_asking:  # it waits for us
+            self._tick = tick
+            self._content_tick += 1
+            self._content_since += 1
         elif self._is_draining:
-            if tick - since > factory.timeout_ticks:  # it does not read: a reply would not arrive
-                self._abort()
-        elif tick - since > factory.timeout_ticks:
-            factory.timeouts += 1
-            self._end(replies.TIMED_OUT)
+            if tick - since > patience:
+                self._cut_off(Ending.NOT_READING)
+        elif tick - since > patience:
+            self._cut_off(Ending.TIMED_OUT)
         elif server.state is State.CONTENT:
-            self._check_rate(tick)
+            self._check_content(tick, patience)
 
-    def _check_rate(self, tick: int) -> None:
+    def _check_content(self, tick: int, patience: int) -> None:
         server, factory = self._server, self._factory
         if server.contents != self._content:
-            self._content, self._content_tick = server.contents, tick
+            self._content, self._content_since = server.contents, tick
+            self._content_tick, self._content_size = tick, 0
         passed = tick - self._content_tick
-        if passed > 2 * factory.timeout_ticks and server.size_bytes < passed * factory.tick_s * MIN_RATE:
-            factory.timeouts += 1
-            self._end(replies.TOO_SLOW)
+        if passed > 2 * patience:
+            if server.size_bytes - self._content_size < passed * factory.tick_s * MIN_RATE:
+                self._cut_off(Ending.TOO_SLOW)
+                return
+            self._content_tick, self._content_size = tick, server.size_bytes
+        if tick - self._content_since > factory.content_ticks:
+            self._cut_off(Ending.TOO_LONG)
+
+    def _cut_off(self, ending: Ending) -> None:
+        """The client has had its time."""
+        server = self._server
+        self._factory.endings.note(ending, self._host, _place_of(server, server.state))
+        if ending.reply:
+            self._end(ending.reply)
+        else:
+            self._abort()
 
     def _abort(self) -> None:
         self._server.close()
         self.transport.abortConnection()  # type: ignore[attr-defined]  # every transport of a stream has it
+
+    def restart_time(self) -> None:
+        """The length of a tick changes: what was waited so far counts no more."""
+        self._tick = self._content_tick = self._content_since = self._factory.tick
+        self._content_size = self._server.size_bytes
 
     def shut_down(self) -> None:
         """The service stops: the session ends now, or, if a message waits for the disk behind its final dot, with the
@@ -207,64 +292,18 @@ class Session:
         return self._server.is_asking
 
 
-@implementer(IProtocolFactory)
-class SessionFactory:
-    """The sessions of one listener. `connections`, `refused_connections`, `timeouts`: counters for metrics."""
+_PLACES = {
+    State.FRESH: b"CONNECT",
+    State.GREETED: b"EHLO",
+    State.REFUSED: b"MAIL",
+    State.SENDER: b"MAIL",
+    State.RECIPIENTS: b"RCPT",
+    State.CONTENT: b"DATA",
+    State.HANDSHAKE: b"STARTTLS",
+    State.CLOSED: b"QUIT",
+}
 
-    noisy = False
-    log = Logger()
 
-    def __init__(self, desk: Desk, tick_s: float) -> None:
-        limits = desk.policy.limits
-        self.desk, self.tick_s = desk, tick_s
-        self.limits = ServerLimits(desk.host, limits.maxmsgsize, limits.maxbadreqs)
-        self.greeting = replies.greeting(desk.host)
-        self.timeout_ticks = math.ceil(limits.timeout_s / tick_s) if limits.timeout_s > 0 else 1 << 62
-        self.tick = 0
-        self.sessions: set[Session] = set()
-        self.connections = self.refused_connections = self.timeouts = 0
-        self._open_of_peer: dict[str | bytes, int] = {}
-
-    def buildProtocol(self, addr: IAddress) -> IProtocol:
-        """A session for a new connection; whether it may stay shows when it is connected."""
-        return Session(self)
-
-    def doStart(self) -> None:
-        """A port begins to use this factory."""
-
-    def doStop(self) -> None:
-        """A port has done with it."""
-
-    def enter(self, session: Session, host: str) -> bytes:
-        """Counts a new session; the reply to end it with, or `b""`."""
-        policy, open_of_peer = self.desk.policy, 0
-        if policy.limits.maxpeerconnections:
-            key = counted_as(host)
-            open_of_peer = self._open_of_peer.get(key, 0)
-        refusal = policy.check_client(len(self.sessions), open_of_peer)
-        self.connections += 1
-        if refusal:
-            self.refused_connections += 1
-            return refusal
-        if policy.limits.maxpeerconnections:
-            self._open_of_peer[key] = open_of_peer + 1
-            session._counted_as = key
-        self.sessions.add(session)
-        return replies.SHUTTING_DOWN if self.desk.is_closing else b""
-
-    def leave(self, session: Session) -> None:
-        """The session is over."""
-        self.sessions.discard(session)
-        key = session._counted_as
-        if key:
-            left = self._open_of_peer[key] - 1
-            if left:
-                self._open_of_peer[key] = left
-            else:
-                del self._open_of_peer[key]
-
-    def check_time(self) -> None:
-        """A tick: each session looks how long it has waited."""
-        self.tick += 1
-        for session in tuple(self.sessions):
-            session.check_time()
+def _place_of(server: Server, state: State) -> bytes:
+    """What the client of a session in this state did last, as logs call it."""
+    return b"END-OF-MESSAGE" if state is State.GREETED and server.contents else _PLACES[state]

@@ -25,7 +25,7 @@ from mailismus.queue.interface import IDraft
 from mailismus.smtp import replies
 from mailismus.smtp.header import HeaderScan
 from mailismus.smtp.trace import date_time, received_opening
-from mailismus.submit.policy import ENTRY_BYTES, Policy
+from mailismus.submit.policy import ENTRY_BYTES, Policy, Standing
 from mailismus.submit.seam import Acceptance
 
 NOTE_EVERY_S = 10.0
@@ -79,20 +79,23 @@ class Reception:
         "_messages",
         "_name",
         "_opening",
+        "_policy",
         "_protocol",
         "_recipients",
         "_sender",
         "_standing",
+        "_tls",
         "_trace",
     )
 
     log = Logger()
 
-    def __init__(self, desk: Desk, host: str, answer: Callable[[bytes], None]) -> None:
-        self._desk, self._host, self._answer = desk, host, answer
-        self._standing = desk.policy.standing_of(host)
+    def __init__(self, desk: Desk, host: str, standing: Standing, answer: Callable[[bytes], None]) -> None:
+        """`standing`: that of the host by the policy that the desk has now."""
+        self._desk, self._host, self._standing, self._answer = desk, host, standing, answer
+        self._policy = desk.policy
         self._messages = self._envelope_bytes = 0
-        self._name = self._protocol = self._opening = self._sender = self._trace = self._known = b""
+        self._name = self._protocol = self._opening = self._sender = self._trace = self._known = self._tls = b""
         self._recipients: list[bytes] = []
         self._eightbit = self._is_asked = self._is_blocked = False
         self._draft: IDraft | None = None
@@ -103,17 +106,25 @@ class Reception:
     def greet(self, name: bytes, protocol: bytes) -> None:
         self._name, self._protocol, self._opening = name, protocol, b""
 
+    def secure(self, tls: bytes) -> None:
+        """TLS is on, `tls` says how; what the client said of itself before is forgotten."""
+        self._tls, self._name, self._protocol, self._opening = tls, b"", b"", b""
+
     def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes:
         desk = self._desk
-        reply = replies.SHUTTING_DOWN if desk.is_closing else desk.policy.check_sender(size_bytes, self._messages)
+        policy = desk.policy
+        if policy is not self._policy:  # the configuration was reloaded: a transaction keeps the rules that it began with
+            self._policy, self._standing = policy, policy.standing_of(self._host)
+        reply = replies.SHUTTING_DOWN if desk.is_closing else policy.check_sender(size_bytes, self._messages)
         if not replies.is_positive(reply):
             return self._reject(b"MAIL", reply, sender)
-        self._sender, self._eightbit, self._recipients, self._envelope_bytes = sender, eightbit, [], 0
+        # `eightbit` is what the client declared; what the content is shows when it comes
+        self._sender, self._eightbit, self._recipients, self._envelope_bytes = sender, False, [], 0
         return reply
 
     def check_recipient(self, recipient: bytes) -> bytes:
         recipients = self._recipients
-        reply = self._desk.policy.check_recipient(recipient, self._standing, len(recipients), self._envelope_bytes)
+        reply = self._policy.check_recipient(recipient, self._standing, len(recipients), self._envelope_bytes)
         if reply is not replies.RECIPIENT_OK:
             return self._reject(b"RCPT", reply, self._sender, recipient)
         recipients.append(recipient)
@@ -137,7 +148,9 @@ class Reception:
             return self._reject(b"DATA", _reply_to(trouble), self._sender)
         opening = self._opening
         if not opening:
-            opening = self._opening = received_opening(self._name, literal_of(self._host), desk.host, self._protocol)
+            opening = self._opening = received_opening(
+                self._name, literal_of(self._host), desk.host, self._protocol, self._tls
+            )
         self._draft, self._header = draft, HeaderScan()
         self._trace = b"%b%016X;\r\n\t%b\r\n" % (opening, draft.spool_id, desk.date())
         return replies.START_CONTENT
@@ -148,6 +161,8 @@ class Reception:
         assert header is not None
         if not header.is_whole:
             header.add(piece)
+        if not self._eightbit and not piece.isascii():
+            self._eightbit = True
         if self._trace:
             piece, self._trace = self._trace + piece, b""
         wait = draft.write(piece)

@@ -7,6 +7,7 @@ dot is cut off, one behind it is waited for; what is unanswered at the deadline 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFDSet, IReactorTime
@@ -16,12 +17,18 @@ from twisted.logger import Logger
 from mailismus.config.settings import ListenerSettings
 from mailismus.mail.directory import Directory
 from mailismus.net.accept import Acceptor
+from mailismus.net.descriptors import soft_open_files
 from mailismus.net.listen import Listening, bind, close_all
 from mailismus.observe.maillog import MailLog
+from mailismus.smtp.server_state import Security
 from mailismus.submit.policy import Policy
-from mailismus.submit.protocol import Session, SessionFactory
+from mailismus.submit.protocol import Session
 from mailismus.submit.reception import Desk
 from mailismus.submit.seam import Acceptance
+from mailismus.submit.sessions import SessionFactory
+
+if TYPE_CHECKING:
+    from mailismus.net.tls import TlsServer
 
 MAX_TICK_S = 1.0
 STOP_TICK_S = 0.02
@@ -51,14 +58,37 @@ class SubmitTask:
     ) -> None:
         """`host`: the name we go by. `clock` and `poll`: the reactor."""
         self._listeners, self._clock, self._poll = listeners, clock, poll
+        self._max_envelope_bytes = max_envelope_bytes
         self._bound: list[tuple[SessionFactory, Listening]] = []
         self._acceptors: list[Acceptor] = []
         self._ticks: list[LoopingCall] = []
         self.factories: list[SessionFactory] = []
         for listener in listeners:
             desk = Desk(host, Policy(directory, listener.server, max_envelope_bytes), manager, maillog, clock)
-            timeout_s = listener.server.timeout_s
-            self.factories.append(SessionFactory(desk, min(MAX_TICK_S, timeout_s / 4) if timeout_s > 0 else MAX_TICK_S))
+            self.factories.append(SessionFactory(desk, _tick_of(listener), *self._tls_of(listener), soft_open_files))
+
+    def reload(self, listeners: Sequence[ListenerSettings], directory: Directory) -> None:
+        """Other settings of the same listeners: see `SessionFactory.adopt`. What it raises has changed nothing."""
+        adopted = [
+            (Policy(directory, listener.server, self._max_envelope_bytes), _tick_of(listener), *self._tls_of(listener))
+            for listener in listeners
+        ]
+        self._listeners = listeners
+        for factory, terms in zip(self.factories, adopted, strict=True):
+            factory.adopt(*terms)
+        for factory, tick in zip(self.factories, self._ticks, strict=False):
+            if tick.running and tick.interval != factory.tick_s:
+                tick.stop()
+                tick.start(factory.tick_s, now=False)
+
+    def _tls_of(self, listener: ListenerSettings) -> tuple[TlsServer | None, Security]:
+        ssl = listener.ssl
+        if ssl is None:
+            return None, Security.NONE
+        from mailismus.net.tls import TlsServer  # here: a server without certificates shall not load OpenSSL
+
+        security = Security.FIRST if not ssl.latent else Security.REQUIRED if ssl.mandatory else Security.OFFERED
+        return TlsServer(ssl.chain_pem, ssl.key_pem, self._clock), security
 
     def bind(self) -> list[tuple[str, str, int]]:
         """Make the sockets, which listen from then on without being served. Gives name, address and port of each.
@@ -127,3 +157,8 @@ class SubmitTask:
 
     def _sessions(self) -> list[Session]:
         return [session for factory in self.factories for session in factory.sessions]
+
+
+def _tick_of(listener: ListenerSettings) -> float:
+    timeout_s = listener.server.timeout_s
+    return min(MAX_TICK_S, timeout_s / 4) if timeout_s > 0 else MAX_TICK_S

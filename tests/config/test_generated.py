@@ -86,6 +86,8 @@ def test_apart_from_what_it_must_say_otherwise_the_sample_says_the_defaults() ->
         "relay_clients",
         "@address",
         "@destdomains",
+        "@senders",
+        "@sendernets",
     }
 
 

@@ -95,6 +95,23 @@ def test_relays_keep_order_and_line() -> None:
     )
 
 
+def test_a_relay_may_be_for_senders_in_some_networks() -> None:
+    text = in_deliver('<relays><relay address="r" senders="C.example,Joe@d.example" sendernets="10/8,::1"/></relays>')
+    (relay,) = load_text(text).settings.deliver.relays
+    assert relay.senders == (b"c.example", b"joe@d.example")
+    assert relay.sendernets is not None
+    assert ["10.1.2.3" in relay.sendernets, "::1" in relay.sendernets, "192.0.2.1" in relay.sendernets] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_name_servers_have_port_53_by_default() -> None:
+    dns = load_text(in_deliver('<dns servers="192.0.2.1 | [::1]:5353"/>')).settings.deliver.dns
+    assert (dns.servers, dns.timeout_s) == ((("192.0.2.1", 53), ("::1", 5353)), 5.0)
+
+
 def test_names_come_from_files_too(tmp_path: Path) -> None:
     (tmp_path / "users").write_bytes(b"\xef\xbb\xbf# people\r\nAlice:secret:x\r\n\r\n  bob # the other\nalice")
     text = in_directory(f"<domains>example.net</domains><users>carol | {tmp_path}/users</users><postmaster>bob</postmaster>")

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.config.openfiles import LEAST, PER_CONNECTION, RESERVE, Demand, TooMany, fit
+from mailismus.config.openfiles import (
+    LEAST,
+    LEAST_OF_FEW,
+    LEAST_RESERVE,
+    PER_CONNECTION,
+    RESERVE,
+    Demand,
+    TooMany,
+    fit,
+    reserve_of,
+)
 
 DEFAULTS = [Demand(2000, True), Demand(2500, True)]
 
@@ -34,7 +45,19 @@ def test_what_was_set_is_refused_with_what_there_is_room_for() -> None:
 
 
 def test_a_limit_too_low_for_anything_names_nobody() -> None:
-    assert fit(DEFAULTS, 64) == TooMany(None, 0)
+    assert fit(DEFAULTS, LEAST_RESERVE + 2 * PER_CONNECTION * LEAST_OF_FEW - 1) == TooMany(None, 0)
+
+
+def test_a_very_low_limit_is_enough_for_a_few() -> None:
+    limits = fit(DEFAULTS, 64)
+    assert isinstance(limits, list)
+    assert min(limits) >= LEAST_OF_FEW
+    assert reserve_of(64) + PER_CONNECTION * sum(limits) <= 64
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(0, 32), (64, 32), (512, 128), (1024, 256), (20_000, 256)])
+def test_files_that_are_not_for_connections(limit: int, kept: int) -> None:
+    assert reserve_of(limit) == kept
 
 
 def test_no_limit_gets_what_is_left() -> None:
@@ -53,6 +76,6 @@ def test_what_is_given_fits_and_nothing_set_is_changed(demands: list[Demand], ha
     limits = fit(demands, hard_limit)
     if isinstance(limits, TooMany):
         return
-    assert RESERVE + PER_CONNECTION * sum(limits) <= hard_limit
+    assert reserve_of(hard_limit) + PER_CONNECTION * sum(limits) <= hard_limit
     for demand, limit in zip(demands, limits, strict=True):
         assert limit == demand.wanted if not demand.is_flexible else limit > 0 and limit <= (demand.wanted or limit)

@@ -6,19 +6,26 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred, execute
+from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 
 from mailismus.config.settings import (
     ClientSettings,
     DeliverSettings,
+    DnsSettings,
+    EightBit,
     MessageStoreSettings,
     RelaySettings,
     RetrySettings,
 )
+from mailismus.deliver.hosts import Deaths
+from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask
+from mailismus.dns.mx import MxHost
 from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.reply import Reply
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area
 from mailismus.queue.manager import QueueManager
@@ -63,6 +70,33 @@ class Held(Now):
             execute(function).addCallbacks(done.callback, done.errback)
 
 
+UNKNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", b"no such name here"), b"none")
+
+
+class Names:
+    """Look-ups that the test answers: see `locator.HostLookup` and `MxLookup`. What is not known is trouble; a Deferred is
+    handed out as it is, and is for the test to fire."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[str, tuple[str, ...] | Outcome | Deferred[tuple[str, ...] | Outcome]] = {}
+        self.domains: dict[str, tuple[MxHost, ...] | Outcome | Deferred[tuple[MxHost, ...] | Outcome]] = {}
+        self.asked: list[str] = []
+
+    def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
+        self.asked.append(host)
+        found = self.hosts.get(host, UNKNOWN)
+        return found if isinstance(found, Deferred) else succeed(found)
+
+    def locate(self, domain: str) -> Deferred[tuple[MxHost, ...] | Outcome]:
+        self.asked.append(domain)
+        found = self.domains.get(domain, UNKNOWN)
+        return found if isinstance(found, Deferred) else succeed(found)
+
+    def mx(self, domain: str, *hosts: tuple[int, str, str]) -> None:
+        """The MX hosts of a domain: preference, name, addresses with blanks between."""
+        self.domains[domain] = tuple(MxHost(name, preference, tuple(text.split())) for preference, name, text in hosts)
+
+
 class World:
     """See `task.Surroundings`."""
 
@@ -72,18 +106,26 @@ class World:
         self.tcp: Any = Network(self.clock)
         self.monotonic: Callable[[], float] = self.clock.seconds
         self.local_workers: Any = Now()
-        self.resolver_workers: Any = Now()
 
 
 def relay(address: str, port: int = 25, *destdomains: bytes) -> RelaySettings:
     """A relay rule; without `destdomains` the default relay."""
-    return RelaySettings(f"{address}:{port}", address, port, destdomains, 1)
+    return RelaySettings(f"{address}:{port}", address, port, destdomains, (), None, 1)
 
 
 def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
     """The defaults, with changes; `client_` before a name: one of `<client>`."""
-    client = {"timeout_s": 300.0, "timeout_connect_s": 30.0, "timeout_final_s": 600.0, "maxpipeline": 25}
-    whole = {
+    client: dict[str, Any] = {
+        "timeout_s": 300.0,
+        "timeout_connect_s": 30.0,
+        "timeout_final_s": 600.0,
+        "maxpipeline": 25,
+        "fallback_a": True,
+        "eightbit": EightBit.SEND,
+        "mxport": 25,
+        "loopback": False,
+    }
+    whole: dict[str, Any] = {
         "queuecache": 2500,
         "maxconnections": 2500,
         "maxserverconnections": 20,
@@ -99,29 +141,42 @@ def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
             client[name.removeprefix("client_")] = value
         else:
             whole[name] = value
-    return DeliverSettings(relays=relays, client=ClientSettings(**client), **whole)  # type: ignore[arg-type]  # by name
+    return DeliverSettings(relays=relays, client=ClientSettings(**client), dns=DnsSettings((), 5.0), **whole)
 
 
 class Bench:
     """A delivering task with everything around it."""
 
-    def __init__(self, *relays: RelaySettings, store: str = "/nonexistent", large_bytes: int = 1 << 17, **changes: Any):
+    def __init__(
+        self,
+        *relays: RelaySettings,
+        store: str = "/nonexistent",
+        large_bytes: int = 1 << 17,
+        delays_s: tuple[float, ...] = (900.0, 1800.0, 7200.0, 14400.0),
+        has_relay: bool = True,
+        **changes: Any,
+    ) -> None:
         self.world = World()
         self.clock: Clock = self.world.clock
         self.network: Network = self.world.tcp
         self.maillog = MemoryMailLog()
         self.provider = MemoryQueue(self.clock, large_bytes=large_bytes)
-        retry = RetrySettings(72 * 3600.0, 24 * 3600.0, (900.0, 1800.0, 7200.0, 14400.0))
+        self.names = Names()
+        self.store = MessageStoreSettings(store, "Maildir")
+        retry = RetrySettings(72 * 3600.0, 24 * 3600.0, delays_s)
         self.queue = QueueManager(self.provider, retry, self.clock, self.world.monotonic, self.maillog)
         self.task = DeliverTask(
-            deliver_settings(*(relays or (relay("192.0.2.1"),)), **changes),
-            MessageStoreSettings(store, "Maildir"),
+            deliver_settings(*(relays or (relay("192.0.2.1"),) * has_relay), **changes),
+            self.store,
             DIRECTORY,
             b"mx.example",
             self.queue,
             self.maillog,
             self.world,
+            Locator(self.names, self.names),
+            Deaths.within(delays_s),
         )
+        self.queue.on_flush(self.task.forget_deaths)
 
     def sink(self, script: Script | None = None, host: str = "192.0.2.1", port: int = 25) -> SinkFactory:
         """A sink that listens."""
@@ -133,7 +188,7 @@ class Bench:
         """A message into the queue."""
         draft = self.queue.draft()
         draft.write(content)
-        self.queue.accept(draft, Envelope(sender, recipients))
+        self.queue.accept(draft, Envelope(sender, recipients, eightbit=not content.isascii()))
 
     def run(self, seconds: float = 1.0, step_s: float = 0.05) -> None:
         """Let this time pass, with as many turns as things need."""

@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
-from mailismus.deliver.route import NO_ROUTE, UNKNOWN_USER, Local, NextHop, Router
+from mailismus.config.blocks import parse_block
+from mailismus.config.settings import RelaySettings
+from mailismus.deliver.route import UNKNOWN_USER, Finding, Local, NextHop, Router
+from mailismus.mail.networks import Networks
 from tests.deliver.harness import DIRECTORY, relay
+
+
+def by_sender(address: str, *senders: bytes, networks: tuple[str, ...] = ()) -> RelaySettings:
+    """A relay rule for these senders."""
+    blocks = Networks.of(map(parse_block, networks)) if networks else None
+    return attrs.evolve(relay(address), senders=senders, sendernets=blocks)
+
+
+DEFAULT = NextHop("192.0.2.1", 25)
+OF_DOMAIN = NextHop("192.0.2.2", 26)
+OF_JOE = NextHop("192.0.2.3", 25)
+OF_HIS_DOMAIN = NextHop("192.0.2.4", 25)
+OF_NETWORK = NextHop("192.0.2.5", 25)
+ROUTER = Router(
+    DIRECTORY,
+    (
+        relay("192.0.2.1"),
+        relay("192.0.2.2", 26, b"B.example"),
+        by_sender("192.0.2.3", b"Joe@c.example", b"ann@n.example"),
+        by_sender("192.0.2.4", b"C.example"),
+        by_sender("192.0.2.5", b"n.example", b"in@c.example", networks=("10.0.0.0/8", "2001:db8::/32")),
+    ),
+    25,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,16 +45,52 @@ from tests.deliver.harness import DIRECTORY, relay
         (b"postmaster@home.example", Local(b"joe")),
         (b"PostMaster", Local(b"joe")),
         (b"nobody@home.example", UNKNOWN_USER),
-        (b"joe@b.example", NextHop("192.0.2.2", 26)),
-        (b"joe@B.EXAMPLE", NextHop("192.0.2.2", 26)),
-        (b"joe@sub.b.example", NextHop("192.0.2.1", 25)),
-        (b"joe@[192.0.2.7]", NextHop("192.0.2.1", 25)),
+        (b"joe@b.example", OF_DOMAIN),
+        (b"joe@B.EXAMPLE", OF_DOMAIN),
+        (b"joe@sub.b.example", DEFAULT),
+        (b"joe@[192.0.2.7]", DEFAULT),
     ],
 )
-def test_routes(recipient: bytes, route: object) -> None:
-    router = Router(DIRECTORY, (relay("192.0.2.1"), relay("192.0.2.2", 26, b"B.example")))
-    assert router.route(recipient) == route
+def test_routes_by_recipient(recipient: bytes, route: object) -> None:
+    assert ROUTER.route(recipient, b"s@a.example", b"192.0.2.99") == route
+    assert ROUTER.route(recipient) == route
 
 
-def test_without_relays_there_is_no_route() -> None:
-    assert Router(DIRECTORY, ()).route(b"joe@b.example") is NO_ROUTE
+@pytest.mark.parametrize(
+    ("sender", "client", "recipient", "route"),
+    [
+        (b"joe@c.example", b"192.0.2.99", b"r@b.example", OF_JOE),
+        (b"JOE@C.Example", b"192.0.2.99", b"r@x.example", OF_JOE),
+        (b"ann@c.example", b"192.0.2.99", b"r@b.example", OF_HIS_DOMAIN),
+        (b"ann@C.EXAMPLE", b"192.0.2.99", b"r@x.example", OF_HIS_DOMAIN),
+        (b"joe@sub.c.example", b"192.0.2.99", b"r@b.example", OF_DOMAIN),
+        (b"", b"192.0.2.99", b"r@b.example", OF_DOMAIN),
+        (b"joe@c.example", b"192.0.2.99", b"ann@home.example", Local(b"ann")),
+        (b"ann@n.example", b"192.0.2.99", b"r@b.example", OF_JOE),
+        (b"bob@n.example", b"10.255.255.255", b"r@b.example", OF_NETWORK),
+        (b"bob@n.example", b"11.0.0.0", b"r@b.example", OF_DOMAIN),
+        (b"bob@n.example", b"11.0.0.0", b"r@x.example", DEFAULT),
+        (b"bob@n.example", b"2001:db8:1::1", b"r@b.example", OF_NETWORK),
+        (b"bob@n.example", b"::ffff:10.1.2.3", b"r@b.example", OF_NETWORK),
+        (b"bob@n.example", b"-", b"r@b.example", OF_NETWORK),
+        (b"in@c.example", b"10.1.2.3", b"r@b.example", OF_NETWORK),
+        (b"in@c.example", b"192.0.2.99", b"r@b.example", OF_HIS_DOMAIN),
+    ],
+)
+def test_routes_by_sender_come_first(sender: bytes, client: bytes, recipient: bytes, route: object) -> None:
+    assert ROUTER.route(recipient, sender, client) == route
+
+
+@pytest.mark.parametrize("recipient", [b"joe@b.example", b"joe@B.example"])
+def test_what_no_relay_is_for_goes_by_mx(recipient: bytes) -> None:
+    router = Router(DIRECTORY, (relay("192.0.2.2", 26, b"a.example"), by_sender("192.0.2.3", b"c.example")), 2525)
+    assert router.route(recipient, b"s@d.example") == NextHop("b.example", 2525, Finding.MX)
+    assert router.route(b"joe@[IPv6:2001:db8::1]") == NextHop("[ipv6:2001:db8::1]", 2525, Finding.MX)
+
+
+def test_a_relay_for_domains_and_senders_is_no_default_relay() -> None:
+    both = attrs.evolve(relay("192.0.2.2", 25, b"a.example"), senders=(b"c.example",))
+    router = Router(DIRECTORY, (both,), 25)
+    assert router.route(b"r@a.example", b"s@d.example") == NextHop("192.0.2.2", 25)
+    assert router.route(b"r@x.example", b"s@c.example") == NextHop("192.0.2.2", 25)
+    assert router.route(b"r@x.example", b"s@d.example") == NextHop("x.example", 25, Finding.MX)

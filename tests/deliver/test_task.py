@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mailismus.queue.interface import Area
 from tests.deliver.harness import CONTENT, Bench, relay
 from tests.fakes.sink import Act, Action, Sink
@@ -79,16 +77,6 @@ def test_domains_go_to_their_relays_and_the_rest_to_the_default() -> None:
     assert default.acknowledged() == [b"r@c.example", b"r@sub.b.example"]
 
 
-def test_without_a_route_mail_is_deferred_and_says_why() -> None:
-    bench = Bench(relay("192.0.2.2", 26, b"b.example"))
-    bench.put(b"r@c.example")
-    bench.task.start()
-    bench.run()
-    (line,) = bench.lines(b"relay=none", b"dsn=4.4.4", b"status=deferred")
-    assert b"MX delivery is not available in this version; configure a default relay" in line
-    assert bench.count(Area.DEFERRED) == 1
-
-
 def test_one_refused_recipient_among_accepted_ones() -> None:
     def answer(sink: Sink) -> Action:
         return b"550 5.1.1 no\r\n" if b"bad" in sink.commands[-1] else b"250 ok\r\n"
@@ -156,7 +144,7 @@ def test_a_dead_relay_that_comes_back_gets_new_mail() -> None:
     bench.put(b"r1@b.example")
     bench.run(1)
     sink = bench.sink()
-    bench.run(6)
+    bench.run(300, 1)
     bench.put(b"r2@b.example")
     bench.run(1)
     assert sink.acknowledged() == [b"r2@b.example"]
@@ -208,12 +196,9 @@ def test_a_black_hole_is_tried_by_one_connection_and_deferred_at_its_time_out() 
     assert bench.statuses() == {"deferred": 100}
 
 
-def test_addresses_of_a_relay_share_the_load_and_stand_in_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "mailismus.deliver.resolver.socket.getaddrinfo",
-        lambda *_, **__: [(2, 1, 6, "", (address, 0)) for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3")],
-    )
+def test_addresses_of_a_relay_share_the_load_and_stand_in_for_each_other() -> None:
     bench = Bench(relay("relay.example"))
+    bench.names.hosts["relay.example"] = ("192.0.2.1", "192.0.2.2", "192.0.2.3")
     first, second = bench.sink(), bench.sink(host="192.0.2.2")
     for number in range(400):
         bench.put(b"r%d@b.example" % number)
@@ -225,17 +210,13 @@ def test_addresses_of_a_relay_share_the_load_and_stand_in_for_each_other(monkeyp
     assert len(bench.lines(b"relay=relay.example[192.0.2.2]:25")) == len(second.acknowledged())
 
 
-def test_a_name_without_an_address_defers(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> object:
-        raise OSError(-2, "Name or service not known")
-
-    monkeypatch.setattr("mailismus.deliver.resolver.socket.getaddrinfo", fail)
+def test_a_name_without_an_address_defers() -> None:
     bench = Bench(relay("relay.example"))
     bench.put(b"r@b.example")
     bench.task.start()
     bench.run()
-    (line,) = bench.lines(b"status=deferred", b"dsn=4.4.3")
-    assert b"the address of relay.example can't be found: Name or service not known" in line
+    (line,) = bench.lines(b"status=deferred", b"dsn=4.4.3", b"relay=none")
+    assert b"(451 4.4.3 no such name here)" in line
 
 
 def test_maxconnections_is_never_passed_and_an_idle_session_makes_room() -> None:

@@ -3,6 +3,8 @@
 The script says for a step what the sink does there instead of what it should; a step is named by what the client sent:
 `greeting EHLO HELO MAIL RCPT DATA dot RSET QUIT`. An action is bytes (said as they are), one of the words below, or a
 function of the sink that gives either. It records every message whose final dot it saw, and what it answered.
+
+`ahead` is what it does about commands that were sent ahead, which come in one packet with another command before them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,23 @@ class Act(enum.Enum):
     """Reset it."""
     SILENCE = "silence"
     """Say nothing, ever again."""
+
+
+class Ahead(enum.Enum):
+    """What a sink can do about commands that were sent ahead."""
+
+    TAKE = "take"
+    """As it should."""
+    DROP = "drop"
+    """It never sees them: what stands in the buffer is thrown away with each command."""
+    REFUSE = "refuse"
+    """503, as if they made no sense."""
+    CLOSE = "close"
+    """Close the connection."""
+    HANG = "hang"
+    """Answer nothing any more, not even the first of them."""
+    DOTS = "dots"
+    """Drop those behind a final dot, as well as the dot."""
 
 
 Action = bytes | Act
@@ -56,6 +75,9 @@ class Sink(Protocol):
         self._sender = b""
         self._accepted: list[bytes] = []
         self.is_closed = False
+        self.leave_after = 0
+        """Bytes of content after which it resets the connection, having said `last_word`; 0: it does not."""
+        self.last_word = b""
 
     def connectionMade(self) -> None:
         self.sinks.open += 1
@@ -68,7 +90,13 @@ class Sink(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         self.sinks.bytes_received += len(data)
+        if self._in_content and self.leave_after:
+            self.leave_after -= len(data)
+            if self.leave_after <= 0:
+                self._leave()
+                return
         self._buffer += data
+        lines = 0
         while not self._is_mute:
             if self._in_content:
                 if not self._take_content():
@@ -78,7 +106,35 @@ class Sink(Protocol):
                 if not end:
                     return
                 self._buffer = rest
-                self._command(line)
+                lines += 1
+                if lines > 1 or rest:
+                    self._meet(line, is_first=lines == 1)
+                else:
+                    self._command(line)
+
+    def _leave(self) -> None:
+        self.leave_after, self._is_mute = 1, True
+        if self.last_word:
+            self.transport_of().write(self.last_word)
+            self.transport_of().loseConnection()
+        else:
+            self.transport_of().abortConnection()  # type: ignore[attr-defined]  # TCP's and the fake's have it
+
+    def _meet(self, line: bytes, is_first: bool) -> None:
+        """One of several commands in a packet."""
+        ahead = self.sinks.ahead
+        if ahead is Ahead.HANG:
+            self._is_mute = True
+        elif is_first or ahead in (Ahead.TAKE, Ahead.DOTS):
+            self._command(line)
+            if ahead is Ahead.DROP:
+                self._buffer = b""
+        elif ahead is Ahead.CLOSE:
+            self._is_mute = True
+            self.transport_of().loseConnection()
+        else:
+            self.commands.append(line)
+            self.transport_of().write(b"503 5.5.1 Bad sequence of commands\r\n")
 
     def _take_content(self) -> bool:
         if self._buffer.startswith(b".\r\n"):
@@ -88,6 +144,9 @@ class Sink(Protocol):
             if at < 0:
                 return False
             content, rest = self._buffer[: at + 2], self._buffer[at + 5 :]
+            if rest and self.sinks.ahead is Ahead.DOTS:
+                self._buffer = b""
+                return False
         self._buffer, self._in_content = rest, False
         self.messages += 1
         received = Received(self._sender, self._accepted, content)
@@ -150,8 +209,9 @@ class SinkFactory(Factory):
 
     noisy = False
 
-    def __init__(self, script: Script | None = None) -> None:
+    def __init__(self, script: Script | None = None, ahead: Ahead = Ahead.TAKE) -> None:
         self.script: Script = script or {}
+        self.ahead = ahead
         self.connections: list[Sink] = []
         self.received: list[Received] = []
         self.bytes_received = 0

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client import Client
 from mailismus.smtp.client_transaction import Transaction
+from mailismus.smtp.pipelining import Pipelining
 
 PIPELINING = b"250-mx\r\n250 PIPELINING\r\n"
 ACCEPTED = b"250 ok\r\n250 ok\r\n354 go\r\n"
@@ -35,7 +36,15 @@ class Letter(Transaction):
 class RecordingOwner:
     """Begins the letters one after another; `behind` says whether they may travel behind a final dot."""
 
-    def __init__(self, letters: Iterable[Letter] = (), *, max_pipeline: int = 25, behind: bool = True) -> None:
+    def __init__(
+        self,
+        letters: Iterable[Letter] = (),
+        *,
+        max_pipeline: int = 25,
+        behind: bool = True,
+        pipelining: Pipelining = Pipelining.INNOCENT,
+        needs_helo: bool = False,
+    ) -> None:
         self.waiting = deque(letters)
         self.behind = behind
         self.written = b""
@@ -43,7 +52,7 @@ class RecordingOwner:
         self.fates: list[str] = []
         self.texts: list[bytes] = []
         self.streamed: list[Letter] = []
-        self.client: Client[Letter] = Client(self, b"me.example", max_pipeline)
+        self.client: Client[Letter] = Client(self, b"me.example", max_pipeline, pipelining, needs_helo)
 
     def take_written(self) -> bytes:
         """What was written since the last time."""
@@ -78,6 +87,7 @@ class RecordingOwner:
 
     def on_untried(self, transaction: Letter) -> None:
         self.fates.append(f"{transaction.name} untried")
+        transaction.renew()  # it is begun elsewhere, at any time from now on
 
     def on_unusable(self, reply: Reply) -> None:
         self.fates.append(f"unusable {reply.code}")
@@ -92,8 +102,14 @@ def letters(count: int, recipients: int = 1) -> list[Letter]:
     return [Letter("ABCDEFGH"[i], names) for i in range(count)]
 
 
-def opened(*some: Letter, greeting: bytes = PIPELINING, behind: bool = True, max_pipeline: int = 25) -> RecordingOwner:
-    owner = RecordingOwner(some, behind=behind, max_pipeline=max_pipeline)
+def opened(
+    *some: Letter,
+    greeting: bytes = PIPELINING,
+    behind: bool = True,
+    max_pipeline: int = 25,
+    pipelining: Pipelining = Pipelining.INNOCENT,
+) -> RecordingOwner:
+    owner = RecordingOwner(some, behind=behind, max_pipeline=max_pipeline, pipelining=pipelining)
     owner.client.receive(b"220 mx\r\n")
     owner.client.receive(greeting)
     return owner

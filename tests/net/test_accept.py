@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from twisted.internet.interfaces import IAddress, IProtocol
+from twisted.internet.interfaces import IProtocol
 from twisted.internet.task import Clock
+from twisted.logger import globalLogPublisher
 
 from mailismus.errors import StartError
-from mailismus.net.accept import PAUSE_S, Acceptor
+from mailismus.net.accept import PAUSE_S, Acceptor, has_spoken
 from mailismus.net.listen import Listening, bind, close_all
 from tests.net.sockets import FakeReactor, Lost
+
+
+@contextlib.contextmanager
+def logged_to(observe: Callable[[object], None]) -> Iterator[None]:
+    """Sees events of the log."""
+    observer: Any = observe
+    globalLogPublisher.addObserver(observer)
+    try:
+        yield
+    finally:
+        globalLogPublisher.removeObserver(observer)
 
 
 class Failing(Lost):
@@ -24,30 +37,32 @@ class Failing(Lost):
         raise RuntimeError("no")
 
 
-class LostFactory:
-    """Makes sessions and remembers them."""
+class LostGate:
+    """Makes sessions and remembers them; `words` turn everybody away."""
 
     def __init__(self) -> None:
         self.made: list[Lost] = []
         self.kind: type[Lost] = Lost
+        self.words: bytes | None = None
+        self.hosts: list[str] = []
+        self.early: list[bool] = []
 
-    def buildProtocol(self, addr: IAddress) -> IProtocol:
+    def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
+        self.hosts.append(host)
+        self.early.append(has_spoken(made))
+        if self.words is not None:
+            return self.words
         self.made.append(self.kind())
         return self.made[-1]
-
-    def doStart(self) -> None: ...
-
-    def doStop(self) -> None: ...
 
 
 class Bench:
     """An acceptor on a free port."""
 
     def __init__(self) -> None:
-        self.reactor, self.clock, self.factory = FakeReactor(), Clock(), LostFactory()
+        self.reactor, self.clock, self.gate = FakeReactor(), Clock(), LostGate()
         self.listening = bind("TEST", "127.0.0.1", 0)[0]
-        factory: object = self.factory
-        self.acceptor = Acceptor(self.listening, factory, self.reactor, self.clock)  # type: ignore[arg-type]  # it is one
+        self.acceptor = Acceptor(self.listening, self.gate, self.reactor, self.clock)
         self.acceptor.start()
 
     def connect(self) -> socket.socket:
@@ -66,13 +81,13 @@ def bench() -> Iterator[Bench]:
 
 def test_each_client_has_a_session(bench: Bench) -> None:
     clients = [bench.connect() for _ in range(5)]
-    while len(bench.factory.made) < 5:
+    while len(bench.gate.made) < 5:
         bench.acceptor.doRead()
     clients[0].sendall(b"hello")
     for reader in tuple(bench.reactor.readers):
         if reader is not bench.acceptor:
             reader.doRead()
-    assert sorted(session.data for session in bench.factory.made) == [b""] * 4 + [b"hello"]
+    assert sorted(session.data for session in bench.gate.made) == [b""] * 4 + [b"hello"]
     for client in clients:
         client.close()
 
@@ -80,13 +95,66 @@ def test_each_client_has_a_session(bench: Bench) -> None:
 def test_an_accepted_connection_sends_small_writes_at_once(bench: Bench) -> None:
     with bench.connect():
         bench.acceptor.doRead()
-        transport: Any = bench.factory.made[0].transport
+        transport: Any = bench.gate.made[0].transport
         assert transport.getTcpNoDelay()
+
+
+def test_who_is_turned_away_has_the_last_words_and_nothing_is_made_for_him(bench: Bench) -> None:
+    bench.gate.words = b"421 4.3.2 No\r\n"
+    with bench.connect() as client:
+        bench.acceptor.doRead()
+        client.settimeout(5)
+        assert client.recv(100) == b"421 4.3.2 No\r\n"
+        assert client.recv(100) == b""
+    assert bench.reactor.readers == [bench.acceptor]
+    assert bench.gate.hosts == ["127.0.0.1"]
+
+
+def test_who_is_turned_away_without_a_word_sees_the_end(bench: Bench) -> None:
+    bench.gate.words = b""
+    with bench.connect() as client:
+        bench.acceptor.doRead()
+        client.settimeout(5)
+        assert client.recv(100) == b""
+
+
+def test_a_client_that_speaks_first_is_seen_and_can_read_our_answer(bench: Bench) -> None:
+    bench.gate.words = b"554 5.5.0 No\r\n"
+    with bench.connect() as client, bench.connect() as patient:
+        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        bench.acceptor.doRead()
+        bench.acceptor.doRead()
+        assert bench.gate.early == [True, False]
+        client.settimeout(5)
+        assert client.recv(100) == b"554 5.5.0 No\r\n"
+        assert client.recv(100) == b""
+        patient.close()
+
+
+def test_a_gate_that_breaks_costs_nobody_but_its_client(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bench.connect() as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(bench.gate, "admit", None)
+            bench.acceptor.doRead()
+        client.settimeout(5)
+        assert client.recv(100) == b""
+    with bench.connect():
+        bench.acceptor.doRead()
+    assert len(bench.gate.made) == 1
+
+
+def test_pauses_are_told_of_once_in_a_while(bench: Bench) -> None:
+    lines: list[object] = []
+    with logged_to(lines.append):
+        for _ in range(200):  # 50 s
+            bench.acceptor._wait(OSError(errno.EMFILE, "full"))
+            bench.clock.advance(PAUSE_S)
+    assert len(lines) == 5
 
 
 def test_nobody_waiting_is_no_trouble(bench: Bench) -> None:
     bench.acceptor.doRead()
-    assert not bench.factory.made
+    assert not bench.gate.made
     assert bench.acceptor in bench.reactor.readers
 
 
@@ -110,7 +178,7 @@ def test_without_descriptors_or_memory_clients_wait_and_nothing_spins(
         bench.clock.advance(PAUSE_S)
         assert bench.acceptor in bench.reactor.readers
         bench.acceptor.doRead()
-        assert len(bench.factory.made) == 1
+        assert len(bench.gate.made) == 1
 
 
 def test_stopping_during_a_pause_leaves_no_timer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,16 +189,16 @@ def test_stopping_during_a_pause_leaves_no_timer(bench: Bench, monkeypatch: pyte
 
 
 def test_a_session_that_does_not_begin_costs_nobody_else(bench: Bench) -> None:
-    bench.factory.kind = Failing
+    bench.gate.kind = Failing
     with bench.connect():
         bench.acceptor.doRead()
-        bench.factory.kind = Lost
+        bench.gate.kind = Lost
         with bench.connect():
             bench.acceptor.doRead()
             bench.acceptor.doRead()
-    assert [type(session) for session in bench.factory.made] == [Failing, Lost]
+    assert [type(session) for session in bench.gate.made] == [Failing, Lost]
     bench.reactor.advance(0)
-    assert bench.factory.made[0].losses == 1
+    assert bench.gate.made[0].losses == 1
 
 
 def test_stopped_it_accepts_nobody(bench: Bench) -> None:

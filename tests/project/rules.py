@@ -19,6 +19,7 @@ LEVELS = {
     "config": 1,
     "observe": 1,
     "net": 1,
+    "dns": 1,
     "journal": 2,
     "spool": 2,
     "maildir": 2,
@@ -55,7 +56,13 @@ PURE = (
         "queue.retry",
         "queue.disposition",
         "submit.policy",
+        "submit.admission",
+        "submit.ending",
         "deliver.route",
+        "deliver.hosts",
+        "deliver.idle",
+        "deliver.habits",
+        "deliver.objection",
     ),
     *(
         "config.settings",
@@ -67,6 +74,8 @@ PURE = (
         "config.table_root",
     ),
     *("config.table_application", "config.table_queue", "config.table_submit", "config.table_deliver", "config.openfiles"),
+    *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.chance"),
+    *("dns.addresses", "dns.choice"),
     *("config.check", "config.sample", "config.schema"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
@@ -81,18 +90,20 @@ PURE_EXEMPT = {
 REACTOR_USERS = frozenset({"start.maker"})
 """The start-up code: whoever else needs the reactor is given it."""
 
-SHARED_CONFIG = (f"{ROOT}.config.settings.", f"{ROOT}.config.units.")
-"""What everyone may know of the configuration: the values, and how people write times and sizes."""
+SHARED_CONFIG = (f"{ROOT}.config.settings.", f"{ROOT}.config.units.", f"{ROOT}.config.openfiles.")
+"""What everyone may know of the configuration: the values, how people write times and sizes, how open files are shared."""
 
-LOADER_USERS = frozenset({"app", "start.maker", "start.configcommands", "__main__"})
+LOADER_USERS = frozenset({"app", "start.maker", "start.reload", "start.configcommands", "__main__"})
 
 FILE_USERS = {
     "disk": "the one door to the file system",
     "maildir": "maildirs are no part of the queue: other programs work in them at the same time",
     "admin.socketfile": "the socket's directory, and a socket left over",
     "admin.socket": "the socket, at a stop",
+    "dns.system": "reads /etc/resolv.conf and /etc/hosts",
     "config.document": "reads the configuration",
     "config.lists": "reads the lists that the configuration names",
+    "config.certificates": "reads the certificates that the configuration names",
     "config.hostname": "reads /etc/hosts",
     "start.output": "the log",
     "start.maker": "/dev/null in place of a standard output that is closed",

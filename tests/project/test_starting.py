@@ -113,7 +113,7 @@ def test_in_the_foreground_everything_goes_to_stdout(config: Path, way: str) -> 
         text = await_text(output, "ready: SMTP=127.0.0.1:")
         assert text.splitlines()[-1].partition(" [mail] ")[2].startswith("ready: ")
         process.send_signal(signal.SIGHUP)
-        await_text(output, "reloading the configuration is not available")
+        await_text(output, "reloaded: nothing changed")
         process.send_signal(signal.SIGUSR1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) in (0, -signal.SIGTERM)

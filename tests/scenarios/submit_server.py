@@ -1,14 +1,18 @@
 """A submitting task on a free port of its own, with a queue that takes 20 ms to be durable and forgets. For scenarios.
 
-Prints its port. Options, each NAME=NUMBER: limits of the `server` block; `nofile`: open files allowed; `durable_ms`.
+Prints its port. Options, each NAME=NUMBER: limits of the `server` block; `nofile`: open files allowed; `durable_ms`;
+`full_ms`: for so long, from the start, something else holds all open files that are allowed.
 SIGTERM stops it as the server stops; then it prints how many messages it has taken and how many pauses there were.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import os
 import resource
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -54,6 +58,15 @@ class Manager:
         return waiting
 
 
+def hold_all_files(seconds: float) -> None:
+    """Opens files until it can't."""
+    held: list[int] = []
+    with contextlib.suppress(OSError):
+        while True:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    reactor.callLater(seconds, lambda: deque(map(os.close, held)))
+
+
 def main() -> None:
     options = dict(option.split("=") for option in sys.argv[1:])
     number = {name: int(value) for name, value in options.items()}
@@ -77,6 +90,8 @@ def main() -> None:
     reactor.callWhenRunning(task.start)
     acceptors: list[Any] = []
     reactor.callWhenRunning(lambda: acceptors.extend(task._acceptors))
+    if "full_ms" in number:
+        reactor.callWhenRunning(lambda: hold_all_files(number["full_ms"] / 1000))
     reactor.callWhenRunning(lambda: print(port, flush=True))
     reactor.addSystemEventTrigger("before", "shutdown", lambda: task.stop(reactor.seconds() + 5))
     reactor.run()

@@ -6,6 +6,7 @@ Each test has a reactor of its own, never the global one.
 from __future__ import annotations
 
 import pathlib
+import random
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,12 +15,19 @@ import pytest
 from twisted.internet.epollreactor import EPollReactor
 
 from mailismus.config.settings import MessageStoreSettings, RetrySettings
+from mailismus.deliver.hosts import Deaths
+from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealSurroundings
+from mailismus.dns.addresses import Loopback
+from mailismus.dns.client import DnsClient
+from mailismus.dns.mx import MxPolicy, MxResolver
+from mailismus.dns.servers import Server as Server53
 from mailismus.mail.envelope import Envelope
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory.provider import MemoryQueue
-from tests.deliver.harness import CONTENT, DIRECTORY, deliver_settings, files_of, relay
+from tests.deliver.harness import CONTENT, DIRECTORY, Names, deliver_settings, files_of, relay
+from tests.fakes.dnsserver import FakeNameServer
 from tests.fakes.sink import Act, Script, SinkFactory
 
 LIMIT_S = 60.0
@@ -34,6 +42,7 @@ class Server:
         self.store = str(tmp_path)
         self.ports: list[Any] = []
         self.task: DeliverTask
+        self.locator = Locator(Names(), Names())
         self.world = RealSurroundings(self.reactor, self.reactor, self.reactor)
         self.queue = QueueManager(
             MemoryQueue(self.reactor),
@@ -43,14 +52,16 @@ class Server:
             self.maillog,
         )
 
-    def sink(self, script: Script | None = None) -> tuple[SinkFactory, int]:
+    def sink(
+        self, script: Script | None = None, interface: str = "127.0.0.1", port_number: int = 0
+    ) -> tuple[SinkFactory, int]:
         factory = SinkFactory(script)
-        port = self.reactor.listenTCP(0, factory, interface="127.0.0.1")
+        port = self.reactor.listenTCP(port_number, factory, interface=interface)
         self.ports.append(port)
         return factory, port.getHost().port
 
     def deliver_to(self, *ports: int, **changes: Any) -> None:
-        relays = [relay("127.0.0.1", ports[0])]
+        relays = [relay("127.0.0.1", port) for port in ports[:1]]
         relays += [relay("127.0.0.1", port, b"d%d.example" % number) for number, port in enumerate(ports[1:], 1)]
         self.task = DeliverTask(
             deliver_settings(*relays, **changes),
@@ -60,6 +71,8 @@ class Server:
             self.queue,
             self.maillog,
             self.world,
+            self.locator,
+            Deaths(),
         )
         self.reactor.callWhenRunning(self.task.start)
 
@@ -186,6 +199,35 @@ def test_time_outs_of_half_a_second_are_kept(server: Server) -> None:
     server.run_until(lambda: len(server.statuses()) == 3)
     assert all(b"timed out" in line for line in server.statuses())
     assert sum(b"may have been sent" in line for line in server.statuses()) == 1
+
+
+def test_mail_goes_by_mx_over_two_failing_hosts(server: Server) -> None:
+    bad, port = server.sink({"greeting": b"450 4.3.2 busy\r\n"}, "127.0.0.3")
+    good, _ = server.sink(None, "127.0.0.4", port)
+    names = FakeNameServer(
+        server.reactor,
+        """
+        b.example      MX 10 mx1.b.example
+        b.example      MX 20 mx2.b.example
+        b.example      MX 30 mx3.b.example
+        mx1.b.example  A  127.0.0.2
+        mx2.b.example  A  127.0.0.3
+        mx3.b.example  A  127.0.0.4
+        slow.example   *  !drop
+        """,
+    )
+    chance, monotonic = random.SystemRandom(), server.world.monotonic
+    client = DnsClient(server.reactor, lambda: (Server53("127.0.0.1", names.port),), 5.0, chance, monotonic)
+    policy = MxPolicy(loopback=Loopback.ALLOWED, port=port)
+    server.locator = Locator(Names(), MxResolver(client, policy, server.reactor, chance))
+    server.deliver_to(client_mxport=port)
+    server.put(b"r@slow.example", b"r@b.example", b"s@b.example")
+    server.run_until(lambda: len(server.statuses()) == 2)
+    names.close()
+    client.close()
+    assert good.acknowledged() == [b"r@b.example", b"s@b.example"]
+    assert len(bad.connections) == 1
+    assert all(b"relay=mx3.b.example[127.0.0.4]:%d, " % port in line for line in server.statuses())
 
 
 def test_local_mail_is_delivered_by_threads(server: Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import smtplib
 import socket
@@ -29,8 +30,8 @@ class Running:
         self.port = int(self.process.stdout.readline())
         self.sockets: list[socket.socket] = []
 
-    def connect(self) -> socket.socket:
-        made = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
+        made = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S, (source, 0))
         made.settimeout(PATIENCE_S)
         self.sockets.append(made)
         return made
@@ -201,18 +202,115 @@ def test_a_client_that_never_reads_does_not_fill_memory() -> None:
 
 
 def test_without_descriptors_clients_wait_and_the_process_does_not_spin() -> None:
-    server = Running(nofile=40)
+    server = Running(nofile=60, full_ms=1500)
     try:
-        clients = [server.connect() for _ in range(60)]
-        deadline = time.monotonic() + PATIENCE_S
-        while server.descriptors() < 39 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        before = server.cpu_s()
-        time.sleep(1.0)
+        clients = [server.connect() for _ in range(20)]
+        before, began = server.cpu_s(), time.monotonic()
+        assert clients[0].recv(100).startswith(b"220 ")
+        assert time.monotonic() - began > 0.5
         assert server.cpu_s() - before < 0.3
-        for client in clients[:50]:
-            client.close()
-        assert clients[-1].recv(100).startswith(b"220 ")
+        assert clients[5].recv(100).startswith(b"220 ")
         assert server.stop()[1] > 0
+    finally:
+        server.close()
+
+
+def test_the_last_descriptors_are_not_for_clients_who_are_told_and_may_come_back() -> None:
+    server = Running(nofile=60)
+    try:
+        clients = [server.connect("127.0.0.2") for _ in range(60)]
+        heard = [client.recv(100)[:4] for client in clients]
+        refused = heard.count(b"421 ")
+        assert heard == [b"220 "] * (60 - refused) + [b"421 "] * refused
+        assert len(list(Path(f"/proc/{server.process.pid}/fd").iterdir())) <= 60 - 16
+        assert server.connect("127.0.0.1").recv(100).startswith(b"220 ")
+        for client in clients:
+            client.close()
+        deadline = time.monotonic() + 10
+        while not server.connect("127.0.0.2").recv(100).startswith(b"220 "):
+            assert time.monotonic() < deadline
+        assert server.stop()[1] == 0
+    finally:
+        server.close()
+
+
+def test_a_limit_of_open_files_lowered_under_way_is_lived_with() -> None:
+    server = Running(nofile=500)
+    try:
+        clients = [server.connect() for _ in range(100)]
+        for client in clients:
+            assert client.recv(100).startswith(b"220 ")
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (64, 500))
+        before = server.cpu_s()
+        waiting = server.connect()
+        waiting.settimeout(1.5)
+        with pytest.raises(TimeoutError):
+            waiting.recv(100)
+        assert server.cpu_s() - before < 0.3
+        clients[0].sendall(ENVELOPE + b"DATA\r\nx\r\n.\r\nQUIT\r\n")
+        assert b"queued as" in read_all(clients[0])
+        for client in clients:
+            client.close()
+        waiting.settimeout(10)
+        assert waiting.recv(100)[:4] in (b"220 ", b"421 ")
+        with smtplib.SMTP("127.0.0.1", server.port, timeout=10) as mailer:
+            assert not mailer.sendmail("a@x.example", ["joe@our.example"], b"Subject: s\r\n\r\nx\r\n")
+    finally:
+        server.close()
+
+
+def test_strangers_lock_nobody_of_ours_out() -> None:
+    server = Running(maxconnections=20, maxpeerconnections=10)
+    try:
+        strangers = [server.connect(f"127.0.1.{number}") for number in range(40)]
+        greeted = [stranger for stranger in strangers if stranger.recv(100).startswith(b"220 ")]
+        assert len(greeted) == 16
+        with smtplib.SMTP("127.0.0.1", server.port, timeout=10) as client:
+            assert not client.sendmail("a@x.example", ["joe@our.example"], b"Subject: s\r\n\r\nx\r\n")
+    finally:
+        server.close()
+
+
+def test_one_address_has_its_number_of_connections() -> None:
+    server = Running(maxpeerconnections=3)
+    try:
+        heard = [server.connect("127.0.0.7").recv(100)[:9] for _ in range(5)]
+        assert heard == [b"220 mx.ex"] * 3 + [b"421 4.7.0"] * 2
+        assert server.connect("127.0.0.8").recv(100).startswith(b"220 ")
+    finally:
+        server.close()
+
+
+def test_who_talks_before_the_greeting_is_sent_away_at_once(server: Running) -> None:
+    server.process.send_signal(signal.SIGSTOP)
+    early, patient, ours = server.connect("127.0.0.2"), server.connect("127.0.0.2"), server.connect("127.0.0.1")
+    early.sendall(ENVELOPE)
+    ours.sendall(ENVELOPE)
+    server.process.send_signal(signal.SIGCONT)
+    assert read_all(early).startswith(b"554 5.5.0 ")
+    assert patient.recv(100).startswith(b"220 ")
+    assert read_until(ours, b"250 2.1.5 Ok\r\n").startswith(b"220 ")
+
+
+def test_a_drip_in_commands_or_content_is_cut_off() -> None:
+    server = Running(timeout_ms=500)
+    try:
+        command, content = server.connect(), server.connect()
+        content.sendall(ENVELOPE + b"DATA\r\n")
+        read_until(content, b"<CR><LF>.<CR><LF>\r\n")
+        heard = {command: b"", content: b""}
+        deadline = time.monotonic() + 10
+        while not all(reply.endswith(b"\r\n") and b"421 " in reply for reply in heard.values()):
+            assert time.monotonic() < deadline
+            for connection in heard:
+                if b"421 " not in heard[connection]:
+                    connection.sendall(b"x")
+                    connection.settimeout(0.05)
+                    try:
+                        heard[connection] += connection.recv(1000)
+                    except TimeoutError:
+                        pass
+        assert heard[command].endswith(b"421 4.4.2 Timeout exceeded\r\n")
+        assert heard[content].endswith(b"421 4.4.2 Data comes too slowly\r\n")
     finally:
         server.close()

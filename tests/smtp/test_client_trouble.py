@@ -156,7 +156,7 @@ def test_a_refused_mail_ends_the_groups() -> None:
 def test_a_pipeline_of_one_command_is_step_by_step() -> None:
     owner = opened(*letters(2), max_pipeline=1)
     assert owner.writes[-1] == b"MAIL FROM:<s@a.example>\r\n"
-    assert not owner.client.pipelining
+    assert not owner.client.trust.is_used
 
 
 def test_content_in_pieces_is_in_doubt_only_with_its_dot() -> None:
@@ -200,6 +200,18 @@ def test_an_early_word_while_content_is_sent_defers_and_is_told() -> None:
     owner.client.receive(b"552 too big\r\n")
     assert owner.fates == ["A 451", "end"]
     assert b"552 too big" in owner.texts[0]
+
+
+def test_421_in_the_middle_of_the_content_is_the_hosts_word() -> None:
+    owner = opened(Letter("A", content=None))
+    owner.client.receive(ACCEPTED)
+    owner.client.send_piece(b"Hello\r\n")
+    owner.client.receive(b"421 4.3.2 going down\r\n")
+    assert owner.fates == ["A 421", "end"]
+    owner.take_written()
+    owner.client.send_piece(b"more\r\n")
+    owner.client.end_content()
+    assert owner.take_written() == b""
 
 
 def test_content_that_cannot_be_read_ends_the_session_and_is_deferred() -> None:

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.smtp import replies
-from mailismus.smtp.server import MAX_IDLE_COMMANDS, MAX_LINE, MAX_REPLIES, Server, ServerLimits, State
+from mailismus.smtp.server import Server
+from mailismus.smtp.server_state import (
+    FORGIVEN,
+    MAX_IDLE_COMMANDS,
+    MAX_LINE,
+    MAX_PUT_OFF,
+    MAX_REFUSED,
+    MAX_REPLIES,
+    ServerLimits,
+    State,
+)
 
 HELLO = b"250 mx.example\r\n"
 ACCEPTED = b"250 2.0.0 Ok: queued as 0000000000000001\r\n"
@@ -276,9 +286,42 @@ def test_commands_that_move_no_mail_become_errors() -> None:
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_who_tries_out_recipients_is_sent_away(is_slow: bool) -> None:
     refusing = Recorder(is_slow=is_slow, refuses={b"b@y": replies.UNKNOWN_USER})
-    out, _, server = run([MAIL + b"RCPT TO:<b@y>\r\n" * (MAX_IDLE_COMMANDS + 20)], refusing, max_errors=10)
+    out, _, server = run([MAIL + b"RCPT TO:<b@y>\r\n" * (MAX_REFUSED + 20)], refusing, max_errors=10)
     assert server.state is State.CLOSED
-    assert out == R_MAIL + replies.UNKNOWN_USER * (MAX_IDLE_COMMANDS + 9) + replies.TOO_MANY_ERRORS  # HELO is one of them
+    assert out == R_MAIL + replies.UNKNOWN_USER * (MAX_REFUSED + 10) + replies.TOO_MANY_ERRORS
+
+
+def test_who_tries_out_recipients_gains_little_by_messages_between_them() -> None:
+    refusing = Recorder(refuses={b"b@y": replies.UNKNOWN_USER})
+    guesses = MAX_REFUSED + FORGIVEN
+    round_ = MAIL[len(b"HELO c\r\n") :] + b"RCPT TO:<b@y>\r\n" * guesses + b"RCPT TO:<c@y>\r\nDATA\r\n.\r\n"
+    out, _, server = run([b"HELO c\r\n", *[round_] * 3], refusing, max_errors=30)
+    assert server.state is State.CLOSED
+    assert out.count(replies.UNKNOWN_USER) == guesses + 20  # ten errors, a message, twenty errors
+
+
+def test_some_unknown_recipients_in_every_message_are_no_error() -> None:
+    refusing = Recorder(refuses={b"b@y": replies.UNKNOWN_USER})
+    round_ = MAIL[len(b"HELO c\r\n") :] + b"RCPT TO:<b@y>\r\n" * FORGIVEN + b"RCPT TO:<c@y>\r\nDATA\r\n.\r\n"
+    _, _, server = run([b"HELO c\r\n", *[round_] * 50], refusing, max_errors=1)
+    assert server.state is State.GREETED
+
+
+def test_relay_clients_may_ask_for_any_number_of_users_that_there_are_not() -> None:
+    refusing = Recorder(refuses={b"b@y": replies.UNKNOWN_USER})
+    server = Server(ServerLimits(b"mx.example", 0, 1, max_refused=0), refusing)
+    server.receive(MAIL)
+    for _ in range(10 * MAX_REFUSED):
+        assert server.receive(b"RCPT TO:<b@y>\r\n") == replies.UNKNOWN_USER
+
+
+def test_refusals_for_now_without_end_are_errors() -> None:
+    refusing = Recorder(refuses={b"c@z": replies.TOO_MANY_RECIPIENTS})
+    server = Server(ServerLimits(b"mx.example", 0, 1), refusing)
+    server.receive(RCPT)
+    for _ in range(MAX_PUT_OFF):
+        assert server.receive(b"RCPT TO:<c@z>\r\n") == replies.TOO_MANY_RECIPIENTS
+    assert server.receive(b"RCPT TO:<c@z>\r\n").endswith(replies.TOO_MANY_ERRORS)
 
 
 def test_recipients_refused_for_now_are_no_error() -> None:

@@ -6,11 +6,12 @@ import email.utils
 import itertools
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.smtp.body import BodyScanner
-from mailismus.smtp.header import MAX_HEADER, MAX_RECEIVED, HeaderScan
+from mailismus.smtp.header import MAX_HEADER, MAX_RECEIVED, MOST_KEPT, HeaderScan
 from mailismus.smtp.trace import date_time
 
 FIELDS = [
@@ -47,12 +48,41 @@ def test_a_header_cut_anywhere_tells_what_it_tells_whole(fields: list[bytes], pl
         assert whole.is_looping() == (header.lower().count(b"\nreceived:") > MAX_RECEIVED)
 
 
-def test_an_endless_header_takes_bounded_memory() -> None:
+LONG_FIELDS = [
+    b"Received: x\r\n",
+    b"RECEIVED:" + b"\r\n\treceived: y" * 100 + b"\r\n",
+    b"X: " + b"x" * 1020 + b"\r\n",
+    b"X: " + b"x" * MOST_KEPT + b"\r\n",
+    b"X: " + b"received: " * 900 + b"\r\n",
+    b"X:" + b"\r\n " * 1500 + b"\r\n",
+    b"Message-ID:\r\n <1@x>\r\n",
+]
+
+
+@given(st.lists(st.sampled_from(LONG_FIELDS), min_size=1, max_size=7), st.lists(st.integers(0, 60_000), max_size=12))
+def test_a_long_header_cut_anywhere_tells_what_stands_in_its_beginning(fields: list[bytes], places: list[int]) -> None:
+    content = b"".join(fields)
+    header = (b"\r\n" + content)[: MAX_HEADER + 2]
+    found = scan(content + b"\r\nReceived: of the body\r\n", places)
+    assert found._received + found._header.lower().count(b"\nreceived:") == header.lower().count(b"\nreceived:")
+    assert found.message_id() == (b"<1@x>" if b"Message-ID:\r\n <1@x>\r\n" in header else b"")
+
+
+def test_a_loop_is_seen_in_a_long_header_that_comes_in_pieces() -> None:
+    for count in (MAX_RECEIVED, MAX_RECEIVED + 1):
+        header = HeaderScan()
+        for _ in range(count):
+            header.add(b"Received: x\r\nX: " + b"x" * 500 + b"\r\n")
+        assert header.is_looping() is (count > MAX_RECEIVED)
+
+
+@pytest.mark.parametrize("piece", [b"X: " + b"x" * 4000 + b"\r\n", b"x" * 4000, b" \r\n" * 1000, b"x", b"\r\n "])
+def test_an_endless_header_takes_little_memory(piece: bytes) -> None:
     header = HeaderScan()
-    for _ in range(100):
-        header.add(b"X: " + b"x" * 4000 + b"\r\n")
-    assert header.is_whole
-    assert len(header._header) <= MAX_HEADER
+    while not header.is_whole:
+        header.add(piece)
+        assert header.is_whole or len(header._header) <= MOST_KEPT
+    assert len(header._header) <= MOST_KEPT + len(piece)
 
 
 @given(st.integers(0, 4_000_000_000))

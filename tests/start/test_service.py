@@ -14,6 +14,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
 
+from mailismus.config.settings import Settings
 from mailismus.errors import StartError
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.start.logfile import LogDestination
@@ -45,6 +46,9 @@ class FakeServer:
         self.calls.append("stop")
         return self.stopped
 
+    def reload(self, settings: Settings) -> None:
+        self.calls.append("reload")
+
 
 @attrs.define
 class Bench:
@@ -52,9 +56,23 @@ class Bench:
     reactor: FakeReactor = attrs.Factory(FakeReactor)
     maillog: MemoryMailLog = attrs.Factory(MemoryMailLog)
     ended: list[int] = attrs.Factory(list)
+    reloads: list[str] = attrs.Factory(list)
 
     def service(self, notes: Sequence[str] = ()) -> MailismusService:
-        return MailismusService(self.server, cast(Reactor, self.reactor), self.maillog, None, notes, self.ended.append)
+        return MailismusService(
+            self.server,
+            cast(Reactor, self.reactor),
+            self.maillog,
+            None,
+            notes,
+            lambda: self.reloads.append("reload"),
+            self.ended.append,
+        )
+
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        signal.raise_signal(signal.SIGHUP)
+        self.reactor.advance(0)
 
     def start(self, notes: Sequence[str] = ()) -> MailismusService:
         """A service that was started, the reactor running."""
@@ -124,6 +142,27 @@ def test_a_second_request_to_stop_changes_nothing() -> None:
     assert bench.server.calls == ["start", "stop"]
 
 
+def test_sighup_reloads_once_mail_is_accepted() -> None:
+    bench = Bench()
+    bench.start()
+    bench.hang_up()
+    bench.hang_up()
+    assert bench.reloads == []
+    bench.server.started.callback([])
+    assert bench.reloads == ["reload"]
+    bench.hang_up()
+    assert bench.reloads == ["reload", "reload"]
+
+
+def test_sighup_changes_nothing_while_it_stops() -> None:
+    bench = Bench()
+    service = bench.start()
+    bench.server.started.callback([])
+    service.stopService()
+    bench.hang_up()
+    assert bench.reloads == []
+
+
 def test_a_start_that_fails_is_logged_and_ends_the_process_with_its_code() -> None:
     bench = Bench()
     bench.start()
@@ -144,7 +183,9 @@ def test_a_bug_in_starting_ends_the_process_with_70() -> None:
 def test_the_application_gets_our_log() -> None:
     bench = Bench()
     destination = LogDestination(Output(1), cast(Reactor, bench.reactor))
-    service = MailismusService(bench.server, cast(Reactor, bench.reactor), destination, destination)
+    service = MailismusService(
+        bench.server, cast(Reactor, bench.reactor), destination, destination, (), lambda: None, bench.ended.append
+    )
     application = Application("x")
     service.setServiceParent(application)
     assert application.getComponent(ILogObserver) is destination

@@ -20,8 +20,9 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.networks import Networks
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.submit.policy import Policy
-from mailismus.submit.protocol import Session, SessionFactory
+from mailismus.submit.protocol import Session
 from mailismus.submit.reception import Desk
+from mailismus.submit.sessions import SessionFactory
 
 DIRECTORY = Directory(frozenset({b"our.example"}), frozenset({b"joe", b"admin"}), b"admin")
 SETTINGS = ServerSettings(
@@ -109,6 +110,21 @@ class Wire(StringTransport):
             session.connectionLost(None)  # type: ignore[arg-type]  # no reason is looked at
 
 
+class FakeSocket:
+    """An accepted connection: its number, and what the client has sent already."""
+
+    def __init__(self, early: bytes, descriptor: int) -> None:
+        self.early, self.descriptor = early, descriptor
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def recv(self, size: int, flags: int) -> bytes:
+        if not self.early:
+            raise BlockingIOError
+        return self.early[:size]
+
+
 class House:
     """One listener in memory."""
 
@@ -120,8 +136,8 @@ class House:
         self.desk = Desk(b"mx.example", policy, self.manager, self.maillog, self.clock)
         self.factory = SessionFactory(self.desk, tick_s)
 
-    def connect(self, host: str = "127.0.0.1") -> Client:
-        return Client(self, host)
+    def connect(self, host: str = "127.0.0.1", early: bytes = b"", descriptor: int = 10) -> Client:
+        return Client(self, host, early, descriptor)
 
     def tick(self, count: int) -> None:
         for _ in range(count):
@@ -129,14 +145,18 @@ class House:
 
 
 class Client:
-    """A client of it."""
+    """A client of it. Who is turned away hears the last words, and has no session."""
 
-    def __init__(self, house: House, host: str) -> None:
+    session: Session
+
+    def __init__(self, house: House, host: str, early: bytes = b"", descriptor: int = 10) -> None:
         self.wire = Wire(host)
-        session = house.factory.buildProtocol(None)  # type: ignore[arg-type]  # not looked at
-        assert isinstance(session, Session)
-        self.session = self.wire.session = session
-        session.makeConnection(self.wire)
+        admitted = house.factory.admit(host, FakeSocket(early, descriptor))  # type: ignore[arg-type]  # all that is asked of it
+        if isinstance(admitted, bytes):
+            self.wire.write(admitted)  # type: ignore[no-untyped-call]  # Twisted's
+        else:
+            self.session = self.wire.session = admitted
+            admitted.makeConnection(self.wire)
 
     def say(self, data: bytes) -> bytes:
         """Send; gives what comes back."""

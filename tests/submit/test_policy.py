@@ -105,17 +105,9 @@ def test_messages_of_a_session_are_limited() -> None:
     assert policy.check_sender(0, 2) == replies.TOO_MANY_MESSAGES
 
 
-def test_connections_are_limited_in_all_and_of_each_peer() -> None:
-    policy = attrs.evolve(POLICY, limits=attrs.evolve(SETTINGS, maxconnections=3, maxpeerconnections=2))
-    assert policy.check_client(2, 1) == b""
-    assert policy.check_client(3, 0) == replies.TOO_MANY_CONNECTIONS
-    assert policy.check_client(2, 2) == replies.TOO_MANY_CONNECTIONS
-
-
 def test_0_is_no_limit() -> None:
     none = attrs.evolve(SETTINGS, maxmsgsize=0, maxrecips=0, maxmessages=0, maxconnections=0, maxpeerconnections=0)
     policy = Policy(DIRECTORY, none, 1 << 40)
-    assert policy.check_client(10**6, 10**6) == b""
     assert policy.check_sender(10**12, 10**6) == replies.SENDER_OK
     assert policy.check_recipient(b"joe@our.example", Standing.STRANGER, 10**6, 10**6) == replies.RECIPIENT_OK
 

@@ -85,13 +85,36 @@ def test_an_ipv6_client_is_told_as_a_literal() -> None:
     assert envelope.client == b"2001:db8::7"
 
 
-def test_the_declaration_of_8_bit_content_and_the_case_of_addresses_are_kept() -> None:
+def test_the_case_of_addresses_is_kept() -> None:
     house = House()
-    wire = b"MAIL FROM:<A@X.example> BODY=8BITMIME\r\nRCPT TO:<JOE@Our.example>\r\nRCPT TO:<postmaster>\r\nDATA\r\n.\r\n"
+    wire = b"MAIL FROM:<A@X.example>\r\nRCPT TO:<JOE@Our.example>\r\nRCPT TO:<postmaster>\r\nDATA\r\n.\r\n"
     house.connect().say(EHLO + wire)
-    assert house.manager.accepted[0][1] == Envelope(
-        b"A@X.example", (b"JOE@Our.example", b"postmaster"), b"127.0.0.1", eightbit=True
-    )
+    assert house.manager.accepted[0][1] == Envelope(b"A@X.example", (b"JOE@Our.example", b"postmaster"), b"127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("declared", "content", "eightbit"),
+    [
+        (b"", b"7 bit\r\n", False),
+        (b"", b"8 bit \xe9\r\n", True),
+        (b" BODY=8BITMIME", b"7 bit\r\n", False),
+        (b" BODY=8BITMIME", b"7 bit\r\n" * 10_000 + b"8 bit \xff\r\n", True),
+        (b" BODY=7BIT", b"\x80", True),
+    ],
+)
+def test_8_bit_mail_is_what_has_such_content_whatever_its_client_declared(
+    declared: bytes, content: bytes, eightbit: bool
+) -> None:
+    house = House()
+    client = house.connect()
+    client.say(EHLO + b"MAIL FROM:<a@x.example>" + declared + b"\r\nRCPT TO:<joe@our.example>\r\nDATA\r\n")
+    for at in range(0, len(content), 20_000):
+        client.say(content[at : at + 20_000])
+    client.say(b"\r\n.\r\n")
+    client.say(ENVELOPE + b"DATA\r\nthe next message is another one\r\n.\r\n")
+    house.manager.fire()
+    client.say(b"")
+    assert [envelope.eightbit for _, envelope, _ in house.manager.accepted] == [eightbit, False]
 
 
 @pytest.mark.parametrize(

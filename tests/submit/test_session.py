@@ -7,10 +7,11 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.smtp import replies
-from mailismus.smtp.server import MAX_WAITING
+from mailismus.smtp.server_state import MAX_WAITING
+from mailismus.submit.ending import Ending
 from mailismus.submit.protocol import CLOSE_TICKS, MIN_RATE
 from tests.net.sockets import Pair
-from tests.submit.fakes import SETTINGS, Client, House
+from tests.submit.fakes import SETTINGS, Client, FakeSocket, House
 
 EHLO = b"EHLO client.example\r\n"
 ENVELOPE = b"MAIL FROM:<a@x.example>\r\nRCPT TO:<joe@our.example>\r\n"
@@ -47,13 +48,13 @@ def test_connections_are_limited_in_all() -> None:
     assert not refused.is_open
     clients[0].wire.drop()
     assert house.connect().heard().startswith(b"220 ")
-    assert (house.factory.connections, house.factory.refused_connections) == (4, 1)
+    assert (house.factory.connections, house.factory.endings.count[Ending.FULL]) == (4, 1)
 
 
 def test_connections_are_limited_for_each_peer_and_64() -> None:
     house = House(attrs.evolve(SETTINGS, maxpeerconnections=1))
     first = house.connect("2001:db8::1")
-    assert house.connect("2001:db8::2").heard() == replies.TOO_MANY_CONNECTIONS
+    assert house.connect("2001:db8::2").heard() == replies.TOO_MANY_OF_PEER
     assert house.connect("2001:db8:0:1::2").is_open
     assert house.connect("192.0.2.1").is_open
     assert house.connect("192.0.2.2").is_open
@@ -73,7 +74,7 @@ def test_an_idle_client_is_told_and_closed() -> None:
     house.tick(1)
     assert client.heard() == replies.TIMED_OUT
     assert not client.is_open
-    assert house.factory.timeouts == 1
+    assert house.factory.endings.count[Ending.TIMED_OUT] == 1
 
 
 def test_dripping_a_command_gains_no_time() -> None:
@@ -108,6 +109,47 @@ def test_content_that_comes_at_the_least_rate_may_take_its_time() -> None:
         client.say(b"x" * (MIN_RATE - 1) + b"\r\n")
         house.tick(1)
     assert client.is_open
+
+
+def test_content_that_came_fast_at_first_may_not_drip_for_ever() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n" + b"x" * 90_000 + b"\r\n")
+    for _ in range(45):  # two spans of 20, the first of which was well
+        client.session.dataReceived(b"x")
+        house.tick(1)
+    assert client.heard().endswith(replies.TOO_SLOW)
+    assert house.maillog.lines[-1] == b"data too slow after DATA from unknown[127.0.0.1]"
+
+
+def test_content_has_its_end_however_steadily_it_comes() -> None:
+    house = House(attrs.evolve(SETTINGS, maxmsgsize=0))
+    house.factory.content_ticks = 1000
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\n")
+    for _ in range(1001):
+        client.say(b"x" * MIN_RATE + b"\r\n")
+        house.tick(1)
+    assert client.is_open
+    house.tick(1)
+    assert client.heard() == replies.TOO_LONG
+    assert house.manager.drafts[0].is_abandoned
+
+
+def test_content_that_waits_for_our_disk_is_not_slow() -> None:
+    house = House(attrs.evolve(SETTINGS, timeout_s=10.0))
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\nx\r\n")
+    house.tick(1)
+    for _ in range(5):
+        wait: Deferred[None] = Deferred()
+        house.manager.waits.append(wait)
+        client.say(b"x\r\n")
+        house.tick(100)
+        wait.callback(None)
+    assert client.is_open
+    house.tick(21)
+    assert not client.is_open
 
 
 def test_the_time_of_one_message_is_not_counted_to_the_next() -> None:
@@ -157,7 +199,7 @@ def test_reading_stops_while_too_much_waits_behind_a_dot() -> None:
 
 
 def connect_pair(house: House) -> Pair:
-    return Pair(house.factory.buildProtocol(None))  # type: ignore[arg-type]  # not looked at
+    return Pair(house.factory.admit("127.0.0.1", FakeSocket(b"", 10)))  # type: ignore[arg-type]  # all that is asked of it
 
 
 def test_reading_stops_while_the_client_does_not_read() -> None:
@@ -169,7 +211,7 @@ def test_reading_stops_while_the_client_does_not_read() -> None:
         session.dataReceived(b"HELP\r\n" * 1000)
         count += 1000
         assert count < 100_000
-    assert len(pair.transport.dataBuffer) + pair.transport._tempDataLen < 200_000
+    assert len(pair.transport.dataBuffer) + pair.transport._tempDataLen < 30_000
     heard = pair.drain()
     assert heard.count(replies.HELP[:3]) + heard.count(b"500 ") >= count
     assert pair.transport in pair.reactor.readers
@@ -182,6 +224,20 @@ def test_a_client_that_never_reads_is_dropped() -> None:
     while pair.transport in pair.reactor.readers:
         pair.protocol.dataReceived(b"HELP\r\n" * 1000)
     house.tick(11)
+    pair.reactor.advance(0)
+    assert not house.factory.sessions
+    assert house.maillog.lines == [b"replies not read after CONNECT from unknown[127.0.0.1]"]
+
+
+def test_a_client_that_reads_a_little_now_and_then_is_dropped_too() -> None:
+    house = House(attrs.evolve(SETTINGS, maxbadreqs=0, timeout_s=10.0))
+    pair = connect_pair(house)
+    while pair.transport in pair.reactor.readers:
+        pair.protocol.dataReceived(b"HELP\r\n" * 1000)
+    for _ in range(11):
+        pair.peer.recv(1)
+        pair.turn()
+        house.tick(1)
     pair.reactor.advance(0)
     assert not house.factory.sessions
 

@@ -57,10 +57,10 @@ from mailismus.queue.providers.clustered.visit import Visits
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 from mailismus.spool.message_file import MessageFileWriter
 
-DRAFT_BYTES = 32 << 20
-"""Memory of all drafts together that are small enough to stay there."""
+DRAFT_BYTES = 24 << 20
+"""Memory of all drafts together that are small enough to stay there; with the next one it makes 32 MiB."""
 
-BEHIND_BYTES = 32 << 20
+BEHIND_BYTES = 8 << 20
 """Memory of all drafts together that waits for the disk; beyond it each client waits for its own piece."""
 
 BRAKE_S = 0.2

@@ -1,0 +1,62 @@
+"""Changes: in what two configurations differ, by the names that the file has for it.
+
+*Rules*: pure. A value has changed when its text has, or what the files that it names hold (users, certificates). What may
+not change while the server runs is said by the table (`Setting.fixed`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import attrs
+
+from mailismus.config.effective import Effective
+
+_NUMBER = re.compile(r"\[[0-9]+\]")
+
+
+@attrs.frozen
+class Change:
+    """One setting that differs. `old`, `new`: its texts, None where it is not there. `line`: where the new file says so, 0:
+    the default."""
+
+    path: str
+    old: str | None
+    new: str | None
+    line: int
+    is_fixed: bool
+
+    def __str__(self) -> str:
+        """Its name and both texts, `mta/queue/minfree (2% before, 0 now)`."""
+        if self.old == self.new:
+            return f"{self.path} (the file that it names holds something else)"
+        return f"{self.path} ({_shown(self.old)} before, {_shown(self.new)} now)"
+
+
+def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[Change, ...]:
+    """Every setting that differs, in the order of the new configuration, then those that are gone."""
+    before = {value.place: value for value in old}
+    now = {value.place: value for value in new}
+    found = []
+    for value in new:
+        known = before.get(value.place)
+        if known is None or (known.text, known.content) != (value.text, value.content):
+            text = None if known is None else known.text
+            found.append(Change(value.path, text, value.text, value.line, value.is_fixed))
+    for value in old:
+        if value.place not in now:
+            found.append(Change(value.path, value.text, None, 0, value.is_fixed))
+    return tuple(found)
+
+
+def names_of(changes: Sequence[Change]) -> tuple[str, ...]:
+    """The names of what changed, each once, whichever of several blocks it stands in."""
+    return tuple(dict.fromkeys(_NUMBER.sub("", change.path) for change in changes))
+
+
+def _shown(text: str | None) -> str:
+    if text is None:
+        return "absent"
+    text = text if len(text) <= 80 else text[:77] + "..."
+    return f'"{text}"'

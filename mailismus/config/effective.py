@@ -1,0 +1,66 @@
+"""Effective values: every setting of one configuration as it is in force, with its name and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from mailismus.config.check import Given
+from mailismus.config.table import Occurs, Setting
+
+Key = tuple[int, str]
+"""A setting of one block: the identity of its `Given`, and the setting's key."""
+
+
+@attrs.frozen
+class Effective:
+    """One effective value: where it stands (`mta/queue/minfree`), its text, and its line (0: the default).
+
+    `place` is its path with the number of every block that may stand several times; `content` what the files that it names
+    hold, if it names some.
+    """
+
+    path: str
+    text: str
+    line: int
+    is_lowered: bool = False
+    place: str = ""
+    is_fixed: bool = False
+    content: object = attrs.field(default=None, repr=False)
+
+
+def list_effective(given: Given, changed: Mapping[Key, int], contents: Mapping[Key, object]) -> tuple[Effective, ...]:
+    """Every value in force in this block and those inside it, in the table's order. `changed`: limits that gave way."""
+    found: list[Effective] = []
+    _list(given, "", "", changed, contents, found)
+    return tuple(found)
+
+
+def _list(
+    given: Given,
+    path: str,
+    place: str,
+    changed: Mapping[Key, int],
+    contents: Mapping[Key, object],
+    found: list[Effective],
+) -> None:
+    for item in given.block.content:
+        if isinstance(item, Setting):
+            if item.hidden:
+                continue
+            value = given.values[item.key]
+            key = (id(given), item.key)
+            lowered = changed.get(key)
+            text = item.kind.show(value.value if lowered is None else lowered)
+            found.append(
+                Effective(
+                    path + item.key, text, value.line, lowered is not None, place + item.key, item.fixed, contents.get(key)
+                )
+            )
+            continue
+        blocks = given.blocks[item.name]
+        for number, block in enumerate(blocks, 1):
+            step = f"{item.name}[{number}]" if len(blocks) > 1 else item.name
+            numbered = f"{item.name}[{number}]" if item.occurs is Occurs.MANY else item.name
+            _list(block, f"{path}{step}/", f"{place}{numbered}/", changed, contents, found)

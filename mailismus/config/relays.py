@@ -1,0 +1,57 @@
+"""Assembling, part 2: the rules that route, checked against each other.
+
+*Rules*: a recipient's domain, a sender or a sender's domain stands in one relay only, and only one relay is the default, for
+which of two is meant nobody can guess. Every complaint names both lines.
+"""
+
+from __future__ import annotations
+
+from mailismus.config import table_deliver as dlv
+from mailismus.config.check import Given
+from mailismus.config.settings import RelaySettings
+from mailismus.errors import ConfigError
+from mailismus.mail.networks import Networks
+
+
+def assemble_relays(relays: Given, file: str) -> tuple[RelaySettings, ...]:
+    """The relays in the order of the file. Raises `ConfigError`."""
+    found = []
+    homes: dict[tuple[str, str], int] = {}
+    default_line = 0
+    for relay in relays.all(dlv.RELAY):
+        domains, senders, networks = relay.get(dlv.DESTDOMAINS), relay.get(dlv.SENDERS), relay.get(dlv.SENDERNETS)
+        if networks and not senders:
+            raise ConfigError(
+                file, relay.line, "this relay has sendernets but no senders: write senders, or remove sendernets"
+            )
+        if not domains and not senders:
+            if default_line:
+                raise ConfigError(
+                    file,
+                    relay.line,
+                    f"this is a second default relay, the first is in line {default_line}: remove one, or write destdomains "
+                    "or senders",
+                )
+            default_line = relay.line
+        for name, items in (("destdomains", domains), ("senders", senders)):
+            for item in items:
+                if (name, item) in homes:
+                    raise ConfigError(
+                        file,
+                        relay.line,
+                        f'"{item}" stands in {name} twice, in line {homes[name, item]} too: leave it in one relay only',
+                    )
+                homes[name, item] = relay.line
+        host, port = relay.get(dlv.ADDRESS)
+        found.append(
+            RelaySettings(
+                address=dlv.ADDRESS.kind.show((host, port)),
+                host=host,
+                port=port,
+                destdomains=tuple(domain.encode("ascii") for domain in domains),
+                senders=tuple(sender.encode("ascii") for sender in senders),
+                sendernets=Networks.of(networks) if networks else None,
+                line=relay.line,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,183 @@
+"""The connector: a connection for a next hop, to the host that the schedule chooses; and what can't be reached is deferred.
+
+    look up its hosts -> choose one -> connect -> a session, or the next host, or none is left
+
+*Rules*: who reaches no session with one host tries the next. What waits is deferred, and has used up an attempt, when each
+host was tried or is known to be dead; the reply is that of the host that died last, and `relay=` names it if it was tried
+just now. A look-up that hangs holds up its own next hop alone. Names are asked for again every `LOCATED_S` while connections
+are wanted; their age is the locator's affair.
+
+*Not here*: jobs, limits and the order of hosts (`schedule`), how long a host is dead (`hosts`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.defer import Deferred
+from twisted.internet.error import TimeoutError  # noqa: A004  # Twisted's name for it
+from twisted.internet.interfaces import IAddress, IConnector, IReactorTCP
+from twisted.internet.protocol import ClientFactory
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.config.settings import DeliverSettings
+from mailismus.deliver.hosts import Host, Trouble
+from mailismus.deliver.job import Job
+from mailismus.deliver.locator import Located, Locator
+from mailismus.deliver.protocol import Keeper, Session, State
+from mailismus.deliver.route import NOBODY
+from mailismus.deliver.schedule import Candidate, Hop, Schedule
+from mailismus.deliver.settling import Settling
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.reply import Reply
+
+LOCATED_S = 10.0
+NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), NOBODY)
+
+
+class Owner(Keeper, Protocol):
+    """What it needs of the keeper of all sessions."""
+
+    def dispatch(self, hops: tuple[Hop[Session], ...]) -> None:
+        """The hosts of these next hops are known now: get going."""
+
+    def release(self, hop: Hop[Session], count: int) -> None:
+        """So many of its entries are settled."""
+
+
+class Connector:
+    """Makes sessions for their keeper; `sessions` are all that have not been closed, and their hosts."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        owner: Owner,
+        settings: DeliverSettings,
+        name: bytes,
+        tcp: IReactorTCP,
+        settling: Settling,
+        locator: Locator,
+        schedule: Schedule[Session],
+    ) -> None:
+        self._owner, self._name, self._tcp = owner, name, tcp
+        self._settling, self._schedule = settling, schedule
+        self.settings, self.locator = settings, locator
+        """Used for connections to come."""
+        self.sessions: dict[Session, Host] = {}
+        self.is_stopped = False
+
+    def connect(self, hop: Hop[Session], now: float) -> bool:
+        """One more connection for this next hop; False: not now, and why is dealt with."""
+        if hop.located_until <= now and not self._locate(hop, now):
+            return False
+        candidate = self._schedule.choose(hop, now)
+        if candidate is not None:
+            self._open(hop, candidate)
+            return True
+        if hop not in self._schedule.starved:
+            self._defer_tried(hop, now, NOBODY)
+        return False
+
+    def _open(self, hop: Hop[Session], candidate: Candidate) -> None:
+        host, client = candidate.host, self.settings.client
+        session = Session(self._owner, hop, host.address, self._name, client)
+        session.label = f"{candidate.name}[{host.address}]:{host.port}".encode("ascii", "replace")
+        self.sessions[session] = host
+        self._schedule.connection_opened(hop, host)
+        self._settling.counters.connections += 1
+        factory = _Connecting(session, self._connect_failed)
+        self._tcp.connectTCP(host.address, host.port, factory, timeout=client.timeout_connect_s)
+
+    # ------------------------------------------------------------------ whose hosts are where
+
+    def _locate(self, hop: Hop[Session], now: float) -> bool:
+        """Look up its hosts; False: they are not known now."""
+        if hop.is_locating:
+            return False
+        located = self.locator.locate(hop.next_hop)
+        if isinstance(located, Deferred):
+            hop.is_locating = True
+            located.addCallback(self._located, hop)
+            return False
+        return self._use(located, hop, now)
+
+    def _located(self, located: Located, hop: Hop[Session]) -> None:
+        hop.is_locating = False
+        if not self.is_stopped and self._use(located, hop, self._owner.monotonic()):
+            self._owner.dispatch((hop,))
+        self._schedule.forget_if_idle(hop)
+
+    def _use(self, located: Located, hop: Hop[Session], now: float) -> bool:
+        """These are its hosts now, if there are any."""
+        if not isinstance(located, Outcome):
+            find, port = self._schedule.hosts.find, hop.next_hop.port
+            hop.set_candidates(
+                [Candidate(found.name, found.preference, find(one, port)) for found in located for one in found.addresses]
+            )
+            if hop.candidates:
+                hop.located_until = now + LOCATED_S
+                return True
+            located = NO_HOST
+        if hop.sessions:  # what was found before still serves
+            hop.located_until = now + LOCATED_S
+            return bool(hop.candidates)
+        self._settle(hop, hop.drain(), located)
+        return False
+
+    # ------------------------------------------------------------------ what can't be reached
+
+    def _connect_failed(self, session: Session, failure: Failure) -> None:
+        if session.state is State.GONE:
+            return
+        number = getattr(failure.value, "osError", None)
+        if isinstance(failure.value, TimeoutError):
+            words = "timed out"
+        else:
+            words = os.strerror(number) if isinstance(number, int) else str(failure.value)
+        text = f"connect to {session.label.decode('ascii')} failed: {words}"
+        self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), Trouble.NO_CONNECTION)
+        session.give_up(b"not connected")
+
+    def host_failed(self, session: Session, reply: Reply, trouble: Trouble) -> None:
+        """There is no session with the host of this one, or it was worth nothing."""
+        self._settling.counters.connections_failed += 1
+        self._log.info(
+            "No session with {host}: {reply}", host=session.label.decode("ascii"), reply=bytes(reply).decode("ascii")
+        )
+        now = self._owner.monotonic()
+        self._schedule.hosts.failed(self.sessions[session], reply, trouble, now)
+        if not self.is_stopped:
+            self._defer_tried(session.hop, now, session.label)
+
+    def _defer_tried(self, hop: Hop[Session], now: float, label: bytes) -> None:
+        """What has been tried with every host is deferred for the reason of the last one."""
+        until = hop.tried_until(now)
+        if until > 0:
+            self._settle(hop, hop.drain(until), Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label))
+
+    def _settle(self, hop: Hop[Session], jobs: list[Job], outcome: Outcome) -> None:
+        now = self._owner.monotonic()
+        for job in jobs:
+            job.begun_at = now
+            self._owner.release(hop, len(job.entries))
+            self._settling.settle(job, job.entries, outcome.reply, outcome.host)
+
+
+class _Connecting(ClientFactory):
+    """Twisted's way to one connection."""
+
+    noisy = False
+
+    def __init__(self, session: Session, on_failed: Callable[[Session, Failure], None]) -> None:
+        self._session, self._on_failed = session, on_failed
+
+    def buildProtocol(self, addr: IAddress | IPv4Address | IPv6Address | None) -> Session:
+        return self._session
+
+    def clientConnectionFailed(self, connector: IConnector, reason: Failure) -> None:
+        self._on_failed(self._session, reason)

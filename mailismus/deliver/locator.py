@@ -1,0 +1,105 @@
+"""The locator: the hosts of a next hop, in the order they are to be tried; a relay's addresses, a domain's MX hosts.
+
+*Rules*: hosts of equal preference share the load, whatever their order; all addresses of a relay are equal. Trouble is an
+Outcome for all that goes there, never an exception. What is known is given at once. Where a relay's name can't be looked
+up any more, the addresses it had serve on; relays come from the configuration alone, so that is bounded.
+
+*Not here*: how names are looked up, for how long an answer is good (`dns`), which host is taken (`schedule`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from mailismus.deliver.route import NOBODY, Finding, NextHop
+from mailismus.dns.mx import MxHost
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.reply import Reply
+
+Located = Sequence[MxHost] | Outcome
+"""The hosts, or what becomes of all that goes there."""
+
+T = TypeVar("T")
+
+UNKNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", b"the hosts can't be looked up now"), NOBODY)
+
+
+class MxLookup(Protocol):
+    """Domains and address literals to hosts; the real one is `dns.mx.MxResolver`."""
+
+    def locate(self, domain: str) -> Deferred[tuple[MxHost, ...] | Outcome]:
+        """The hosts, or the outcome for its mail. Fails never."""
+
+
+class HostLookup(Protocol):
+    """Names of hosts to addresses; the real one is `dns.hosts.HostResolver`."""
+
+    def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
+        """The addresses, at least one, or why there are none now. Fails never."""
+
+
+class Locator:
+    """Relays are looked up by `relays`, domains by `mx`."""
+
+    _log = Logger()
+
+    def __init__(self, relays: HostLookup, mx: MxLookup) -> None:
+        self._relays, self._mx = relays, mx
+        self._known: dict[str, tuple[MxHost, ...]] = {}
+
+    def locate(self, next_hop: NextHop) -> Located | Deferred[Located]:
+        """The hosts of a next hop, at once if they are known. Raises nothing, fails never."""
+        if next_hop.finding is Finding.ADDRESS and _is_address(next_hop.host):
+            return (MxHost(next_hop.host, 0, (next_hop.host,)),)
+        return _at_once(Deferred.fromCoroutine(self._locate(next_hop)))
+
+    async def _locate(self, next_hop: NextHop) -> Located:
+        try:
+            if next_hop.finding is Finding.MX:
+                return await self._mx.locate(next_hop.host)
+            return self._relay(next_hop.host, await self._relays.find(next_hop.host))
+        except Exception:  # a bug, then: no mail may hang on it
+            self._log.failure("The hosts of {host} could not be looked up", host=next_hop.host)
+            return UNKNOWN
+
+    def _relay(self, host: str, found: tuple[str, ...] | Outcome) -> Located:
+        if not isinstance(found, Outcome):
+            self._known[host] = (MxHost(host, 0, found),)
+        elif host in self._known:
+            words = bytes(found.reply).decode("ascii", "replace")
+            self._log.warn("The addresses that {host} had are used on: {reply}", host=host, reply=words)
+        else:
+            return found
+        return self._known[host]
+
+
+@attrs.frozen
+class _Nothing:
+    """No result yet."""
+
+
+def _at_once(deferred: Deferred[T]) -> T | Deferred[T]:
+    """What a Deferred that has fired holds."""
+    result: T | _Nothing = _Nothing()
+
+    def keep(value: T) -> T:
+        nonlocal result
+        result = value
+        return value
+
+    deferred.addCallback(keep)
+    return deferred if isinstance(result, _Nothing) else result
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

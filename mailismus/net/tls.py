@@ -1,0 +1,223 @@
+"""TLS for connections that clients made: Twisted's own pump, between a TCP connection and a session (RFC 8446, RFC 5246).
+
+    server = TlsServer(chain, key, clock)          once for each certificate
+    transport = server.begin(tcp, session)         the session writes to `transport` from now on
+
+*Rules*: TLS 1.2 or later, ciphers with forward secrecy and authentication alone, no compression, no renegotiation, no
+sessions to resume (nothing is kept of a connection that is over). What is written is encrypted and sent in the same turn;
+what the kernel does not take waits in the TCP connection and shows there (`send.is_backed_up`), so a session that heeds it
+holds back its client under TLS as without. A read of the TCP connection comes out as one piece, so that reading can be
+stopped between any two. What a handshake may make us keep is bounded.
+
+*Not here*: STARTTLS (`smtp.server`), time-outs and the end of a connection (`submit.protocol`), reading certificates
+(`config.certificates`).
+
+*Weakness*: `connection.protocol` is set here, as Twisted's `startTLS` does, and `_lostTLSConnection` of its pump: no
+interface says so. That `startTLS` itself would send each reply a turn later and hide what waits.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from OpenSSL import SSL
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import (
+    IAddress,
+    IHandshakeListener,
+    IOpenSSLServerConnectionCreator,
+    IProtocol,
+    IReactorTime,
+    ITransport,
+)
+from twisted.internet.protocol import connectionDone
+from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from mailismus.net.send import send_now
+
+_CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
+"""Of TLS 1.2; those of 1.3 are all of this kind."""
+SLICE = 8192
+"""Bytes given to OpenSSL at a time: its buffers grow to the largest piece, and never shrink."""
+MAX_HELLO = 16384
+"""Bytes of a client's first message: OpenSSL makes room for what it declares, up to 128 KiB. Real ones have 2 KiB."""
+
+
+class Session(Protocol):
+    """What is above TLS."""
+
+    def handshake_completed(self, tls: bytes) -> None:
+        """TLS is on; `tls` says how (`TLSv1.3 with cipher ...`). No bytes come before this."""
+
+    def dataReceived(self, data: bytes) -> None:
+        """Plain bytes of the client."""
+
+    def handshake_failed(self, why: bytes) -> None:
+        """TLS came to nothing, or the connection ended before; `connectionLost` follows."""
+
+    def connectionLost(self, reason: Failure) -> None:
+        """The connection is over."""
+
+
+def make_context(chain_pem: bytes, key_pem: bytes) -> SSL.Context:
+    """A server's context with this chain (its own certificate first) and key. Raises `ValueError` or `SSL.Error`."""
+    own, *others = x509.load_pem_x509_certificates(chain_pem)
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    context.set_cipher_list(_CIPHERS)
+    context.set_options(SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION | SSL.OP_CIPHER_SERVER_PREFERENCE | SSL.OP_NO_TICKET)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    context.use_certificate(own)
+    for other in others:
+        context.add_extra_chain_cert(other)
+    context.use_privatekey(load_pem_private_key(key_pem, None))  # type: ignore[arg-type]  # what is no key for TLS, it refuses
+    context.check_privatekey()
+    return context
+
+
+@implementer(IOpenSSLServerConnectionCreator)
+class TlsServer:
+    """TLS with one certificate. Raises what `make_context` does; nothing afterwards."""
+
+    def __init__(self, chain_pem: bytes, key_pem: bytes, clock: IReactorTime) -> None:
+        self._context = make_context(chain_pem, key_pem)
+        # It wraps no factory: connections are handed to it one by one, as Twisted's `startTLS` does.
+        self._factory = TLSMemoryBIOFactory(self, False, None, clock)  # type: ignore[arg-type]
+
+    def serverConnectionForTLS(self, protocol: TLSMemoryBIOProtocol) -> SSL.Connection:
+        """As Twisted's pump asks for it."""
+        return SSL.Connection(self._context, None)
+
+    def begin(self, tcp: ITransport, session: Session) -> TlsTransport:
+        """Make the TCP connection one of TLS. Gives the transport for the session; a handshake that fails ends in
+        `connectionLost`, one that never ends is for the session to end."""
+        transport = TlsTransport(self._factory, tcp, session)
+        tcp.protocol = transport  # type: ignore[attr-defined]  # see *Weakness*
+        transport.makeConnection(_Wire(tcp))  # type: ignore[no-untyped-call]  # Twisted's
+        return transport
+
+
+class TlsTransport(TLSMemoryBIOProtocol):
+    """One connection's TLS: a protocol to TCP, a transport to the session. `wire`: the TCP connection."""
+
+    def __init__(self, factory: TLSMemoryBIOFactory, tcp: ITransport, session: Session) -> None:
+        self.wire = tcp
+        self._head: bytes | None = b""  # the first bytes, until the size of the client's first message is known
+        super().__init__(factory, _Plain(self, session), False)  # type: ignore[no-untyped-call]  # Twisted's
+
+    def dataReceived(self, data: bytes) -> None:
+        """Encrypted bytes of the client."""
+        if self._head is not None:
+            data = self._head + data
+            if len(data) < 9:
+                self._head = data
+                return
+            self._head = None
+            if data[0] == 0x16 and int.from_bytes(data[6:9], "big") > MAX_HELLO:
+                self.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's
+                return
+        plain = self.wrappedProtocol
+        assert isinstance(plain, _Plain)  # it is until the connection is lost
+        for start in range(0, len(data), SLICE):
+            super().dataReceived(data[start : start + SLICE])  # type: ignore[no-untyped-call]  # Twisted's
+        plain.pass_on()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """TCP is over."""
+        # What came before has been passed on. Looking for more would end in a failure whose traceback refers to itself, and
+        # keeps OpenSSL's memory of every connection that ended without a farewell until the next look for cycles.
+        self._lostTLSConnection = True
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
+
+    def explain(self) -> bytes:
+        """`TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256 bits)`."""
+        connection = self.getHandle()  # type: ignore[no-untyped-call]  # Twisted's
+        words = (
+            f"{connection.get_protocol_version_name()} with cipher {connection.get_cipher_name()}"
+            f" ({connection.get_cipher_bits()} bits)"
+        )
+        return words.encode("ascii", "replace")
+
+    def pauseProducing(self) -> None:
+        """Read no more."""
+        self.wire.pauseProducing()  # type: ignore[attr-defined]  # every transport of a stream has it
+
+    def resumeProducing(self) -> None:
+        """Read again."""
+        self.wire.resumeProducing()  # type: ignore[attr-defined]  # as above
+
+
+@implementer(IProtocol, IHandshakeListener)
+class _Plain:
+    """The plain side, as the pump sees it: gathers what one read brought, tells the session."""
+
+    __slots__ = ("_is_on", "_pieces", "_session", "_transport")
+
+    def __init__(self, transport: TlsTransport, session: Session) -> None:
+        self._transport, self._session, self._is_on = transport, session, False
+        self._pieces: list[bytes] = []
+
+    def makeConnection(self, transport: ITransport) -> None:
+        """The session is connected already."""
+
+    def connectionMade(self) -> None:
+        """As above."""
+
+    def handshakeCompleted(self) -> None:
+        self._is_on = True
+        self._session.handshake_completed(self._transport.explain())
+
+    def dataReceived(self, data: bytes) -> None:
+        self._pieces.append(data)
+
+    def pass_on(self) -> None:
+        """The session gets what has come."""
+        if self._pieces:
+            data = b"".join(self._pieces)
+            self._pieces.clear()
+            self._session.dataReceived(data)
+
+    def connectionLost(self, reason: Failure) -> None:
+        if not self._is_on:
+            self._session.handshake_failed(_explain(reason))
+        self._session.connectionLost(reason)
+
+
+class _Wire:
+    """The TCP connection, as the pump sees it: what it writes is sent at once."""
+
+    __slots__ = ("_tcp",)
+
+    def __init__(self, tcp: ITransport) -> None:
+        self._tcp = tcp
+
+    def write(self, data: bytes) -> None:
+        send_now(self._tcp, (data,))
+
+    def loseConnection(self) -> None:
+        self._tcp.loseConnection()
+
+    def abortConnection(self) -> None:
+        self._tcp.abortConnection()  # type: ignore[attr-defined]  # every transport of a stream has it
+
+    def getPeer(self) -> IAddress:
+        return self._tcp.getPeer()
+
+    def getHost(self) -> IAddress:
+        return self._tcp.getHost()
+
+
+def _explain(reason: Failure) -> bytes:
+    """Why a handshake came to nothing, in a few words."""
+    match reason.value:
+        case SSL.Error(args=([(_, _, words), *_],)):
+            return str(words).encode("ascii", "replace")
+        case ConnectionDone() | ConnectionLost():
+            return b"the client went away"
+        case _:
+            return b"given up"

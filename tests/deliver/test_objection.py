@@ -1,0 +1,50 @@
+"""Which messages a host can't take, by what it said to EHLO."""
+
+from __future__ import annotations
+
+import pytest
+
+from mailismus.config.settings import EightBit
+from mailismus.deliver.objection import NO_OBJECTIONS, Objections
+from mailismus.smtp.client_opening import NOTHING, Offers
+
+LIMITED = Offers(size=True, max_size_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    ("offers", "size_bytes", "reply"),
+    [
+        (NOTHING, 1 << 40, b""),
+        (Offers(size=True), 1 << 40, b""),
+        (LIMITED, 1000, b""),
+        (LIMITED, 1020, b""),  # twenty of these bytes may be doubled dots
+        (LIMITED, 1021, b"552 5.3.4 the message of 1021 bytes is larger than this host takes, which is 1000"),
+        (Offers(size=True, max_size_bytes=10**20 - 1), 1 << 60, b""),
+    ],
+)
+def test_a_message_larger_than_the_host_takes_fails(offers: Offers, size_bytes: int, reply: bytes) -> None:
+    objection = Objections(offers, EightBit.SEND).to(size_bytes, False)
+    assert (bytes(objection) if objection else b"") == reply
+
+
+@pytest.mark.parametrize(
+    ("offers", "eightbit", "is_eightbit", "fails"),
+    [
+        (NOTHING, EightBit.SEND, True, False),
+        (NOTHING, EightBit.BOUNCE, False, False),
+        (NOTHING, EightBit.BOUNCE, True, True),
+        (Offers(eightbit=True), EightBit.BOUNCE, True, False),
+    ],
+)
+def test_8_bit_mail_fails_where_it_shall_not_be_sent_as_it_is(
+    offers: Offers, eightbit: EightBit, is_eightbit: bool, fails: bool
+) -> None:
+    objection = Objections(offers, eightbit).to(10, is_eightbit)
+    assert (objection is not None) is fails
+    if objection is not None:
+        assert objection.is_permanent
+        assert objection.enhanced == b"5.6.3"
+
+
+def test_nothing_is_held_against_a_host_that_has_said_nothing() -> None:
+    assert NO_OBJECTIONS.to(1 << 60, True) is None

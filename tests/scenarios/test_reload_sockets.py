@@ -1,0 +1,169 @@
+"""SIGHUP and the whole program: what changes at once, what is kept, what refuses the file."""
+
+from __future__ import annotations
+
+import smtplib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from tests.scenarios.mailserver import MailServer, configure, install_certificate, serving
+
+RELAY_CLIENTS = "<relay_clients>127.0.0.1</relay_clients>"
+
+
+@contextmanager
+def client_of(server: MailServer) -> Iterator[smtplib.SMTP]:
+    with smtplib.SMTP("127.0.0.1", server.ports["SMTP"], timeout=20) as client:
+        client.ehlo()
+        yield client
+
+
+@contextmanager
+def sink() -> Iterator[int]:
+    """A server that takes one message; its port."""
+    answers = {b"E": b"250 sink\r\n", b"M": b"250 ok\r\n", b"R": b"250 ok\r\n", b"D": b"354 go\r\n", b".": b"250 ok\r\n"}
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection, connection.makefile("rb") as lines:
+            connection.sendall(b"220 sink\r\n")
+            is_content = False
+            for line in lines:
+                is_content = is_content and line != b".\r\n"
+                if not is_content:
+                    connection.sendall(answers.get(line[:1], b"221 bye\r\n"))
+                is_content = is_content or line.startswith(b"DATA")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+
+
+def secure(client: smtplib.SMTP) -> x509.Certificate:
+    """STARTTLS; the certificate that was shown."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    client.starttls(context=context)
+    assert isinstance(client.sock, ssl.SSLSocket)
+    shown = client.sock.getpeercert(binary_form=True)
+    assert shown is not None
+    return x509.load_der_x509_certificate(shown)
+
+
+def test_a_new_certificate_is_for_new_connections_and_old_ones_go_on(tmp_path: Path) -> None:
+    configure(tmp_path)
+    with serving(tmp_path) as server, client_of(server) as old, client_of(server) as waiting:
+        assert secure(old) == server.certificate.certificate
+        new = install_certificate(tmp_path, "new.example")
+        text = server.hang_up("reloaded: ")
+        assert "listener/ssl/certificate" in text
+        with client_of(server) as client:
+            assert secure(client) == new.certificate
+            assert not client.sendmail("a@x.example", ["joe@our.example"], b"new")
+        assert not old.sendmail("a@x.example", ["joe@our.example"], b"old")
+        assert secure(waiting) == server.certificate.certificate
+        assert not waiting.sendmail("a@x.example", ["joe@our.example"], b"waiting")
+
+
+def test_tls_comes_with_a_reload_and_goes_with_one(tmp_path: Path) -> None:
+    configure(tmp_path, ssl="", more="")
+    with serving(tmp_path) as server, client_of(server) as old:
+        configure(tmp_path, more="")
+        server.hang_up("reloaded: ")
+        assert old.docmd("STARTTLS")[0] == 502
+        with client_of(server) as client:
+            secure(client)
+            configure(tmp_path, ssl="", more="")
+            server.hang_up("reloaded: ")
+            assert client.noop()[0] == 250
+        with client_of(server) as client:
+            assert not client.has_extn("starttls")
+
+
+def break_file(directory: Path) -> None:
+    path = directory / "mailismus.xml"
+    path.write_text(path.read_text().replace("minfree>", "minfrei>"))
+
+
+def break_key(directory: Path) -> None:
+    old = (directory / "cert.pem").read_bytes()
+    install_certificate(directory)
+    (directory / "cert.pem").write_bytes(old)
+
+
+def move_queue(directory: Path) -> None:
+    path = directory / "mailismus.xml"
+    path.write_text(path.read_text().replace("<queue>", "<queue><rootpath>elsewhere</rootpath>"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (break_file, ":4: <minfrei> is not known in <queue>"),
+        (break_key, ":6: <privatekey>: it is not the key of the first certificate"),
+        (move_queue, ":4: mta/queue/rootpath ("),
+        (lambda directory: (directory / "mailismus.xml").unlink(), ": the configuration file can't be read: No such file"),
+    ],
+)
+def test_a_bad_file_changes_nothing(tmp_path: Path, spoil: object, words: str) -> None:
+    configure(tmp_path)
+    with serving(tmp_path) as server:
+        configure(tmp_path, server="<maxrecips>1</maxrecips>")
+        assert callable(spoil)
+        spoil(tmp_path)
+        text = server.hang_up("the old configuration stays in force")
+        assert f"{tmp_path}/mailismus.xml{words}" in text
+        with client_of(server) as client:
+            assert secure(client) == server.certificate.certificate
+            assert not client.sendmail("a@x.example", ["joe@our.example", "postmaster@our.example"], b"x")
+        configure(tmp_path)
+        (tmp_path / "cert.pem").write_bytes(server.certificate.pem)
+        (tmp_path / "key.pem").write_bytes(server.certificate.key_pem)
+        server.hang_up("reloaded: nothing changed")
+
+
+def test_limits_users_and_relay_clients_change_at_once(tmp_path: Path) -> None:
+    configure(tmp_path)
+    with serving(tmp_path) as server, client_of(server) as old:
+        old.mail("a@x.example")
+        assert old.rcpt("b@far.example")[0] == 554
+        configure(tmp_path, server=RELAY_CLIENTS + "<maxrecips>1</maxrecips>")
+        text = (tmp_path / "mailismus.xml").read_text()
+        (tmp_path / "mailismus.xml").write_text(text.replace("<users>joe", "<users>joe | jane"))
+        line = server.hang_up("reloaded: ")
+        for name in ("directory/users", "listener/server/relay_clients", "listener/server/maxrecips"):
+            assert name in line
+        assert old.rcpt("b@far.example")[0] == 554, "a transaction keeps the rules that it began with"
+        old.rset()
+        old.mail("a@x.example")
+        assert old.rcpt("jane@our.example")[0] == 250
+        assert old.rcpt("joe@our.example")[0] == 452
+        old.rset()
+        old.mail("a@x.example")
+        assert old.rcpt("b@far.example")[0] == 250
+
+
+def test_a_mended_relay_frees_what_was_stuck(tmp_path: Path) -> None:
+    dead = '<relays><relay address="127.0.0.1:9"/></relays><client><timeout_connect>1s</timeout_connect></client>'
+    configure(tmp_path, server=RELAY_CLIENTS, deliver=dead)
+    text = (tmp_path / "mailismus.xml").read_text()
+    retry = "<queue><retry_delays>1s</retry_delays>"
+    (tmp_path / "mailismus.xml").write_text(text.replace("<queue>", retry))
+    with serving(tmp_path) as server:
+        with client_of(server) as client:
+            client.sendmail("a@x.example", ["b@far.example"], b"Subject: s\r\n\r\nx\r\n")
+        server.await_text("status=deferred")
+        with sink() as port:
+            text = (tmp_path / "mailismus.xml").read_text()
+            (tmp_path / "mailismus.xml").write_text(text.replace("127.0.0.1:9", f"127.0.0.1:{port}"))
+            assert "mta/deliver/relays/relay/@address" in server.hang_up("reloaded: ")
+            assert f"relay=127.0.0.1[127.0.0.1]:{port}" in server.await_text("status=sent")

@@ -1,0 +1,220 @@
+"""TLS for clients over real sockets: Python's own client against the whole program."""
+
+from __future__ import annotations
+
+import re
+import smtplib
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.mailserver import MANDATORY, MailServer, configure, serving
+
+SENDER, RECIPIENT = "a@x.example", "joe@our.example"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MailServer]:
+    configure(tmp_path)
+    with serving(tmp_path) as running:
+        yield running
+
+
+def trusting(server: MailServer) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=server.certificate.pem.decode())
+
+
+def delivered(server: MailServer, count: int) -> list[str]:
+    """The messages in joe's maildir, once there are so many."""
+    new = server.directory / "var/ms/joe/Maildir/new"
+    server.await_text("status=sent")
+    while len(list(new.glob("*"))) < count:
+        assert server.process.poll() is None
+    return [path.read_text() for path in new.glob("*")]
+
+
+def raw(server: MailServer, name: str = "SMTP") -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", server.ports[name]), 20)
+    made.settimeout(20)
+    return made
+
+
+def read_until(connection: socket.socket, end: bytes) -> bytes:
+    data = b""
+    while end not in data:
+        piece = connection.recv(65536)
+        assert piece, data
+        data += piece
+    return data
+
+
+def ask_for_tls(server: MailServer) -> socket.socket:
+    """A connection on which the handshake is to begin."""
+    connection = raw(server)
+    read_until(connection, b"220 ")
+    connection.sendall(b"EHLO c.example\r\nSTARTTLS\r\n")
+    read_until(connection, b"\r\n220 2.0.0 Ready to start TLS\r\n")
+    return connection
+
+
+def wrap(server: MailServer, connection: socket.socket) -> ssl.SSLSocket:
+    return trusting(server).wrap_socket(connection, server_hostname="mx.example")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_an_ordinary_client_sends_by_starttls(server: MailServer, version: ssl.TLSVersion) -> None:
+    context = trusting(server)
+    context.maximum_version = version
+    with smtplib.SMTP("127.0.0.1", server.ports["SMTP"], "client.example", timeout=20) as client:
+        client._host = "mx.example"  # type: ignore[attr-defined]  # the name that the certificate must have
+        client.ehlo()
+        assert client.has_extn("starttls")
+        client.starttls(context=context)
+        client.ehlo()
+        assert not client.has_extn("starttls")
+        assert client.docmd("STARTTLS")[0] == 503
+        for size in (10, 300_000):
+            assert not client.sendmail(SENDER, [RECIPIENT], b"Subject: s\r\n\r\n" + b"0123456789\r\n" * (size // 12))
+    server.await_text("proto=ESMTPS")
+    for text in delivered(server, 2):
+        field = re.search(
+            r"from client\.example \(\[127\.0\.0\.1\]\)\n\t\(using (.*)\)\n\tby mx.example with ESMTPS id", text
+        )
+        assert field is not None, text
+        assert field[1].startswith(version.name.replace("_", ".") + " with cipher ")
+
+
+def test_an_ordinary_client_sends_by_tls_from_the_start(server: MailServer) -> None:
+    with smtplib.SMTP_SSL("127.0.0.1", server.ports["TLS"], "client.example", timeout=20, context=loose()) as client:
+        client.ehlo()
+        assert not client.has_extn("starttls")
+        assert not client.sendmail(SENDER, [RECIPIENT], b"Subject: s\r\n\r\nx\r\n")
+    assert "with ESMTPS id" in delivered(server, 1)[0]
+
+
+def loose() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def test_commands_in_the_same_packet_behind_starttls_are_not_run(server: MailServer) -> None:
+    connection = raw(server)
+    read_until(connection, b"220 ")
+    connection.sendall(b"EHLO c.example\r\n")
+    read_until(connection, b"250 ")
+    smuggled = b"EHLO evil.example\r\nMAIL FROM:<evil@x.example>\r\nRCPT TO:<joe@our.example>\r\nDATA\r\nevil\r\n.\r\n"
+    connection.sendall(b"STARTTLS\r\n" + smuggled)
+    assert read_until(connection, b"\r\n") == b"220 2.0.0 Ready to start TLS\r\n"
+    secured = wrap(server, connection)
+    secured.sendall(b"NOOP\r\n")
+    assert read_until(secured, b"\r\n") == b"250 2.0.0 Ok\r\n"
+    for command in (b"RCPT TO:<joe@our.example>\r\n", b"MAIL FROM:<a@x.example>\r\n"):
+        secured.sendall(command)
+        assert read_until(secured, b"\r\n") == b"503 5.5.1 Bad sequence of commands\r\n"
+    secured.sendall(b"EHLO c.example\r\nMAIL FROM:<a@x.example>\r\nRCPT TO:<joe@our.example>\r\nDATA\r\n")
+    read_until(secured, b"354 ")
+    secured.sendall(b"good\r\n.\r\nQUIT\r\n")
+    read_until(secured, b"221 ")
+    secured.close()
+    (text,) = delivered(server, 1)
+    assert "good" in text
+    assert "evil" not in text
+    assert "evil" not in server.output.read_text()
+
+
+def test_commands_pipelined_under_tls_are_answered_in_order(server: MailServer) -> None:
+    connection = ask_for_tls(server)
+    secured = wrap(server, connection)
+    secured.sendall(
+        b"EHLO c.example\r\nMAIL FROM:<a@x.example>\r\nRCPT TO:<joe@our.example>\r\nDATA\r\n"
+        + b"x" * 900
+        + b"\r\n.\r\nQUIT\r\n"
+    )
+    replies = b""
+    while piece := secured.recv(65536):
+        replies += piece
+    assert [line[:4] for line in replies.splitlines()[-6:]] == [b"250 ", b"250 ", b"250 ", b"354 ", b"250 ", b"221 "]
+
+
+def test_where_tls_is_mandatory_no_mail_is_taken_before(tmp_path: Path) -> None:
+    configure(tmp_path, ssl=MANDATORY)
+    with serving(tmp_path) as server, smtplib.SMTP("127.0.0.1", server.ports["SMTP"], timeout=20) as client:
+        client._host = "mx.example"  # type: ignore[attr-defined]  # as above
+        assert client.docmd("MAIL", "FROM:<a@x.example>") == (530, b"5.7.0 Must issue a STARTTLS command first")
+        assert client.helo()[0] == 530
+        client.ehlo()
+        client.starttls(context=trusting(server))
+        assert not client.sendmail(SENDER, [RECIPIENT], b"x")
+
+
+def test_a_handshake_that_fails_is_one_line_and_ends_the_connection(server: MailServer) -> None:
+    connection = ask_for_tls(server)
+    connection.sendall(b"EHLO again.example\r\n")
+    while connection.recv(65536):
+        pass
+    text = server.await_text("TLS handshake failed: client=unknown[127.0.0.1]: ")
+    assert text.count("TLS handshake failed") == 1
+    plain = raw(server, "TLS")
+    plain.sendall(b"EHLO plain.example\r\n")
+    while plain.recv(65536):
+        pass
+
+
+def drip(connection: socket.socket) -> None:
+    """Bytes of a handshake, one at a time, until the other side has enough."""
+    connection.settimeout(0.05)
+    while True:
+        connection.send(b"\x16")
+        try:
+            assert not connection.recv(65536)
+        except TimeoutError:
+            continue
+        raise ConnectionResetError
+
+
+def flood(connection: socket.socket, limit: int) -> None:
+    sent = 0
+    while sent < limit:
+        sent += connection.send(b"EHLO c.example\r\n" * 1000)
+
+
+def test_a_handshake_has_its_time(tmp_path: Path) -> None:
+    configure(tmp_path, server="<timeout>300ms</timeout>", more="")
+    with serving(tmp_path) as server:
+        connection = ask_for_tls(server)
+        with pytest.raises(ConnectionError):
+            drip(connection)
+        server.await_text("TLS handshake failed: client=unknown[127.0.0.1]: not done in time")
+
+
+def test_a_client_that_never_reads_does_not_fill_memory_under_tls(tmp_path: Path) -> None:
+    configure(tmp_path, server="<maxbadreqs>0</maxbadreqs>")
+    with serving(tmp_path) as server:
+        connection = ask_for_tls(server)
+        secured = wrap(server, connection)
+        before = server.resident_kb()
+        secured.settimeout(1)
+        with pytest.raises(TimeoutError):
+            flood(secured, 50_000_000)
+        assert server.resident_kb() - before < 5000
+        connection.close()
+
+
+def test_a_stop_says_good_bye_under_tls(tmp_path: Path) -> None:
+    configure(tmp_path)
+    with serving(tmp_path) as server:
+        connection = ask_for_tls(server)
+        secured = wrap(server, connection)
+        secured.sendall(b"EHLO c.example\r\n")
+        read_until(secured, b"\r\n250 ")
+        within = ask_for_tls(server)
+        server.process.terminate()
+        assert read_until(secured, b"\r\n") == b"421 4.3.2 Service shutting down\r\n"
+        assert secured.recv(100) == b"", "the end is said"
+        secured.close()
+        within.close()
