@@ -212,7 +212,7 @@ INTERFACE: Kind[str] = Kind(
     str,
 )
 
-_IP_PORT_PATTERN = r"\[[0-9A-Fa-f:.%]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[0-9]+(\.[0-9]+){3}(:[0-9]+)?"
+_IP_PORT_PATTERN = r"\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[0-9]+(\.[0-9]+){3}(:[0-9]+)?"
 
 
 def _show_host_port(value: tuple[str, int]) -> str:
@@ -228,7 +228,7 @@ DNS_SERVERS: Kind[tuple[tuple[str, int], ...]] = list_of(
 
 HOST_PORT: Kind[tuple[str, int]] = Kind(
     names.ADDRESS_FORM,
-    r"\[[0-9A-Fa-f:.%]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
+    r"\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
     lambda text, place: names.parse_host_port(text, 25),
     _show_host_port,
 )

@@ -99,6 +99,8 @@ def parse_port(text: str, lowest: int) -> int:
 def parse_host_port(text: str, default_port: int) -> tuple[str, int]:
     """`host`, `host:port`, `[v6]` or `[v6]:port`: host name (lower case) or IP address without brackets, and port."""
     try:
+        if "%" in text:
+            raise UnitError("a zone means something on one host alone")
         if text.startswith("["):
             host, bracket, rest = text[1:].partition("]")
             if not bracket or (rest and not rest.startswith(":")):
