@@ -5,13 +5,15 @@
 *Rules*: who reaches no session with one host tries the next. What waits is deferred, and has used up an attempt, when each
 host was tried or is known to be dead; the reply is that of the host that died last, and `relay=` names it if it was tried
 just now. A look-up that hangs holds up its own next hop alone. Names are asked for again every `LOCATED_S` while connections
-are wanted; their age is the locator's affair.
+are wanted; their age is the locator's affair. Where it is this host that can make no connection, for want of descriptors or
+memory, nobody tries for `PAUSE_S`: that is nothing against the other host, and no attempt.
 
 *Not here*: jobs, limits and the order of hosts (`schedule`), how long a host is dead (`hosts`).
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from typing import Protocol
@@ -36,6 +38,8 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 
 LOCATED_S = 10.0
+PAUSE_S = 1.0
+_OURS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), NOBODY)
 
 
@@ -70,10 +74,11 @@ class Connector:
         """Used for connections to come."""
         self.sessions: dict[Session, Host] = {}
         self.is_stopped = False
+        self._not_before = 0.0
 
     def connect(self, hop: Hop[Session], now: float) -> bool:
         """One more connection for this next hop; False: not now, and why is dealt with."""
-        if hop.located_until <= now and not self._locate(hop, now):
+        if now < self._not_before or (hop.located_until <= now and not self._locate(hop, now)):
             return False
         candidate = self._schedule.choose(hop, now)
         if candidate is not None:
@@ -135,6 +140,10 @@ class Connector:
         if session.state is State.GONE:
             return
         number = getattr(failure.value, "osError", None)
+        if number in _OURS:
+            self._wait(os.strerror(number))
+            session.give_up(b"not connected")
+            return
         if isinstance(failure.value, TimeoutError):
             words = "timed out"
         else:
@@ -142,6 +151,13 @@ class Connector:
         text = f"connect to {session.label.decode('ascii')} failed: {words}"
         self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), Trouble.NO_CONNECTION)
         session.give_up(b"not connected")
+
+    def _wait(self, reason: str) -> None:
+        self._settling.counters.connections_failed += 1
+        now = self._owner.monotonic()
+        if now >= self._not_before:
+            self._log.warn("No connections can be made, mail waits: {reason}", reason=reason)
+        self._not_before = now + PAUSE_S
 
     def host_failed(self, session: Session, reply: Reply, trouble: Trouble) -> None:
         """There is no session with the host of this one, or it was worth nothing."""

@@ -14,7 +14,8 @@ cleverer (concurrency by message, rates) takes the place of this module.
   (`excess`), so that any number of slow ones leave room for others. While less than `reserve` is left, one without a
   session holds none.
 - Next hops that wait for the same host, or for the total to allow another connection, get it in the order they came; the
-  sessions of others end for them when they have nothing to do, or are more than their share.
+  sessions of others end for them when they have nothing to do, or are more than their share. While one without a
+  connection waits for a host, one that has some gets no more of it.
 - A next hop without a job, a connection or a look-up is forgotten.
 
 Times are monotonic seconds. *Not here*: sockets, names, the queue, what is known of hosts (`hosts`).
@@ -94,7 +95,7 @@ class Hop(Generic[S]):
         self.reply_s = 0.0
         """How long final replies take, a moving mean."""
         self.waits_for: Host | None = None
-        """The host whose connections are all in use."""
+        """The host that has no connection for it now."""
 
     def waited_s(self, now: float) -> float:
         """How long its first job has waited: about what all that wait need to drain."""
@@ -210,13 +211,15 @@ class Schedule(Generic[S]):
             host = candidate.host
             if host.is_dead(now) or (host.failures and host.is_on_trial):
                 continue
-            if host.is_on_trial or host.is_paused(now) or self.is_full(host):
+            if host.is_on_trial or host.is_paused(now) or self.is_full(host) or self._is_owed(hop, host):
                 waits_for = candidate
             elif best is None or host.connections < best.host.connections:
                 best = candidate
         if best is None:
-            if waits_for is not None and self.is_full(waits_for.host):
+            if waits_for is not None and (not hop.open or self.is_full(waits_for.host)):
                 self._wait(hop, waits_for.host)
+            else:
+                self._wait_no_more(hop)
             return None
         self._wait_no_more(hop)
         if self.open >= self._max_connections:
@@ -227,6 +230,13 @@ class Schedule(Generic[S]):
     def is_full(self, host: Host) -> bool:
         """Whether this host may have no more connections."""
         return host.connections >= self._max_host_connections
+
+    def _is_owed(self, hop: Hop[S], host: Host) -> bool:
+        """Whether the next connection to this host is due to another next hop, which has none at all."""
+        return hop.open > 0 and any(
+            other is not hop and not other.open and not other.is_locating and (other.pending or other.returned)
+            for other in self.waiting.get(host, ())
+        )
 
     def _wait(self, hop: Hop[S], host: Host) -> None:
         if hop.waits_for is not host:
@@ -242,11 +252,11 @@ class Schedule(Generic[S]):
             if not waiting:
                 self.waiting.pop(host, None)
 
-    def next_waiting(self, host: Host) -> Hop[S] | None:
+    def next_waiting(self, host: Host, now: float) -> Hop[S] | None:
         """A next hop that may have a connection now: one that waited for this host, or for the total; None: none is left."""
         found: Hop[S] | None = None
         if self.open < self._max_connections:
-            if host in self.waiting and not self.is_full(host):
+            if host in self.waiting and not (self.is_full(host) or host.is_on_trial or host.is_paused(now)):
                 found = next(iter(self.waiting[host]))
                 self._wait_no_more(found)
             elif self.starved:

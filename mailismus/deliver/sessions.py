@@ -210,7 +210,7 @@ class Sessions:
                 self._end_ticks()
                 done.callback(None)
             return
-        self._clock.callLater(0, self._after_left, hop)  # in a turn of its own: the caller is deep in the engine
+        self._clock.callLater(0, self._after_left, hop, host)  # in a turn of its own: the caller is deep in the engine
 
     def session_closed(self, session: Session) -> None:
         host = self._all.pop(session)
@@ -251,15 +251,17 @@ class Sessions:
             self.schedule.forget_if_idle(hop)
         self._on_free(count)
 
-    def _after_left(self, hop: Hop[Session]) -> None:
+    def _after_left(self, hop: Hop[Session], host: Host) -> None:
         if not self._is_stopping:
+            if self.schedule.is_wanted(host):  # others have waited for it
+                self._after_closed(host)
             self._dispatch(hop, self.monotonic())
 
     def _after_closed(self, host: Host) -> None:
         """There is room for another connection."""
         schedule, now = self.schedule, self.monotonic()
         for _ in range(len(schedule.starved) + len(schedule.waiting.get(host, ()))):
-            hop = None if self._is_stopping else schedule.next_waiting(host)
+            hop = None if self._is_stopping else schedule.next_waiting(host, now)
             if hop is None:
                 break
             self._dispatch(hop, now)

@@ -270,13 +270,13 @@ def test_next_hops_that_wait_for_a_host_get_its_connections_in_order() -> None:
         others.append(other)
     assert plan.schedule.is_wanted_by_others(plan.hop, plan["a"])
     assert plan.schedule.must_yield(plan.hop, plan["a"])
-    assert plan.schedule.next_waiting(plan["a"]) is None
+    assert plan.schedule.next_waiting(plan["a"], 0.0) is None
     others[1].entries = 0
     plan.schedule.forget_if_idle(others[1])
     plan.end("a")
-    assert plan.schedule.next_waiting(plan["a"]) is others[0]
-    assert plan.schedule.next_waiting(plan["a"]) is others[2]
-    assert plan.schedule.next_waiting(plan["a"]) is None
+    assert plan.schedule.next_waiting(plan["a"], 0.0) is others[0]
+    assert plan.schedule.next_waiting(plan["a"], 0.0) is others[2]
+    assert plan.schedule.next_waiting(plan["a"], 0.0) is None
     assert not plan.schedule.is_wanted(plan["a"])
 
 
@@ -287,7 +287,7 @@ def test_a_next_hop_that_waits_for_the_total_gets_a_connection_when_one_is_close
     other.set_candidates([Candidate("b", 0, plan["b"])])
     assert plan.schedule.choose(other, 0.0) is None
     assert plan.schedule.is_wanted(plan["a"])
-    assert plan.schedule.next_waiting(plan["a"]) is None
+    assert plan.schedule.next_waiting(plan["a"], 0.0) is None
     plan.end("a")
-    assert plan.schedule.next_waiting(plan["a"]) is other
+    assert plan.schedule.next_waiting(plan["a"], 0.0) is other
     assert plan.schedule.starved == {}
