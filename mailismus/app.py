@@ -14,6 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 from twisted.internet.defer import Deferred
@@ -147,8 +148,14 @@ class MailServer:
             thread.stop()
 
 
-def build(settings: Settings, reactor: Reactor, maillog: MailLog) -> MailServer:
-    """A server of these settings. Raises `ConfigError`, `StartError`; what it made is given up then."""
+def build(
+    settings: Settings,
+    reactor: Reactor,
+    maillog: MailLog,
+    privileged: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> MailServer:
+    """A server of these settings; ports are bound within `privileged`. Raises `ConfigError`, `StartError`; what it made is
+    given up then."""
     # Timers are not to jump with the time of day: a clock set back a year would stop them for a year.
     cast(Any, reactor).seconds = time.monotonic
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -173,7 +180,8 @@ def build(settings: Settings, reactor: Reactor, maillog: MailLog) -> MailServer:
         submit = SubmitTask(
             host, settings.listeners, settings.directory, queue.max_envelope_bytes, manager, maillog, clock, reactor
         )
-        bound = submit.bind()
+        with privileged():
+            bound = submit.bind()
         try:
             admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock)
             admin.bind()

@@ -11,7 +11,7 @@ import os
 import resource
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
 import attrs
@@ -24,9 +24,11 @@ from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.observe.maillog import MailLog
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.logfile import EventLog, LogDestination
+from mailismus.start.notify import Notifier
 from mailismus.start.output import FileOutput, Output
+from mailismus.start.privileges import Privileges, find_privileges
 from mailismus.start.reload import Reloader
-from mailismus.start.server import Reactor
+from mailismus.start.server import Reactor, Server
 from mailismus.start.service import MailismusService
 from mailismus.start.version import program_version
 
@@ -77,11 +79,22 @@ def makeService(options: usage.Options) -> MailismusService:
 def _make_service(options: usage.Options) -> MailismusService:
     from twisted.internet import reactor as installed
 
-    from mailismus import app
-
     reactor = cast(Reactor, installed)
     runner: Mapping[str, Any] = options.parent or {}  # Any: options of Twisted's runners, of many types
-    _refuse_unsafe(runner)
+    from mailismus import app  # before the user changes: where the program lies is root's affair
+
+    privileges = find_privileges(runner)
+    with privileges.lowered():
+        return _make_as_user(options, runner, reactor, privileges, app.build)
+
+
+def _make_as_user(
+    options: usage.Options,
+    runner: Mapping[str, Any],
+    reactor: Reactor,
+    privileges: Privileges,
+    build: Callable[..., Server],
+) -> MailismusService:
     # Its path as of now: a daemon changes its directory, and reads the file again on SIGHUP.
     file = find_file(options["config"])
     path = os.path.abspath(file)
@@ -92,23 +105,15 @@ def _make_service(options: usage.Options) -> MailismusService:
     if os.geteuid() == 0:
         notes.append("The server runs as root; give it a user of its own")
     try:
-        server = app.build(loaded.settings, reactor, log.maillog)
+        server = build(loaded.settings, reactor, log.maillog, privileges.raised)
     except StartError as error:
         line = next((one.line for one in loaded.effective if one.path == error.setting), None)
         if line is None:
             raise
         raise ConfigError(file, line, error.text) from error
     reloader = Reloader(loaded, lambda: load(path), server)
-    return MailismusService(server, reactor, log.maillog, log.destination, notes, reloader.reload)
-
-
-def _refuse_unsafe(runner: Mapping[str, Any]) -> None:
-    """Options of twistd that change the process after the queue and the ports have been opened."""
-    for name in ("uid", "gid", "chroot"):
-        if runner.get(name) is not None:
-            raise StartError(
-                Exit.USAGE, f"{_PROGRAM}: --{name} is not available in this version; start as that user, or by systemd"
-            )
+    notifier = Notifier(reactor)
+    return MailismusService(server, reactor, log.maillog, log.destination, notes, reloader.reload, notifier=notifier)
 
 
 def _raise_open_files() -> None:

@@ -8,6 +8,7 @@ mail is accepted; SIGTERM and SIGINT are the reactor's, which calls `stopService
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 
@@ -21,6 +22,7 @@ from twisted.python.failure import Failure
 from mailismus.observe.maillog import MailLog
 from mailismus.start.exits import end_with, exit_code_of
 from mailismus.start.logfile import LogDestination
+from mailismus.start.notify import Notifier
 from mailismus.start.server import Listening, Reactor, Server
 
 
@@ -39,6 +41,8 @@ class MailismusService(Service):
         notes: Sequence[str],
         reload: Callable[[], None],
         end: Callable[[int], None] = end_with,
+        *,
+        notifier: Notifier | None = None,
     ) -> None:
         self.setName("mailismus")
         self._server = server
@@ -48,6 +52,8 @@ class MailismusService(Service):
         self._notes = notes
         self._reload = reload
         self._end = end
+        self._notifier = notifier or Notifier(reactor, {})
+        self._told = ""
         self._stopping = self._is_ready = self._is_reload_due = False
 
     def setServiceParent(self, parent: IServiceCollection) -> None:
@@ -63,6 +69,7 @@ class MailismusService(Service):
         signal.signal(signal.SIGHUP, self._on_signal)
         if self._destination is not None:
             self._reactor.addSystemEventTrigger("after", "shutdown", self._destination.close)
+        self._reactor.addSystemEventTrigger("after", "shutdown", self._notifier.close)
         self._reactor.callWhenRunning(self._begin)
 
     def stopService(self) -> Deferred[None]:
@@ -71,6 +78,7 @@ class MailismusService(Service):
         if self._stopping:
             return succeed(None)
         self._stopping = True
+        self._notifier.stopping()
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
         return self._server.stop().addErrback(self._log_failure)
@@ -84,6 +92,8 @@ class MailismusService(Service):
     def _say_ready(self, listening: Sequence[Listening]) -> None:
         self._is_ready = True
         self._maillog.write(" ".join(["ready:", *map(str, listening)]).encode("ascii"))
+        self._told = "accepts mail: " + " ".join(map(str, listening))
+        self._notifier.ready(self._told)
         if self._destination is not None:
             self._destination.flush()
         if self._is_reload_due:
@@ -121,6 +131,8 @@ class MailismusService(Service):
         if self._stopping:
             self._say_stopping()
         elif self._is_ready:
+            self._notifier.reloading(time.monotonic())
             self._reload()
+            self._notifier.ready(self._told)
         else:
             self._is_reload_due = True

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import pwd
 import resource
 import signal
 import socket
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +25,7 @@ MINIMAL = """\
     <submit><listeners><listener interface="127.0.0.1" port="0"/></listeners></submit></mta>
 </mailserver>
 """
+CONFIG_OF_ANY_PORT = MINIMAL.replace("<root>.</root>", "<root>..</root>")
 
 
 @pytest.fixture
@@ -156,9 +161,9 @@ def test_wrong_options_end_with_64(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr.count("\n")) == (64, 1)
 
 
-def test_a_change_of_user_by_twistd_is_refused_by_name(config: Path) -> None:
+def test_another_root_directory_by_twistd_is_refused_by_name(config: Path) -> None:
     done = subprocess.run(
-        [*WAYS["foreground"], "--uid=1", "mailismus", "--config", str(config)],
+        [*WAYS["foreground"], "--chroot=/", "mailismus", "--config", str(config)],
         cwd=config.parent,
         env=environment(),
         capture_output=True,
@@ -167,4 +172,66 @@ def test_a_change_of_user_by_twistd_is_refused_by_name(config: Path) -> None:
         check=False,
     )
     assert done.returncode == 64
-    assert "--uid is not available" in done.stderr
+    assert "--chroot is not available" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("way", ["foreground", "daemon"])
+def test_twistd_started_by_root_serves_as_the_user_it_was_told(way: str) -> None:
+    nobody = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        top = Path(name)
+        top.chmod(0o755)
+        (top / "config").mkdir()
+        (top / "var").mkdir()
+        os.chown(top / "var", nobody.pw_uid, nobody.pw_gid)
+        os.chown(top, nobody.pw_uid, nobody.pw_gid)
+        config = top / "config" / "mailismus.xml"
+        config.write_text(CONFIG_OF_ANY_PORT)
+        log = top / "var" / "log"
+        arguments = [*WAYS[way], f"--uid={nobody.pw_uid}", f"--logfile={log}", "mailismus", "--config", str(config)]
+        process = subprocess.Popen(arguments, cwd=top, env=environment(), stdin=subprocess.DEVNULL)
+        pid = process.pid
+        try:
+            if way == "daemon":
+                assert process.wait(60) == 0
+            assert "ready: " in await_text(log, "ready: ")
+            if way == "daemon":
+                pid = int((top / "twistd.pid").read_text())
+            status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+            assert status["Uid"].split() == [str(nobody.pw_uid)] * 4
+            assert status["Gid"].split() == [str(nobody.pw_gid)] * 4
+            assert "0" not in status["Groups"].split()
+            made = [log, *(top / "var").rglob("*")]
+            assert {path.lstat().st_uid for path in made} == {nobody.pw_uid}
+            assert {path.lstat().st_mode & 0o077 for path in made} == {0}
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+            process.wait(60)
+            end = time.monotonic() + 30
+            while way == "daemon" and Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_queue_of_another_owner_refuses_the_start_with_the_command_that_mends_it(config: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        top = Path(name)
+        top.chmod(0o755)
+        (top / "config").mkdir()
+        (top / "var" / "queue").mkdir(parents=True, mode=0o700)
+        os.chown(top / "var", nobody.pw_uid, nobody.pw_gid)
+        (top / "config" / "mailismus.xml").write_text(CONFIG_OF_ANY_PORT)
+        done = subprocess.run(
+            [*WAYS["foreground"], f"--uid={nobody.pw_uid}", "--logfile=-", "mailismus"],
+            cwd=top,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 77
+    assert f"run: chown -R {nobody.pw_uid} {top}/var/queue" in done.stderr
