@@ -2,8 +2,8 @@
 
 It offers PIPELINING and 8BITMIME, takes everything, and writes a line for each message (`records.Delivery`) at the moment
 it answers the final dot. Rules: the record is in the file within 0.1 s of the reply, and the last of it before a clean end
-(SIGTERM). Not here: judgement (`verdict`); sinks that refuse (`flaky_sink`, `refusing_sink`) override what is answered.
-It is an instrument for one trusted peer: commands are barely checked.
+(SIGTERM). Not here: judgement (`verdict`); sinks that refuse or hang (`flaky_sink`, `refusing_sink`, `hanging_sink`)
+override what is answered. It is an instrument for one trusted peer: commands are barely checked.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Final(enum.Enum):
     TAKE = "taken and answered"
     REFUSE = "refused with 451"
     CLOSE = "taken, and the connection closed in place of an answer"
+    HANG = "neither taken nor ever answered"
 
 
 class Recording(asyncio.Protocol):
@@ -140,6 +141,8 @@ class Recording(asyncio.Protocol):
         if final is Final.REFUSE:
             self._replies.append(b"451 4.3.0 Not now\r\n")
             return True
+        if final is Final.HANG:
+            return False  # what comes behind it has no answer either
         self._take(wire, final is Final.TAKE)
         return True
 
