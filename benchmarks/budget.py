@@ -50,6 +50,7 @@ FRAME = re.compile(r"(?P<function>.+) \((?P<path>[^():]+)(?::\d+)?\)$")
 
 # Module pattern, function pattern, part. The first rule that matches a frame decides for the frame.
 RULES: tuple[tuple[str, str, str], ...] = (
+    ("mailismus/observe/audit*", "*", LOG),
     ("mailismus/observe/maillog*", "*", LOG),
     ("mailismus/observe/text*", "*", LOG),
     ("mailismus/observe/*", "*", METRICS),

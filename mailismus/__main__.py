@@ -18,12 +18,12 @@ from mailismus.admin.source import OfflineQueue
 from mailismus.config.load import DEFAULT_FILES, find_file, load
 from mailismus.config.settings import Settings
 from mailismus.errors import ConfigError, StartError, StorageError
-from mailismus.start import configcommands
+from mailismus.start import configcommands, manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
 
 _NOT_BUILT = frozenset({"why", "fsck", "sendmail", "mailq"})
-_NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce", "shape"})
+_NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce"})
 _WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
 
 
@@ -52,9 +52,9 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     parser = _Parser(
         prog="mailismus",
-        description="Looks after a mail queue server; the server itself is run by: twistd -n mailismus --config FILE",
-        epilog="Exit codes: 0 done, 64 usage, 65 bad data, 69 server needed but not running, 70 internal error, "
-        "74 input or output failed, 75 try again, 77 no permission, 78 configuration.",
+        description=wording.PROGRAM,
+        epilog=wording.PROGRAM_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"Mailismus {program_version()}")
@@ -66,6 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     configcommands.register(commands)
     register_admin(commands, CommandTools(load_settings, _open_offline, _dump, complain))
+    manual.register(commands, build_parser)
     return parser
 
 

@@ -1,6 +1,6 @@
 """Composition: settings become objects, objects a server. The only module that knows every class.
 
-    settings -> disk, journal, provider -> manager -> submit, deliver, admin -> one `MailServer`
+    settings -> disk, journal, provider -> manager -> submit, deliver, report, admin -> one `MailServer`
 
 Whatever can refuse a start is tried in `build`, before the process goes into the background: directories, locks, the
 replay of the journal, every port, the admin socket. Threads begin in `MailServer.start`, since they survive no fork.
@@ -42,6 +42,8 @@ from mailismus.observe.maillog import MailLog
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.clustered.opening import open_queue
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.report.task import ReportTask
+from mailismus.start.observation import Observation
 from mailismus.start.server import Listening, Reactor
 from mailismus.submit.task import SubmitTask
 
@@ -90,8 +92,10 @@ class MailServer:
         threads: Sequence[ThreadWorker],
         submit: SubmitTask,
         deliver: DeliverTask,
+        report: ReportTask,
         admin: AdminTask,
         locator_of: Callable[[Settings], Locator],
+        observation: Observation,
         bound: Sequence[tuple[str, str, int]],
         stop_timeout_s: float,
     ) -> None:
@@ -100,8 +104,10 @@ class MailServer:
         self._threads = threads
         self._submit = submit
         self._deliver = deliver
+        self._report = report
         self._admin = admin
         self._locator_of = locator_of
+        self._observation = observation
         self._bound = bound
         self._stop_timeout_s = stop_timeout_s
         self._is_started = False
@@ -115,10 +121,12 @@ class MailServer:
         for thread in self._threads:
             thread.start()
         await self._queue.open()
+        self._observation.start()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         self._admin.start()
         self._deliver.start()
+        self._report.start()
         self._submit.start()
         return [Listening(name, host, port) for name, host, port in self._bound]
 
@@ -127,6 +135,7 @@ class MailServer:
         locator, deaths = self._locator_of(settings), Deaths.within(settings.queue.retry.delays_s)
         self._submit.reload(settings.listeners, settings.directory)
         self._deliver.reload(settings.deliver, settings.message_store, settings.directory, locator, deaths)
+        self._report.reload(settings.report)
         self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
         self._stop_timeout_s = settings.application.stop_timeout_s
 
@@ -134,16 +143,24 @@ class MailServer:
         """No more mail, then no more deliveries, then the queue."""
         return Deferred.fromCoroutine(self._stop())
 
+    def reopen_logs(self) -> None:
+        """As `start.server.Server`."""
+        self._observation.reopen()
+
     async def _stop(self) -> None:
         if not self._is_started:
+            self._observation.close()
             self._submit.close()
             return
         submitted = self._submit.stop(time.time() + self._stop_timeout_s)
         delivered = self._deliver.stop(time.monotonic() + self._stop_timeout_s)
+        reported = self._report.stop(time.monotonic() + self._stop_timeout_s)
         await submitted
         await delivered
+        await reported
         await self._queue.close()
         await self._admin.stop()
+        await self._observation.stop()
         for thread in self._threads:
             thread.stop()
 
@@ -165,7 +182,9 @@ def build(
     disk = PosixDisk()
     journal_thread = ThreadWorker(reactor, "journal")
     file_threads = ThreadWorker(reactor, "files", FILE_THREADS)
+    begun_at = time.monotonic()
     opened = open_queue(settings.queue, disk, file_threads, clock, os.urandom)
+    opening_s = time.monotonic() - begun_at
     try:
         queue = ClusteredQueue(settings.queue, disk, opened, Workers(journal_thread, file_threads), clock, time.time)
         manager = QueueManager(
@@ -182,10 +201,13 @@ def build(
         )
         with privileged():
             bound = submit.bind()
+        observation = Observation(settings, reactor, clock, maillog, opening_s)
         try:
+            observation.bind()
             admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock)
             admin.bind()
         except BaseException:
+            observation.close()
             submit.close()
             raise
     except BaseException:
@@ -196,6 +218,7 @@ def build(
     def locator_of(settings: Settings) -> Locator:
         return build_locator(settings, reactor, clock, bound)
 
+    audits = observation.audits
     deliver = DeliverTask(
         settings.deliver,
         settings.message_store,
@@ -206,11 +229,24 @@ def build(
         world,
         locator_of(settings),
         Deaths.within(settings.queue.retry.delays_s),
+        audits,
     )
     manager.on_flush(deliver.forget_deaths)
+    report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
+    observation.watch(queue, manager, submit, deliver, report)
     threads = (journal_thread, file_threads)
     return MailServer(
-        queue, manager, threads, submit, deliver, admin, locator_of, bound, settings.application.stop_timeout_s
+        queue,
+        manager,
+        threads,
+        submit,
+        deliver,
+        report,
+        admin,
+        locator_of,
+        observation,
+        bound,
+        settings.application.stop_timeout_s,
     )
 
 

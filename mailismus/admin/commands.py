@@ -1,4 +1,4 @@
-"""The commands `mailismus queue list|count|show|flush`, `mailismus shell` and `mailismus dump FILE`.
+"""The commands `mailismus queue list|count|shape|show|flush`, `mailismus shell` and `mailismus dump FILE`.
 
 *Rules*: the running server is asked where there is one; else the files are read, and nothing of them is changed. What
 leads to an exit code is raised as `StartError`. A reader that has seen enough (a closed pipe) is no error.
@@ -18,6 +18,7 @@ from typing import TextIO
 
 import attrs
 
+from mailismus.admin import wording
 from mailismus.admin.queuecommands import COMMANDS, Command, Reach
 from mailismus.admin.shell import Shell, run_shell
 from mailismus.admin.source import OfflineQueue, OfflineSource, Source, need_server, open_server
@@ -47,7 +48,11 @@ class CommandTools:
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tools: CommandTools) -> None:
     """Add the commands to the command line."""
     queue = commands.add_parser(
-        "queue", help="look at the queue", description="Looks at the queue, in the running server or in its files."
+        "queue",
+        help="look at the queue, and try deferred mail now",
+        description=wording.QUEUE,
+        epilog=wording.FILTERS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = queue.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
@@ -55,17 +60,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     shell = commands.add_parser(
         "shell",
         help="an interactive shell on the running server",
-        description="Reads commands about the running server's queue and obeys them: those of `mailismus queue`, and help.\n"
-        "At a terminal Tab completes, arrows go back to what was typed, Ctrl-C stops a listing and Ctrl-D leaves; else\n"
-        "commands are read from standard input, a line each, and the exit code is the last failing command's.",
-        epilog="examples:\n  mailismus shell\n  echo 'count area=deferred' | mailismus shell",
+        description=wording.SHELL,
+        epilog=wording.SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     shell.set_defaults(run=lambda arguments: _shell(arguments, tools))
     dump = commands.add_parser(
-        "dump", help="print a file of the queue readably", description="Prints a file of the queue readably."
+        "dump",
+        help="print a file of the queue readably",
+        description=wording.DUMP,
+        epilog=wording.DUMP_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    dump.add_argument("file", metavar="FILE")
+    dump.add_argument("file", metavar="FILE", help="a .mqj, .mqc or .msg file")
     dump.set_defaults(run=lambda arguments: _dump(arguments, tools))
 
 

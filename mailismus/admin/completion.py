@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mailismus.admin.shape import By
 from mailismus.queue.interface import Area
 
 FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
 """What a filter begins with, where it is no ID."""
 
-_QUEUE = ("list", "count", "show", "flush")
+_QUEUE = ("list", "count", "shape", "show", "flush")
+_BY = tuple(by.value for by in By)
 _FIRST = (*_QUEUE, "queue", "help", "exit", "quit")
-_OPTIONS = {"list": ("--json", "--limit"), "count": ("--json",), "show": ("--body",), "flush": ()}
+_OPTIONS = {
+    "list": ("--json", "--limit"),
+    "count": ("--json",),
+    "shape": ("--by", "--json", "--limit"),
+    "show": ("--body",),
+    "flush": (),
+}
 
 
 def candidates(before: Sequence[str], word: str) -> list[str]:
@@ -29,6 +37,8 @@ def candidates(before: Sequence[str], word: str) -> list[str]:
         return []
     if word.startswith("-"):
         return [f"{name} " for name in options if name.startswith(word) and name not in before]
+    if before[-1] == "--by":
+        return [f"{name} " for name in _BY if name.startswith(word)]
     if command == "show" or before[-1] == "--limit":
         return []
     if word.startswith("area="):

@@ -2,6 +2,8 @@
 
 *Rules*: whatever stands in an address or reply, only printable characters reach a terminal, and JSON is ASCII. Every entry
 that waits says why: the last reply, or that it has not been tried.
+
+*Not here*: the layout at a terminal (`screen`).
 """
 
 from __future__ import annotations
@@ -70,27 +72,53 @@ def _by_area(message: Message) -> Iterator[tuple[Area, list[Entry]]]:
             yield area, entries
 
 
+class Sums:
+    """Sums of what was listed, a message in several parts too, if they come one after the other."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.areas = dict.fromkeys(Area, 0)
+        self._size_bytes = 0
+        self._last: SpoolId | None = None
+
+    def add(self, message: Message) -> None:
+        """A message with entries of it."""
+        if message.spool_id != self._last:
+            self._last = message.spool_id
+            self.messages += 1
+            self._size_bytes += message.size_bytes
+        for entry in message.entries:
+            self.areas[entry.area] += 1
+
+    @property
+    def entries(self) -> int:
+        """In all areas."""
+        return sum(self.areas.values())
+
+    def line(self) -> str:
+        """As mailq ends: programs look for it."""
+        kbytes = (self._size_bytes + 1023) // 1024
+        return f"-- {kbytes} Kbytes in {self.messages} Request{'s' if self.messages != 1 else ''}."
+
+
 class TextListing:
     """The text of a listing, message by message. `zone`: the time zone of the times shown, None for the local one."""
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self._zone = zone
-        self._messages = 0
-        self._size_bytes = 0
+        self._sums = Sums()
         self._last: SpoolId | None = None
         self._shown_at: float | None = None
         self._shown_moment = ""
 
     def lines_of(self, message: Message) -> Iterator[str]:
         """The lines of one message with its entries; the first one brings the header."""
-        if not self._messages:
+        if self._last is None:
             yield HEADER
         elif message.spool_id != self._last:
             yield ""
-        if message.spool_id != self._last:
-            self._last = message.spool_id
-            self._messages += 1
-            self._size_bytes += message.size_bytes
+        self._last = message.spool_id
+        self._sums.add(message)
         spool_id = format_spool_id(message.spool_id)
         sender = shown(message.sender) if message.sender else NULL_SENDER
         yield f"{spool_id:<17} {message.size_bytes:>8} {self._moment(message.received_at):>20} {sender}"
@@ -99,12 +127,13 @@ class TextListing:
             yield f"({state}{shown(reason_of(entry))})"
             yield f"{_INDENT}{shown(entry.recipient)}"
 
-    def last_line(self, *, when_empty: str = EMPTY) -> str:
+    def last_lines(self, *, when_empty: str = EMPTY) -> Iterator[str]:
         """What stands below it all."""
-        if not self._messages:
-            return when_empty
-        kbytes = (self._size_bytes + 1023) // 1024
-        return f"\n-- {kbytes} Kbytes in {self._messages} Request{'s' if self._messages != 1 else ''}."
+        if self._last is None:
+            yield when_empty
+            return
+        yield ""
+        yield self._sums.line()
 
     def _attempts(self, entry: Entry) -> str:
         made = f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"

@@ -18,13 +18,19 @@ from typing import TextIO, cast
 
 import attrs
 
+from mailismus.admin import wording
 from mailismus.admin.content import harmless_lines, header_of, unstuff
 from mailismus.admin.listing import EMPTY, NO_MATCH, TextListing, count_json, count_lines, json_lines
+from mailismus.admin.screen import ScreenListing
+from mailismus.admin.shape import By, shape_json, shape_lines
 from mailismus.admin.showing import entry_lines, envelope_lines
 from mailismus.admin.source import Source
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id
 from mailismus.queue.filter import FORMS
+
+_WIDTH = 80
+"""Columns of a terminal that does not say."""
 
 
 class Reach(enum.Enum):
@@ -42,7 +48,6 @@ class Command:
     reach: Reach
     summary: str
     description: str
-    examples: str
     fill: Callable[[argparse.ArgumentParser], None]
     run: Callable[[Source, argparse.Namespace, TextIO], None]
 
@@ -50,12 +55,12 @@ class Command:
         """Give the parser the command's arguments and its help. `program`: what stands before the command."""
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.description = self.description
-        parser.epilog = "examples:\n" + "\n".join(f"  {program}{line}" for line in self.examples.splitlines())
+        parser.epilog = wording.examples_of(self.name, program)
         self.fill(parser)
 
 
 def _fill_filter(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("filter", nargs="*", metavar="FILTER", help=f"{FORMS}; several are ANDed")
+    parser.add_argument("filter", nargs="*", metavar="FILTER", help=f"{FORMS}; of several all must match")
 
 
 def _fill_list(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +72,19 @@ def _fill_list(parser: argparse.ArgumentParser) -> None:
 def _fill_count(parser: argparse.ArgumentParser) -> None:
     _fill_filter(parser)
     parser.add_argument("--json", action="store_true", help="JSON instead of text")
+
+
+def _fill_shape(parser: argparse.ArgumentParser) -> None:
+    _fill_filter(parser)
+    names = [by.value for by in By]
+    parser.add_argument(
+        "--by",
+        choices=names,
+        default=By.DOMAIN.value,
+        help="what a row is: the recipient's domain (default), the host that replied last, or the sender's domain",
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N rows; the others in one (default: all)")
+    parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each row")
 
 
 def _fill_show(parser: argparse.ArgumentParser) -> None:
@@ -94,16 +112,31 @@ def _list(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
                 for line in json_lines(message):
                     out.write(line + "\n")
         else:
-            listing = TextListing()
+            listing = ScreenListing(_width_of(out)) if out.isatty() else TextListing()
             for message in messages:
                 for line in listing.lines_of(message):
                     out.write(line + "\n")
-            out.write(listing.last_line(when_empty=NO_MATCH if arguments.filter else EMPTY) + "\n")
+            for line in listing.last_lines(when_empty=NO_MATCH if arguments.filter else EMPTY):
+                out.write(line + "\n")
+
+
+def _width_of(out: TextIO) -> int:
+    """Columns of the terminal."""
+    try:
+        return os.get_terminal_size(out.fileno()).columns or _WIDTH
+    except OSError:
+        return _WIDTH
 
 
 def _count(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
     summary = source.counts(arguments.filter)
     for line in [count_json(summary)] if arguments.json else count_lines(summary):
+        out.write(line + "\n")
+
+
+def _shape(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+    shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
+    for line in shape_json(shape) if arguments.json else shape_lines(shape):
         out.write(line + "\n")
 
 
@@ -164,43 +197,10 @@ def _flush(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
 
 
 COMMANDS = (
-    Command(
-        "list",
-        Reach.SERVER_OR_FILES,
-        "list entries",
-        "Lists entries as mailq does, or as JSON with the names of postqueue -j, one object a line.",
-        "list\nlist area=deferred domain=example.org older=4h\nlist --json --limit 10 'sender=<>'",
-        _fill_list,
-        _list,
-    ),
-    Command(
-        "count",
-        Reach.SERVER_OR_FILES,
-        "count entries",
-        "Counts entries, messages and bytes of each area.",
-        "count\ncount --json reply=timeout",
-        _fill_count,
-        _count,
-    ),
-    Command(
-        "show",
-        Reach.SERVER_OR_FILES,
-        "show one message",
-        "Shows a message: its envelope, the recipients still to be served with their attempts, next attempt and last\n"
-        "reply, and its header. With --body the message alone, as a next hop gets it: byte for byte into a file or pipe\n"
-        "(line ends are CRLF), with control characters escaped on a terminal.",
-        "show 000000010000002A\nshow 000000010000002A-2\nshow 000000010000002A --body",
-        _fill_show,
-        _show,
-    ),
-    Command(
-        "flush",
-        Reach.SERVER,
-        "try deferred entries now",
-        "Makes deferred entries due now, whatever their next attempt was, and says how many. It needs the running server.",
-        "flush\nflush domain=example.org\nflush 000000010000002A-2",
-        _fill_filter,
-        _flush,
-    ),
+    Command("list", Reach.SERVER_OR_FILES, "list entries, as mailq does", wording.LIST, _fill_list, _list),
+    Command("count", Reach.SERVER_OR_FILES, "count entries, messages and bytes", wording.COUNT, _fill_count, _count),
+    Command("shape", Reach.SERVER_OR_FILES, "show for whom the queue waits, by age", wording.SHAPE, _fill_shape, _shape),
+    Command("show", Reach.SERVER_OR_FILES, "show one message", wording.SHOW, _fill_show, _show),
+    Command("flush", Reach.SERVER, "try deferred entries now", wording.FLUSH, _fill_filter, _flush),
 )
 """In the order of the help."""

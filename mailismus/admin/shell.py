@@ -1,8 +1,9 @@
 """The shell: reads commands about the running server's queue and obeys them, one after the other.
 
 *Rules*: each command asks the server over a connection of its own, so that nothing is held while the shell waits, and a
-server that was started anew is found again. Ctrl-C stops a command, never the shell. What was typed is remembered in
-memory alone. Without a terminal there is no prompt and no word but what the commands print.
+server that was started anew is found again. Ctrl-C stops a command, never the shell. What was typed at a terminal is
+remembered for the next time (`history`). Without a terminal there is no prompt, no history, and no word but what the
+commands print.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TextIO
 
+from mailismus.admin import wording
 from mailismus.admin.completion import candidates
+from mailismus.admin.history import History, history_path
 from mailismus.admin.queuecommands import COMMANDS, Command
 from mailismus.admin.source import Source
 from mailismus.errors import StartError
-from mailismus.queue.filter import FORMS, FilterError, parse_filter
+from mailismus.queue.filter import FilterError, parse_filter
 
 PROMPT = "mailismus> "
 GREETING = "The running server's queue. Type help for the commands, exit to leave."
@@ -72,6 +75,8 @@ class Shell:
             words = shlex.split(line)
         except ValueError as error:
             raise StartError(os.EX_USAGE, f"{str(error).lower()}: close it, or write a backslash before it") from None
+        if "#" in words:  # as the examples have it
+            words = words[: words.index("#")]
         if words[:1] == ["queue"] and len(words) > 1:
             words = words[1:]
         if not words:
@@ -108,7 +113,7 @@ class Shell:
             for command, _ in self._commands.values():
                 self.out.write(f"{command.name:<14} {command.summary}\n")
             self.out.write(f"{'help COMMAND':<14} how a command is written\n{'exit, quit':<14} leave\n")
-            self.out.write(f"\nA FILTER is {FORMS}; several are ANDed.\n")
+            self.out.write(f"\n{wording.FILTERS}\n")
         elif names[0] in self._commands:
             self._commands[names[0]][1].print_help(self.out)
         else:
@@ -133,12 +138,17 @@ def run_shell(shell: Shell, lines: TextIO) -> int:
 
 def _converse(shell: Shell) -> int:
     """At a terminal."""
-    _complete_words()
+    path = history_path(os.environ)
+    history = History(path) if path is not None else None
+    _edit_lines(history.load() if history is not None else [])
     shell.out.write(GREETING + "\n")
     status = os.EX_OK
     while True:
         try:
-            status = shell.obey(input(PROMPT)) or status
+            line = input(PROMPT)
+            if history is not None:
+                history.add(line)
+            status = shell.obey(line) or status
         except KeyboardInterrupt:
             shell.out.write("\n")
         except EOFError:
@@ -148,8 +158,8 @@ def _converse(shell: Shell) -> int:
             return status
 
 
-def _complete_words() -> None:
-    """Line editing, history and completion, where Python was built with them."""
+def _edit_lines(lines: Sequence[str]) -> None:
+    """Line editing, `lines` to go back to, and completion, where Python was built with them."""
     try:
         import readline
     except ImportError:
@@ -159,6 +169,8 @@ def _complete_words() -> None:
         found = candidates(readline.get_line_buffer()[: readline.get_begidx()].split(), word)
         return found[state] if state < len(found) else None
 
+    for line in lines:
+        readline.add_history(line)
     readline.set_completer(complete)
     readline.set_completer_delims(" \t\n")
     is_libedit = "libedit" in (readline.__doc__ or "")

@@ -14,6 +14,7 @@ from typing import BinaryIO, Protocol
 
 import attrs
 
+from mailismus.admin.shape import LABELS, By, Row, Shape, ShapeCount
 from mailismus.admin.socketfile import connect_socket
 from mailismus.admin.tally import Tally
 from mailismus.admin.wire import (
@@ -24,6 +25,7 @@ from mailismus.admin.wire import (
     decode_message,
     decode_number,
     decode_piece,
+    decode_row,
     decode_summary,
     encode_request,
 )
@@ -61,6 +63,9 @@ class Source(Protocol):
     def counts(self, words: Sequence[str]) -> Summary:
         """Counts of what matches."""
 
+    def shape(self, words: Sequence[str], by: By) -> Shape:
+        """Counts of what matches by name and age."""
+
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message as it is stored, in pieces, in order."""
 
@@ -97,6 +102,12 @@ class OfflineSource:
             tally.add(message)
         return tally.summary()
 
+    def shape(self, words: Sequence[str], by: By) -> Shape:
+        count = ShapeCount(by, self.now)
+        for message in self.messages(words, None):
+            count.add(message)
+        return count.shape()
+
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         return self.queue.contents(spool_id)
 
@@ -122,6 +133,13 @@ class ServerSource:
     def counts(self, words: Sequence[str]) -> Summary:
         with _clear_errors():
             return decode_summary(self._only_answer(Request("count", tuple(words))))
+
+    def shape(self, words: Sequence[str], by: By) -> Shape:
+        with _clear_errors():
+            rows = [Row(*decode_row(value)) for value in self._ask(Request("shape", tuple(words), by=by.value))]
+            if not rows or any(len(row.counts) != len(LABELS) for row in rows):
+                raise WireError("a shape is not as it should be")
+            return Shape(by, tuple(rows[1:]), rows[0].counts)
 
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         with _clear_errors():

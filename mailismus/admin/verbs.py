@@ -11,8 +11,9 @@ from typing import Protocol
 
 from twisted.internet.defer import Deferred
 
+from mailismus.admin.shape import By, Row, ShapeCount
 from mailismus.admin.tally import Tally
-from mailismus.admin.wire import Refusal, Request, encode_message, encode_number, encode_piece, encode_summary
+from mailismus.admin.wire import Refusal, Request, encode_message, encode_number, encode_piece, encode_row, encode_summary
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import FilterError, parse_filter
@@ -101,6 +102,34 @@ class CountAnswer:
         """It holds nothing open."""
 
 
+class ShapeAnswer:
+    """Counts of what matches by name and age: first those of all others, then the rows, most entries first."""
+
+    def __init__(self, queue: LookableQueue, wanted: Filter, by: By, now: float) -> None:
+        self._queue = queue
+        self._wanted = wanted
+        self._cursor: object | None = None
+        self._count = ShapeCount(by, now)
+        self._rows: list[Row] | None = None
+
+    async def next(self) -> list[bytes] | None:
+        if self._rows is not None:
+            rows, self._rows = self._rows[:PAGE_ENTRIES], self._rows[PAGE_ENTRIES:]
+            return [encode_row(row.name, row.counts) for row in rows] or None
+        page = await self._queue.search(self._wanted, self._cursor, PAGE_ENTRIES)
+        for message in page.messages:
+            self._count.add(message)
+        self._cursor = page.cursor
+        if self._cursor is not None:
+            return []
+        shape = self._count.shape()
+        self._rows = list(shape.rows)
+        return [encode_row(b"", shape.others)]
+
+    def close(self) -> None:
+        """It holds nothing open."""
+
+
 class ContentAnswer:
     """The content of one message, as it is stored."""
 
@@ -169,7 +198,7 @@ class FlushAnswer:
 
 
 def begin_answer(request: Request, queue: LookableQueue, now: float) -> Answer:
-    """The answer to a request. `now`: UTC seconds. Raises `Refusal`."""
+    """The answer to a request. `now`: UTC seconds, what ages count from. Raises `Refusal`."""
     verb = _VERBS.get(request.verb)
     if verb is None:
         raise Refusal(os.EX_UNAVAILABLE, "the running server is of a version that does not know this command")
@@ -177,30 +206,39 @@ def begin_answer(request: Request, queue: LookableQueue, now: float) -> Answer:
         wanted = parse_filter(request.words, now)
     except FilterError as error:
         raise Refusal(os.EX_USAGE, str(error)) from None
-    return verb(request, queue, wanted)
+    return verb(request, queue, wanted, now)
 
 
-def _list(request: Request, queue: LookableQueue, wanted: Filter) -> Answer:
+def _list(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
     return ListAnswer(queue, wanted, request.limit)
 
 
-def _count(request: Request, queue: LookableQueue, wanted: Filter) -> Answer:
+def _count(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
     return CountAnswer(queue, wanted if request.words else None)
 
 
-def _content(request: Request, queue: LookableQueue, wanted: Filter) -> Answer:
+def _shape(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+    try:
+        by = By(request.by)
+    except ValueError:
+        raise Refusal(os.EX_USAGE, f"the shape by what: write {', '.join(by.value for by in By)}") from None
+    return ShapeAnswer(queue, wanted, by, now)
+
+
+def _content(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
     if wanted.spool_id is None:
         raise Refusal(os.EX_USAGE, "the content of which message: write its ID")
     return ContentAnswer(queue, wanted.spool_id)
 
 
-def _flush(request: Request, queue: LookableQueue, wanted: Filter) -> Answer:
+def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
     return FlushAnswer(queue, wanted)
 
 
-_VERBS: dict[str, Callable[[Request, LookableQueue, Filter], Answer]] = {
+_VERBS: dict[str, Callable[[Request, LookableQueue, Filter, float], Answer]] = {
     "list": _list,
     "count": _count,
+    "shape": _shape,
     "content": _content,
     "flush": _flush,
 }

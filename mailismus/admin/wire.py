@@ -10,6 +10,7 @@ The server greets with `{"hello": "mailismus", "protocol": 1}`. The client sends
 | `count` | one line of counts |
 | `content` (the filter names one message) | its content in pieces, in order, as it is stored |
 | `flush` | one line: how many deferred entries are due now |
+| `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
 
 *Rules*: bytes travel as text of the same code points (Latin-1), content in base64, so that any byte comes through. Both
 ends speak the same protocol number or refuse.
@@ -44,6 +45,8 @@ class Request:
     verb: str
     words: tuple[str, ...] = ()
     limit: int | None = None
+    by: str = ""
+    """Of `shape` alone: what the rows are."""
 
 
 @attrs.frozen
@@ -74,7 +77,8 @@ def decode(line: bytes) -> dict[str, object]:
 
 
 def encode_request(request: Request) -> bytes:
-    return encode({"protocol": PROTOCOL, "verb": request.verb, "filter": request.words, "limit": request.limit})
+    value = {"protocol": PROTOCOL, "verb": request.verb, "filter": request.words, "limit": request.limit}
+    return encode({**value, "by": request.by} if request.by else value)
 
 
 def decode_request(line: bytes) -> Request:
@@ -82,15 +86,15 @@ def decode_request(line: bytes) -> Request:
     value = decode(line)
     if value.get("protocol") != PROTOCOL:
         raise WireError(f"the server speaks protocol {PROTOCOL}: use the command of the version that runs")
-    verb, words, limit = value.get("verb"), value.get("filter", []), value.get("limit")
-    if not isinstance(verb, str) or not isinstance(words, list):
+    verb, words, limit, by = value.get("verb"), value.get("filter", []), value.get("limit"), value.get("by", "")
+    if not isinstance(verb, str) or not isinstance(words, list) or not isinstance(by, str):
         raise WireError("a request has a verb and a list of filters")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         raise WireError("a limit is a number from 1")
     texts = [word for word in words if isinstance(word, str)]
     if len(texts) != len(words):
         raise WireError("a filter is a text")
-    return Request(verb, tuple(texts), limit)
+    return Request(verb, tuple(texts), limit, by)
 
 
 def encode_message(message: Message) -> bytes:
@@ -163,6 +167,19 @@ def decode_summary(value: Mapping[str, object]) -> Summary:
     except (KeyError, ValueError, TypeError):
         raise WireError("counts are not as they should be") from None
     return Summary(counts, bool(value.get("exact")))
+
+
+def encode_row(name: bytes, counts: Sequence[int]) -> bytes:
+    """One row of a shape, as a line."""
+    return encode({"name": _text(name), "counts": tuple(counts)})
+
+
+def decode_row(value: Mapping[str, object]) -> tuple[bytes, tuple[int, ...]]:
+    """The name and counts that `encode_row` wrote. Raises `WireError`."""
+    try:
+        return _bytes(value["name"]), tuple(map(_int, _list(value["counts"])))
+    except (KeyError, ValueError):
+        raise WireError("a row is not as it should be") from None
 
 
 def encode_piece(piece: bytes) -> bytes:

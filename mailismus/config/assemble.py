@@ -14,17 +14,20 @@ import attrs
 from mailismus.config import table_application as app
 from mailismus.config import table_deliver as dlv
 from mailismus.config import table_queue as que
+from mailismus.config import table_report as rep
 from mailismus.config import table_submit as sub
 from mailismus.config.certificates import check_pair, is_readable_by_all, read_chain, read_key
 from mailismus.config.check import Given, Value
 from mailismus.config.effective import Key
-from mailismus.config.lists import read_names
+from mailismus.config.lists import read_names, read_names_in_order
 from mailismus.config.names import parse_domain, parse_user
 from mailismus.config.openfiles import PER_CONNECTION, Demand, TooMany, fit, reserve_of
 from mailismus.config.relays import assemble_relays
 from mailismus.config.settings import (
     AdminSettings,
     ApplicationSettings,
+    AuditFormat,
+    AuditSettings,
     ClientSettings,
     DeliverSettings,
     DnsSettings,
@@ -32,9 +35,11 @@ from mailismus.config.settings import (
     JournalSettings,
     ListenerSettings,
     MessageStoreSettings,
+    MetricsSettings,
     MinFree,
     QueueSettings,
     RelaySettings,
+    ReportSettings,
     RetrySettings,
     ServerSettings,
     Settings,
@@ -86,7 +91,8 @@ class Assembly:
                 for listener, name, limit in zip(self.listeners, names, limits, strict=False)
             ),
             deliver=self._deliver(deliver, relays, limits[-1]),
-            admin=AdminSettings(self.top.one(app.ADMIN).get(app.SOCKET)),
+            report=self._report(application.announcehost),
+            admin=self._admin(),
         )
 
     def _refuse(self, line: int, text: str) -> NoReturn:
@@ -268,7 +274,29 @@ class Assembly:
                 loopback=client.get(dlv.LOOPBACK),
             ),
             dns=DnsSettings(dns.get(dlv.DNS_SERVERS), dns.get(dlv.DNS_TIMEOUT)),
+            audit=_audit(block.get(dlv.AUDIT), block.get(dlv.AUDIT_FORMAT)),
         )
+
+    def _report(self, host: bytes) -> ReportSettings:
+        block = self.top.one(MTA).one(rep.REPORT)
+        domains = read_names_in_order(self.top.one(app.DIRECTORY).get(app.DOMAINS), parse_domain)
+        return ReportSettings(
+            queuecache=block.get(rep.QUEUECACHE),
+            interval_low_s=block.get(rep.INTERVAL_LOW),
+            interval_high_s=block.get(rep.INTERVAL_HIGH),
+            interval_error_s=block.get(rep.INTERVAL_ERROR),
+            delay_start_s=block.get(rep.DELAY_START),
+            generate_ndr=block.get(rep.GENERATE_NDR),
+            ndr_from=block.get(rep.NDR_FROM).encode("ascii") or b"postmaster@" + next(iter(domains), host),
+            ndr_subject=block.get(rep.NDR_SUBJECT),
+            attachmsg=block.get(rep.ATTACHMSG),
+            audit=_audit(block.get(rep.AUDIT), block.get(rep.AUDIT_FORMAT)),
+        )
+
+    def _admin(self) -> AdminSettings:
+        block = self.top.one(app.ADMIN)
+        metrics = [MetricsSettings(m.get(app.METRICS_INTERFACE), m.get(app.METRICS_PORT)) for m in block.all(app.METRICS)]
+        return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None))
 
     def _fit_connections(self, deliver: Given) -> Sequence[int]:
         """The connections of each listener, then those of delivery, as the hard open-file limit allows."""
@@ -295,6 +323,10 @@ class Assembly:
                 title = f"{setting.title} of <{block.block.name}>"
                 self.notes.append(f"{title} is {was} to {given} to fit the hard open-file limit of {self.hard_limit}")
         return limits
+
+
+def _audit(path: str, form: str) -> AuditSettings | None:
+    return AuditSettings(path, AuditFormat(form)) if path else None
 
 
 def _numbered(number: int) -> str:

@@ -122,9 +122,11 @@ def _check_block(element: Element, block: Block, file: str) -> None:
         elif child.children:
             inner = child.children[0]
             raise ConfigError(file, inner.line, f"<{child.name}> takes a value, no element: remove <{inner.name}>")
-        elif child.attributes:
-            name = next(iter(child.attributes))
-            raise ConfigError(file, child.line, f"<{child.name}> has no attribute {name}: remove it")
+        else:
+            known = {attribute.name for attribute in block.attributes_of(child.name)}
+            for name in child.attributes:
+                if name not in known:
+                    raise ConfigError(file, child.line, f"<{child.name}> has no attribute {name}: remove it")
 
 
 def _title(name: str) -> str:
@@ -168,6 +170,8 @@ def _all_blocks(block: Block) -> Iterator[Block]:
 def _convert_setting(setting: Setting[object], element: Element | None, block: Block, place: Place, file: str) -> Value:
     text: str | None = None
     line = 0
+    if element is not None and setting.of:
+        element = next((child for child in element.children if child.name == setting.of), None)
     if element is not None and setting.form is Form.ATTRIBUTE:
         text = element.attributes.get(setting.name)
         line = element.line if text is not None else 0
@@ -187,5 +191,5 @@ def _convert_setting(setting: Setting[object], element: Element | None, block: B
     except UnitError as error:
         shown = text if len(text) <= 80 else text[:77] + "..."
         found = f'is "{shown}"' if text else "is empty"
-        title = setting.title if setting.form is Form.ELEMENT else f"{setting.title} of <{block.name}>"
+        title = setting.title if setting.form is Form.ELEMENT else f"{setting.title} of <{setting.of or block.name}>"
         raise ConfigError(file, line, f"{title} {found}: {error}") from None

@@ -102,5 +102,6 @@ def read(file: str) -> Element:
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(file, 0, f"the configuration file can't be read: {error.strerror}") from None
+        remedy = "name another with --config FILE; `mailismus config sample` prints one to begin with"
+        raise ConfigError(file, 0, f"the configuration file can't be read: {error.strerror}: {remedy}") from None
     return parse(data, file)

@@ -241,6 +241,14 @@ USER: Kind[str] = Kind(
 )
 
 
+MAILBOX: Kind[str] = Kind(
+    names.MAILBOX_FORM, r"([!-~]+@[!-~]+)?", lambda text, place: names.parse_mailbox(text) if text else "", str
+)
+
+TEXT: Kind[str] = Kind(names.TEXT_FORM, r"[^\p{C}]{1,200}", lambda text, place: names.parse_text(text), str)
+"""One line of text."""
+
+
 def _parse_name_or_file(text: str, place: Place) -> str:
     expanded = names.expand_tokens(text, place.tokens)
     return names.parse_path(text, place.tokens["DIRTOP"], place.tokens) if "/" in expanded else expanded
@@ -257,6 +265,13 @@ PATH: Kind[str] = Kind(
     "a path; a relative one begins at the root",
     _PATH_PATTERN,
     lambda text, place: names.parse_path(text, place.tokens["DIRTOP"], place.tokens),
+    str,
+)
+
+LOG_FILE: Kind[str] = Kind(
+    "a path, with %DT% (the day) or %Y% %M% %D% %h% in it where a new file is to begin; a relative one begins at the root",
+    "([^%]|%(" + "|".join((*names.TOKENS, *names.DATE_TOKENS)) + ")%)*",
+    lambda text, place: names.parse_log_file(text, place.tokens["DIRTOP"], place.tokens) if text else "",
     str,
 )
 

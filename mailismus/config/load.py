@@ -16,7 +16,7 @@ from mailismus.config import document
 from mailismus.config import table_application as app
 from mailismus.config.assemble import Assembly
 from mailismus.config.certificates import DAY_S, describe_end
-from mailismus.config.check import check_shape, convert, convert_setting, default_block
+from mailismus.config.check import Given, check_shape, convert, convert_setting, default_block
 from mailismus.config.document import Element
 from mailismus.config.effective import Effective, list_effective
 from mailismus.config.hostname import host_name
@@ -32,11 +32,13 @@ DEFAULT_FILES = ("config/mailismus.xml", "/etc/mailismus/mailismus.xml")
 
 @attrs.frozen
 class Loaded:
-    """A configuration. `notes`: sentences for the log; `effective`: every value in force, in the table's order."""
+    """A configuration. `notes`: sentences for the log; `effective`: every value in force, in the table's order; `given`: the
+    same as a tree, with lines."""
 
     settings: Settings
     notes: tuple[str, ...]
     effective: tuple[Effective, ...]
+    given: Given = attrs.field(repr=False, eq=False)
 
 
 def find_file(given: str | None) -> str:
@@ -72,7 +74,7 @@ def load_tree(top: Element, file: str, host: str, hard_limit: int | None) -> Loa
     assembly = Assembly(given, listeners, file, hard_limit)
     settings = assembly.settings()
     effective = list_effective(given, assembly.changed, assembly.contents)
-    return Loaded(settings, tuple(assembly.notes), effective)
+    return Loaded(settings, tuple(assembly.notes), effective, given)
 
 
 def hard_open_files() -> int | None:

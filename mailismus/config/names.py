@@ -18,6 +18,11 @@ DOMAIN_FORM = "a domain name such as mail.example.net"
 SENDER_FORM = "an address such as joe@a.example, or a domain"
 USER_FORM = 'a-z, 0-9, "_", "+", "-" and single dots inside, not beginning with "-", at most 64 characters'
 ADDRESS_FORM = "HOST:PORT, such as relay.example.net:25, 192.0.2.1 or [2001:db8::1]:587"
+MAILBOX_FORM = "an address such as postmaster@example.net"
+MAX_TEXT = 200
+TEXT_FORM = f"a line of text, at most {MAX_TEXT} characters"
+DATE_TOKENS = ("DT", "Y", "M", "D", "h")
+"""Of names of log files: the day, its year, month and day, and the hour."""
 TOKENS = ("DIRTOP", "DIRCONF", "DIRVAR", "DIRLOG", "SYSNAME")
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -66,6 +71,21 @@ def parse_user(text: str) -> str:
     if not name.isascii() or not _USER.fullmatch(name):
         raise UnitError(f'"{text}" can\'t be a user: write {USER_FORM}')
     return name
+
+
+def parse_mailbox(text: str) -> str:
+    """An address as it stands in an envelope, `local-part@domain`, in the case it was written."""
+    if not text.isascii() or not is_mailbox(text.encode("ascii")):
+        raise UnitError(f'"{text}" is not an address: write {MAILBOX_FORM}')
+    return text
+
+
+def parse_text(text: str) -> str:
+    """One line for people to read; blanks in a row are one."""
+    line = " ".join(text.split())
+    if not line or len(line) > MAX_TEXT or not line.isprintable():
+        raise UnitError(f"write {TEXT_FORM}")
+    return line
 
 
 def parse_listener_name(text: str) -> str:
@@ -139,7 +159,7 @@ def expand_tokens(text: str, values: Mapping[str, str]) -> str:
         if name in TOKENS:
             raise UnitError(f"%{name}% can't be used here: it is not known yet")
         found = f"there is no token %{name}%" if name else "a % is no token"
-        raise UnitError(f"{found}: write one of " + " ".join(f"%{known}%" for known in TOKENS))
+        raise UnitError(f"{found}: write one of " + " ".join(f"%{known}%" for known in dict.fromkeys((*TOKENS, *values))))
 
     return _TOKEN.sub(value_of, text)
 
@@ -149,6 +169,11 @@ def parse_path(text: str, base: str, values: Mapping[str, str]) -> str:
     if not text:
         raise UnitError("write a path")
     return posixpath.normpath(posixpath.join(base, expand_tokens(text, values)))
+
+
+def parse_log_file(text: str, base: str, values: Mapping[str, str]) -> str:
+    """The same for a log file, whose name may hold dates: those stay as they are written."""
+    return parse_path(text, base, {**values, **{name: f"%{name}%" for name in DATE_TOKENS}})
 
 
 def parse_inner_path(text: str) -> str:

@@ -60,6 +60,8 @@ def _write_block(block: Block) -> Iterator[str]:
             yield from _indent(_write_block(item))
         elif not item.hidden:
             yield from _indent(_write_setting(item))
+            for attribute in block.attributes_of(item.name):
+                yield from _indent(iter([_comment(f"{attribute.name} of {item.name}: {_sentence(attribute)}")]))
     yield f"</{block.name}>"
 
 
@@ -70,7 +72,7 @@ def _write_example(block: Block, tag: str) -> Iterator[str]:
         if isinstance(item, Setting):
             yield _comment(f"{item.name}: {_sentence(item)}")
             inner += f"<{item.name}>{escape(_said(item))}</{item.name}>"
-    yield f"<!-- <{tag}>{inner}</{block.name}> -->"
+    yield f"<!-- <{tag}>{inner}</{block.name}> -->" if inner else f"<!-- <{tag}/> -->"
 
 
 def _write_setting(setting: Setting[object]) -> Iterator[str]:

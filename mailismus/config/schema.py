@@ -43,14 +43,15 @@ def _write_block(block: Block) -> Iterator[str]:
     if block.elements:
         yield "  <interleave>"
         for item in block.elements:
-            yield from _indent(_indent(_write_item(item)))
+            attributes = block.attributes_of(item.name) if isinstance(item, Setting) else ()
+            yield from _indent(_indent(_write_item(item, attributes)))
         yield "  </interleave>"
     elif not block.attributes:
         yield "  <empty/>"
     yield "</element>"
 
 
-def _write_item(item: Setting[object] | Block) -> Iterator[str]:
+def _write_item(item: Setting[object] | Block, attributes: tuple[Setting[object], ...] = ()) -> Iterator[str]:
     if isinstance(item, Block):
         times = "zeroOrMore" if item.occurs is Occurs.MANY else "optional"
         yield f"<{times}>"
@@ -58,18 +59,20 @@ def _write_item(item: Setting[object] | Block) -> Iterator[str]:
         yield f"</{times}>"
         return
     if item.default is None:
-        yield from write_setting(item)
+        yield from write_setting(item, attributes)
         return
     yield "<optional>"
-    yield from _indent(write_setting(item))
+    yield from _indent(write_setting(item, attributes))
     yield "</optional>"
 
 
-def write_setting(setting: Setting[object]) -> Iterator[str]:
-    """The pattern of one setting, line by line."""
+def write_setting(setting: Setting[object], attributes: tuple[Setting[object], ...] = ()) -> Iterator[str]:
+    """The pattern of one setting, line by line. `attributes`: those of its element."""
     tag = "attribute" if setting.form is Form.ATTRIBUTE else "element"
     yield f"<{tag} name={quoteattr(setting.name)}>"
     yield f"  <a:documentation>{escape(_describe(setting))}</a:documentation>"
+    for attribute in attributes:
+        yield from _indent(_write_item(attribute))
     if setting.kind.is_number:
         yield '  <data type="nonNegativeInteger">'
         yield '    <param name="pattern">[0-9]+</param>'

@@ -168,6 +168,21 @@ class DnsSettings:
     timeout_s: float
 
 
+class AuditFormat(enum.Enum):
+    """`format` of `<audit>`."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@attrs.frozen
+class AuditSettings:
+    """`<audit>`. `path`: tokens of dates are still in it."""
+
+    path: str
+    format: AuditFormat
+
+
 @attrs.frozen
 class DeliverSettings:
     """`<deliver>`."""
@@ -184,6 +199,31 @@ class DeliverSettings:
     delay_start_s: float
     client: ClientSettings
     dns: DnsSettings
+    audit: AuditSettings | None = None
+
+
+@attrs.frozen
+class ReportSettings:
+    """`<report>`. `ndr_from`: a mailbox; `attachmsg` 0: as much as a report may hold."""
+
+    queuecache: int
+    interval_low_s: float
+    interval_high_s: float
+    interval_error_s: float
+    delay_start_s: float
+    generate_ndr: bool
+    ndr_from: bytes
+    ndr_subject: str
+    attachmsg: int
+    audit: AuditSettings | None = None
+
+
+@attrs.frozen
+class MetricsSettings:
+    """`<metrics>`. `interface` is `""` for all interfaces, port 0 any free one."""
+
+    interface: str
+    port: int
 
 
 @attrs.frozen
@@ -191,6 +231,7 @@ class AdminSettings:
     """`<admin>`."""
 
     socket_path: str
+    metrics: MetricsSettings | None = None
 
 
 @attrs.frozen
@@ -204,4 +245,5 @@ class Settings:
     queue: QueueSettings
     listeners: tuple[ListenerSettings, ...]
     deliver: DeliverSettings
+    report: ReportSettings
     admin: AdminSettings

@@ -1,7 +1,8 @@
 """The table's words: settings, the blocks they stand in, and what is shown but not built.
 
-The table itself, in `table_application`, `table_queue`, `table_submit` and `table_deliver`, joined by `table_root`, is
-the only home of every setting: what checks the file, `config show`, the shipped sample and the schema all read it.
+The table itself, in `table_application`, `table_queue`, `table_submit`, `table_deliver` and `table_report`, joined by
+`table_root`, is the only home of every setting: what checks the file, `config show`, the shipped sample and the
+schema all read it.
 
 *Rules*: pure values. A default is written as in the file and goes through the same conversion as what is found there.
 """
@@ -41,6 +42,7 @@ class Setting(Generic[T_co]):
     `example`: what it shows in a comment, for a setting whose default is "none" or worked out.
     `hidden`: taken, but not shown by `config show` or the sample, because only its default is built.
     `fixed`: it can't change while the server runs; a configuration that changes it is refused on SIGHUP.
+    `of`: it is an attribute of that setting's element, which stands in the same block.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Setting(Generic[T_co]):
     example: str = ""
     hidden: bool = False
     fixed: bool = False
+    of: str = ""
 
     @property
     def title(self) -> str:
@@ -60,8 +63,10 @@ class Setting(Generic[T_co]):
 
     @property
     def key(self) -> str:
-        """Its last step in a path: `name` or `@name`."""
-        return self.name if self.form is Form.ELEMENT else "@" + self.name
+        """Its last step in a path: `name` or `@name`, or `setting/@name`."""
+        if self.form is Form.ELEMENT:
+            return self.name
+        return f"{self.of}/@{self.name}" if self.of else "@" + self.name
 
 
 @attrs.frozen
@@ -86,8 +91,13 @@ class Block:
 
     @property
     def attributes(self) -> tuple[Setting[object], ...]:
-        """The settings written as attributes."""
-        return tuple(item for item in self.content if isinstance(item, Setting) and item.form is Form.ATTRIBUTE)
+        """The settings written as its attributes."""
+        return self.attributes_of("")
+
+    def attributes_of(self, setting: str) -> tuple[Setting[object], ...]:
+        """Those written as attributes of the element of this setting; `""`: of its own."""
+        written = (item for item in self.content if isinstance(item, Setting) and item.form is Form.ATTRIBUTE)
+        return tuple(item for item in written if item.of == setting)
 
     @property
     def elements(self) -> tuple[Setting[object] | Block, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mailismus.config import kinds
-from mailismus.config.table import Block, Setting
+from mailismus.config.table import Block, Form, Occurs, Setting
 
 ANNOUNCEHOST = Setting(
     "announcehost",
@@ -77,4 +77,21 @@ MESSAGE_STORE = Block(
 SOCKET = Setting(
     "socket", kinds.PATH, "%DIRVAR%/run/admin.sock", "Where the mailismus command meets the running server.", fixed=True
 )
-ADMIN = Block("admin", "Administration.", (SOCKET,), unbuilt=("metrics",))
+METRICS_INTERFACE = Setting(
+    "interface",
+    kinds.INTERFACE,
+    "127.0.0.1",
+    "The IP address it listens on. Everybody who can connect may read: there is no password.",
+    Form.ATTRIBUTE,
+    fixed=True,
+)
+METRICS_PORT = Setting(
+    "port", kinds.port(0), "9925", "Its TCP port; 0: any free one, see the log.", Form.ATTRIBUTE, fixed=True
+)
+METRICS = Block(
+    "metrics",
+    "Counters for Prometheus, at http://INTERFACE:PORT/metrics; without this block there is none.",
+    (METRICS_INTERFACE, METRICS_PORT),
+    Occurs.OPTIONAL,
+)
+ADMIN = Block("admin", "Administration.", (SOCKET, METRICS))

@@ -103,14 +103,31 @@ INTERVAL_HIGH = Setting(
 )
 INTERVAL_ERROR = Setting("interval_error", kinds.time("100ms"), "3m", "Pause after an error.")
 DELAY_START = Setting("delay_start", kinds.time("0"), "0", "Pause before the first look; 0: none.")
+AUDIT = Setting(
+    "audit",
+    kinds.LOG_FILE,
+    "",
+    "A file that gets a line for each recipient whose mail was delivered; none: no such lines.",
+    example="%DIRLOG%/delivered-%DT%.log",
+    fixed=True,
+)
+AUDIT_FORMAT = Setting(
+    "format",
+    kinds.choice(("text", "json")),
+    "text",
+    "text: lines as the original has them; json: an object a line.",
+    Form.ATTRIBUTE,
+    of="audit",
+    fixed=True,
+)
 DELIVER = Block(
     "deliver",
     "From the queue to where mail shall go.",
     (
         *(RELAYS, QUEUECACHE, MAXCONNECTIONS, MAXSERVERCONNECTIONS, MAXMESSAGES, MAXRECIPS),
         *(MESSAGES_PER_MINUTE, RECIPIENTS_PER_MINUTE),
-        *(INTERVAL_LOW, INTERVAL_HIGH, INTERVAL_ERROR, DELAY_START, CLIENT, DNS),
+        *(INTERVAL_LOW, INTERVAL_HIGH, INTERVAL_ERROR, DELAY_START, CLIENT, DNS, AUDIT, AUDIT_FORMAT),
     ),
-    unbuilt=("destinations", "schedule", "audit"),
+    unbuilt=("destinations", "schedule"),
     original=("maxconntime", "maxsenderlife"),
 )

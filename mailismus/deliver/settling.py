@@ -5,15 +5,25 @@ Counters are plain numbers; whoever shows them reads them when asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mailismus.deliver.job import Job
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
+from mailismus.observe.audit import Action
+from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
-from mailismus.queue.interface import Entry
+from mailismus.observe.metrics import Distribution
+from mailismus.queue.audited import audited
+from mailismus.queue.disposition import Disposition
+from mailismus.queue.interface import Entry, Message
+
+QUEUED_S = (0.1, 0.5, 1, 5, 30, 60, 300, 900, 3600, 14400, 43200, 86400, 259200)
+SENDING_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
+_LOCAL = b"local"
+"""The host of an outcome that came from a maildir (`deliver.local`)."""
 
 
 class Counters:
@@ -24,6 +34,14 @@ class Counters:
         """Entries taken from the queue."""
         self.delivered = self.deferred = self.failed = 0
         """Entries by outcome."""
+        self.expired = 0
+        """Of those deferred, those whose time was up."""
+        self.content_bytes = 0
+        """Of transactions and local deliveries whose content was taken."""
+        self.queued_s = Distribution(QUEUED_S)
+        """From arrival to delivery, of each entry delivered."""
+        self.sending_s = Distribution(SENDING_S)
+        """Of transactions, and local deliveries, that delivered something."""
         self.given_back = 0
         """Entries given back untried."""
         self.in_doubt = 0
@@ -38,9 +56,14 @@ class Settling:
     """The one way back into the queue. `utc` and `monotonic` give seconds."""
 
     def __init__(
-        self, queue: DeliveryQueue, maillog: MailLog, utc: Callable[[], float], monotonic: Callable[[], float]
+        self,
+        queue: DeliveryQueue,
+        maillog: MailLog,
+        utc: Callable[[], float],
+        monotonic: Callable[[], float],
+        audits: Audits = NO_AUDITS,
     ) -> None:
-        self._queue, self._maillog = queue, maillog
+        self._queue, self._maillog, self._audits = queue, maillog, audits
         self._utc, self._monotonic = utc, monotonic
         self.counters = Counters()
 
@@ -62,12 +85,35 @@ class Settling:
         message = job.message
         dispositions = self._queue.settle(message, [(entry, outcome) for entry in entries])
         waiting_s = job.begun_at - job.queued_at - job.setup_s
-        delays = format_delays(job.taken_at - message.received_at, waiting_s, job.setup_s, self._monotonic() - job.begun_at)
+        sending_s = self._monotonic() - job.begun_at
+        delays = format_delays(job.taken_at - message.received_at, waiting_s, job.setup_s, sending_s)
         delay_s = self._utc() - message.received_at
+        if kind is OutcomeKind.DELIVERED:
+            counters.content_bytes += message.size_bytes
+            counters.queued_s.note(delay_s, len(entries))
+            counters.sending_s.note(sending_s)
+        elif kind is OutcomeKind.DEFERRED:
+            counters.expired += dispositions.count(Disposition.EXPIRED)
         write = self._maillog.write
         recipients = [entry.recipient for entry in entries]
         for line in format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions):
             write(line)
+        if self._audits is not NO_AUDITS:
+            self._audit(message, entries, outcome, dispositions)
+
+    def _audit(self, message: Message, entries: list[Entry], outcome: Outcome, dispositions: Sequence[Disposition]) -> None:
+        """What has left the queue by this; bounces leave it with their report."""
+        audits = self._audits
+        for entry, disposition in zip(entries, dispositions, strict=True):
+            if disposition is Disposition.SENT:
+                log = audits.delivered
+                action = Action.DELIVERED if outcome.host == _LOCAL else Action.RELAYED
+            elif disposition is Disposition.DEFERRED or message.sender:
+                continue
+            else:
+                log, action = audits.bounced, Action.REPORT_DISCARDED
+            if log is not None:
+                log.write(audited(action, message, entry, outcome.reply, outcome.host, disposition, entry.attempts + 1))
 
     def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
         """No transaction was tried: the outcome comes from ourselves."""

@@ -38,6 +38,7 @@ from mailismus.deliver.workers import Workers, WorkRunner
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
 from mailismus.maildir.names import NameSource
+from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Area, Entry, Message
 
@@ -85,11 +86,12 @@ class DeliverTask:
         world: Surroundings,
         locator: Locator,
         deaths: Deaths,
+        audits: Audits = NO_AUDITS,
     ) -> None:
         self._queue = queue
         self._world = world
         self._clock, self._monotonic = world.clock, world.monotonic
-        self._settling = Settling(queue, maillog, world.clock.seconds, world.monotonic)
+        self._settling = Settling(queue, maillog, world.clock.seconds, world.monotonic, audits)
         self._hosts = Hosts(deaths)
         self.sessions = Sessions(
             settings,

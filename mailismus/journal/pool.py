@@ -46,6 +46,8 @@ class SegmentPool:
         self._free: deque[Segment] = deque()
         self._is_making = False
         self._made = 0
+        self.segments_made = 0
+        """In the background, so far."""
         self.error: OSError | None = None
         """Why the last try to make a segment failed."""
 
@@ -107,6 +109,7 @@ class SegmentPool:
 
     def _has_made(self, segment: Segment) -> None:
         self._is_making = False
+        self.segments_made += 1
         if self.error is not None:
             self._log.info("Room for the journal again.")
             self.error = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 import errno
 import os
+import time
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -18,8 +19,11 @@ import attrs
 from mailismus.disk.interface import IDisk
 from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, NONCE_SIZE, SegmentHeader, encode_batch, padded_size
 from mailismus.journal.segment import Segment, file_name
+from mailismus.observe.metrics import Distribution
 
 RandomBytes = Callable[[int], bytes]
+
+BARRIERS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 @attrs.frozen
@@ -61,8 +65,10 @@ class JournalWriter:
         *,
         last_number: int,
         last_sequence: int,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._disk = disk
+        self._monotonic = monotonic
         self._directory = directory
         self._next_segment = next_segment
         self._random_bytes = random_bytes
@@ -75,6 +81,10 @@ class JournalWriter:
         self.current: Segment | None = None
         self.segments: dict[int, Segment] = {}
         """Every segment in use, by number."""
+        self.barriers_s = Distribution(BARRIERS_S)
+        """How long batches took from their write to the return of their barrier, those that failed left out."""
+        self.written_bytes = 0
+        """Of batches made durable."""
 
     def append(self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY) -> Written:
         """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick."""
@@ -83,10 +93,14 @@ class JournalWriter:
             segment = self._begin(self.sequence, claim)
         offset = segment.end
         sequence = self.sequence + 1
+        begun_at = self._monotonic()
         segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
         segment.file.sync()
+        self.barriers_s.note(self._monotonic() - begun_at)
         self.sequence = segment.last_sequence = sequence
-        segment.end = offset + padded_size(records_size)
+        size_bytes = padded_size(records_size)
+        segment.end = offset + size_bytes
+        self.written_bytes += size_bytes
         return Written(segment.number, offset + BATCH_HEAD_SIZE, sequence)
 
     def turn_over(self) -> None:

@@ -7,7 +7,8 @@ and what is not yet durable. Policy lives in `queue.retry`; bytes and entries li
 stalls: `may_begin` says no while `MAX_IN_DOUBT` outcomes are not durable, so that a crash doubles no more than those.
 A report (null reverse-path) that can't be delivered is discarded and logged, never reported (RFC 5321 4.5.5).
 
-*Not here*: the `status=` lines (who delivered knows host and delays), replies to clients, reports.
+*Not here*: the `status=` lines (who delivered knows host and delays), replies to clients, bounces on their way to their
+reports (`queue.bounces`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
+from mailismus.queue.bounces import Bounces
 from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import (
     Area,
@@ -40,6 +42,7 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
+from mailismus.queue.listeners import Listeners
 from mailismus.queue.retry import RetryRule, lengthening_of, next_attempt_at
 
 MAX_IN_DOUBT = 200
@@ -47,6 +50,9 @@ MAX_IN_DOUBT = 200
 
 PER_MESSAGE = 200
 """Entries of one message that may be out at once."""
+
+REPORT_SHARE = 10
+"""One part in so many of `max_out` is kept for bounces: neither deliveries nor reports starve the others."""
 
 CLOCK_JUMP_S = 60.0
 """The wall clock jumped when it moves by more than this against the monotonic one."""
@@ -60,18 +66,10 @@ class _Out:
     taken_at: float | None
 
 
-@attrs.define(eq=False)
-class _Listener:
-    """Somebody who waits for an area: what fires for him, what the provider was asked, and the next time he knows of."""
-
-    fires: Deferred[None]
-    asked: Deferred[None]
-    next_due: float | None
-
-
 class QueueManager:
     """Over one provider, which is open. `clock` gives UTC seconds, `monotonic` seconds that never jump; `max_out` bounds
-    the entries that are handed out in all (0: no limit); `salt` makes the retry times of servers differ."""
+    the entries that are handed out in all (0: no limit; one delivery and one bounce may always be out); `salt` makes the
+    retry times of servers differ."""
 
     log = Logger()
 
@@ -95,15 +93,28 @@ class QueueManager:
         self._offset_s = clock.seconds() - monotonic()
         self._jumped_at = clock.seconds()
         self._mail_log = mail_log
-        self._max_out = max_out
+        share = max(1, max_out // REPORT_SHARE) if max_out else 0
+        self._max_out = max(1, max_out - share) if max_out else 0
         self._per_message = per_message
         self._salt = salt
         self._out: dict[SpoolId, _Out] = {}
         self._out_count = 0
+        """Entries that are out for delivery, or about to be."""
+        self._bounces = Bounces(
+            provider,
+            clock,
+            monotonic,
+            mail_log,
+            share,
+            is_out=self._out.__contains__,
+            now=self._now,
+            on_ready=lambda: self._listeners.wake_all(Area.BOUNCES),
+            on_room=self._tell_of_room,
+        )
         self._in_doubt = 0
         self._waiting_to_begin: list[Deferred[None]] = []
         self._waiting_for_room: list[Deferred[None]] = []
-        self._listeners: dict[Area, list[_Listener]] = {area: [] for area in Area}
+        self._listeners = Listeners(provider)
         self._at_flush: list[Callable[[], None]] = []
 
     def reload(self, retry: RetrySettings, max_out: int) -> None:
@@ -132,14 +143,21 @@ class QueueManager:
     # Out
 
     def take(self, area: Area, limit: int) -> Deferred[list[Message]]:
-        """At most `limit` entries that are due, oldest first, as `IQueue.take`; none when `max_out` are out."""
+        """At most `limit` entries that are due, oldest first, as `IQueue.take`; none when `max_out` are out.
+
+        Of BOUNCES those whose round is over. What of a message is reported together comes together, so the last may go
+        beyond `limit`; it is given back, reported or discarded as it came.
+        """
+        if area is Area.BOUNCES:
+            return self._bounces.take(limit)
         if self._max_out:
             limit = min(limit, self._max_out - self._out_count)
         if limit <= 0:
             return succeed([])
         now = self._now()
         self._out_count += limit
-        taking = self._provider.take(area, limit, now, self._per_message)
+        # Bounces that wait for the end of their round are out too, and must not keep it from ending.
+        taking = self._provider.take(area, limit, now, self._per_message + self._bounces.waiting_of_one)
         return taking.addCallbacks(self._taken, self._not_taken, callbackArgs=(limit, now), errbackArgs=(limit,))
 
     def _taken(self, messages: list[Message], reserved: int, now: float) -> list[Message]:
@@ -163,38 +181,17 @@ class QueueManager:
     def ready(self, area: Area) -> Deferred[None]:
         """Fires when something of the area may be taken and there is room for it, and when an entry was settled that
         becomes due before `next_due` said: ask that again. May fire in vain."""
-        if self._max_out and self._out_count >= self._max_out:
+        if area is Area.BOUNCES:
+            if self._bounces.has_ready:
+                return succeed(None)
+            has_room = self._bounces.has_room
+        else:
+            has_room = not self._max_out or self._out_count < self._max_out
+        if not has_room:
             room: Deferred[None] = Deferred()
             self._waiting_for_room.append(room)
             return room.addCallback(lambda _: self.ready(area))
-        asked = self._provider.ready(area)
-        if asked.called:
-            return asked
-        fires: Deferred[None] = Deferred(lambda _: asked.cancel())
-        listener = _Listener(fires, asked, self._provider.next_due(area))
-        self._listeners[area].append(listener)
-        asked.addCallbacks(self._is_ready, self._is_deaf, callbackArgs=(area, listener), errbackArgs=(area, listener))
-        return fires
-
-    def _is_ready(self, _: None, area: Area, listener: _Listener) -> None:
-        self._listeners[area].remove(listener)
-        listener.fires.callback(None)
-
-    def _is_deaf(self, failure: Failure, area: Area, listener: _Listener) -> None:
-        if listener in self._listeners[area]:  # otherwise it was `_wake` that cancelled
-            self._listeners[area].remove(listener)
-            listener.fires.errback(failure)
-
-    def _wake(self, area: Area, due_at: float) -> None:
-        """An entry that becomes due then has come: who expects the next one later, or knows only of one that is past, is
-        told."""
-        now = self._clock.seconds()
-        for listener in list(self._listeners[area]):
-            known = listener.next_due
-            if known is None or known <= now or due_at < known:
-                self._listeners[area].remove(listener)
-                listener.asked.cancel()
-                listener.fires.callback(None)
+        return self._listeners.add(area)
 
     def next_due(self, area: Area) -> float | None:
         """When the next waiting entry of the area becomes due, see `IQueue`."""
@@ -204,7 +201,10 @@ class QueueManager:
         """Untried: no attempt is counted; they may be taken again in `delay_s` seconds."""
         spool_id = message.spool_id
         now = self._clock.seconds()
-        self._come_back(spool_id, len(entries))
+        if entries and entries[0].area is Area.BOUNCES:
+            self._bounces.come_back(len(entries))
+        else:
+            self._come_back(spool_id, len(entries))
         self._provider.give_back([QueueId(spool_id, entry.number) for entry in entries], now + delay_s)
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
@@ -214,7 +214,7 @@ class QueueManager:
     @property
     def out_count(self) -> int:
         """Entries that are handed out, or about to be."""
-        return self._out_count
+        return self._out_count + self._bounces.out_count
 
     # On
 
@@ -243,6 +243,7 @@ class QueueManager:
         dispositions: list[Disposition] = []
         settlements: list[Settlement] = []
         due_at: float | None = None
+        bounced = 0
         for entry, outcome in results:
             if outcome.kind is OutcomeKind.DELIVERED:
                 dispositions.append(Disposition.SENT)
@@ -251,15 +252,31 @@ class QueueManager:
                 disposition, settlement = self._decide(message, entry, outcome)
                 dispositions.append(disposition)
                 settlements.append(settlement)
-                if settlement.area is Area.DEFERRED and (due_at is None or settlement.due_at < due_at):
+                if settlement.area is Area.BOUNCES:
+                    bounced += 1
+                elif settlement.area is Area.DEFERRED and (due_at is None or settlement.due_at < due_at):
                     due_at = settlement.due_at
         count = len(settlements)
         if count:
             self._in_doubt += count
             done = self._provider.commit((), settlements)
+            if bounced and message.recipient_count > 1:
+                self._bounces.bounced(spool_id, bounced, done)
             done.addCallbacks(self._settled, self._not_settled, callbackArgs=(count, due_at), errbackArgs=(spool_id, count))
             self._come_back(spool_id, count)
         return dispositions
+
+    def report(self, draft: IDraft, envelope: Envelope, message: Message) -> Deferred[None]:
+        """The draft is the report of these bounces, as `take` gave them: both count from one commit on, or neither.
+
+        Fires when that is durable, before the log says that a message is removed. Fails with `Unavailable`: the draft is
+        abandoned, the bounces are still out.
+        """
+        return self._bounces.end(message, draft, envelope)
+
+    def discard(self, message: Message) -> Deferred[None]:
+        """These bounces, as `take` gave them, are over without a report. Fires as `report` does."""
+        return self._bounces.end(message)
 
     def _decide(self, message: Message, entry: Entry, outcome: Outcome) -> tuple[Disposition, Settlement]:
         """Deferred or failed: the retry rule speaks."""
@@ -305,8 +322,8 @@ class QueueManager:
         for spool_id in gone:
             self._mail_log.write(b"%016X: removed" % spool_id)
         self._sure(count)
-        if due_at is not None and self._listeners[Area.DEFERRED]:
-            self._wake(Area.DEFERRED, due_at)
+        if due_at is not None:
+            self._listeners.wake(Area.DEFERRED, due_at, self._clock.seconds())
 
     def _not_settled(self, failure: Failure, spool_id: SpoolId, count: int) -> None:
         self.log.failure(
@@ -364,13 +381,14 @@ class QueueManager:
         if known.entries <= count:
             count = known.entries
             del self._out[spool_id]
+            self._bounces.quiet(spool_id)
         else:
             known.entries -= count
         self._release_room(count)
 
     def _release_room(self, count: int) -> None:
         self._out_count -= count
-        if count and self._waiting_for_room:
+        if count:
             self._tell_of_room()
 
     def _tell_of_room(self) -> None:

@@ -6,42 +6,40 @@ import argparse
 import sys
 import time
 
+from mailismus.config.advice import Severity, advise
+from mailismus.config.advice_places import advise_places
 from mailismus.config.certificates import describe_end
 from mailismus.config.effective import Effective
-from mailismus.config.load import find_file, load
+from mailismus.config.ground import ThisHost
+from mailismus.config.load import Loaded, find_file, load
 from mailismus.config.sample import write_sample
 from mailismus.config.schema import write_schema
-from mailismus.start.exits import Exit, one_line
+from mailismus.start import wording
+from mailismus.start.exits import Exit, complain, one_line
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add them to the command line."""
-    config = commands.add_parser(
-        "config", help="check or show the configuration", description="Check or show the configuration."
-    )
+    config = _add(commands, "config", "check or show the configuration", wording.CONFIG, "")
     verbs = config.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    check = verbs.add_parser(
-        "check",
-        help="check the file",
-        description="Says ok, or what is wrong with the file, where, and what to write instead (exit 78).",
+    _add(verbs, "check", "check the file", wording.CHECK, wording.CHECK_EPILOG).set_defaults(run=_check)
+    _add(verbs, "show", "show every value in force", wording.SHOW, wording.SHOW_EPILOG).set_defaults(run=_show)
+    _add(verbs, "sample", "print a sample file", wording.SAMPLE, wording.SAMPLE_EPILOG).set_defaults(run=_print_sample)
+    _add(verbs, "schema", "print a schema for editors", wording.SCHEMA, wording.SCHEMA_EPILOG).set_defaults(
+        run=_print_schema
     )
-    check.set_defaults(run=_check)
-    show = verbs.add_parser(
-        "show",
-        help="show every value in force",
-        description="Shows every value in force and where it comes from: default, or FILE:LINE.",
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, description: str, epilog: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    show.set_defaults(run=_show)
-    sample = verbs.add_parser(
-        "sample",
-        help="print a sample file",
-        description="Prints the shipped sample: every setting with its default and a sentence.",
-    )
-    sample.set_defaults(run=_print_sample)
-    schema = verbs.add_parser(
-        "schema", help="print a schema for editors", description="Prints a RELAX NG schema of configuration files."
-    )
-    schema.set_defaults(run=_print_schema)
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -55,8 +53,21 @@ def _check(arguments: argparse.Namespace) -> int:
             end = describe_end(listener.ssl.ends_at, now)
             day = time.strftime("%Y-%m-%d", time.gmtime(listener.ssl.ends_at))
             print(one_line(f"{file}: listener {listener.name}: certificate {listener.ssl.certificate_path} {end} ({day})"))
+    if not _advise(file, loaded):
+        return Exit.CONFIG
     print(one_line(f"{file}: ok"))
     return Exit.OK
+
+
+def _advise(file: str, loaded: Loaded) -> bool:
+    """What is wrong beside the values, in the order of the file: warnings, errors on stderr; whether there are no errors."""
+    found = [*advise(loaded.given, loaded.settings), *advise_places(loaded.given, loaded.settings, ThisHost())]
+    for advice in sorted(found, key=lambda advice: advice.line):
+        if advice.severity is Severity.WARNING:
+            print(one_line(f"{file}:{advice.line}: warning: {advice.text}"), flush=True)
+        else:
+            complain(f"{file}:{advice.line}: {advice.text}")
+    return all(advice.severity is Severity.WARNING for advice in found)
 
 
 def _show(arguments: argparse.Namespace) -> int:

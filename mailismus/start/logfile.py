@@ -48,6 +48,8 @@ class LogDestination:
         self._chunks: deque[memoryview] = deque()
         self._size_bytes = 0
         self._lost = 0
+        self.lost_lines = 0
+        """In all."""
         self._timer: IDelayedCall | None = None
 
     def write(self, line: bytes) -> None:
@@ -129,6 +131,7 @@ class LogDestination:
     def _append(self, data: bytes) -> None:
         if self._size_bytes + len(data) > MAX_BACKLOG:
             self._lost += 1
+            self.lost_lines += 1
             return
         self._lines.append(data)
         self._size_bytes += len(data)

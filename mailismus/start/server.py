@@ -55,5 +55,8 @@ class Server(Protocol):
         """Begin, in the process that will serve, with the reactor running. Fires once mail is accepted. What fails here
         ends the process: a `StartError` with its status, anything else with 70."""
 
+    def reopen_logs(self) -> None:
+        """Go on in the files that have the names of its own logs now (audits). Never fails: trouble is logged."""
+
     def stop(self) -> Deferred[None]:
         """Stop as the manual says; called once, `start` finished or not. Fires when everything is at rest."""

@@ -1,7 +1,7 @@
 """The service: the server as a child of Twisted's Application, from the fork to the end of the process.
 
 *Rules*: nothing here can refuse a start: that has happened in `start.maker`. What fails nevertheless is logged, and ends
-the process with a code of ours. Signals: SIGUSR1 reopens the log, SIGHUP reloads the configuration (`start.reload`), once
+the process with a code of ours. Signals: SIGUSR1 reopens the logs, SIGHUP reloads the configuration (`start.reload`), once
 mail is accepted; SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one changes nothing.
 """
 
@@ -115,6 +115,7 @@ class MailismusService(Service):
         self._reactor.callFromThread(acts.get(signal.Signals(number), self._say_stopping))
 
     def _reopen(self) -> None:
+        self._server.reopen_logs()
         if self._destination is None:
             return
         try:

@@ -35,7 +35,8 @@ NOTE_EVERY_S = 10.0
 class Desk:
     """What the sessions of one listener share. `is_closing`: no transaction may begin.
 
-    Counters for metrics: `messages`, `recipients` and `content_bytes` of what was accepted, `refusals` (replies).
+    Counters for metrics: `messages`, `recipients` and `content_bytes` of what was accepted, `refusals` (replies), and
+    `refused`: refusals by command and code.
     """
 
     log = Logger()
@@ -43,6 +44,7 @@ class Desk:
     def __init__(self, host: bytes, policy: Policy, manager: Acceptance, maillog: MailLog, clock: IReactorTime) -> None:
         self.host, self.policy, self.manager, self.maillog, self.clock = host, policy, manager, maillog, clock
         self.messages = self.recipients = self.content_bytes = self.refusals = 0
+        self.refused: dict[tuple[bytes, bytes], int] = {}
         self.is_closing = False
         self._second, self._date = -1, b""
         self._noted_at = -NOTE_EVERY_S
@@ -249,8 +251,10 @@ class Reception:
         self, command: bytes, reply: bytes, sender: bytes, recipient: bytes | None = None, spool_id: SpoolId | None = None
     ) -> bytes:
         """Logs a refusal, as Postfix words it; gives the reply."""
-        self._desk.refusals += 1
-        self._desk.maillog.write(
+        desk, key = self._desk, (command, reply[:3])
+        desk.refusals += 1
+        desk.refused[key] = desk.refused.get(key, 0) + 1
+        desk.maillog.write(
             b"%b: reject: %b from unknown[%b]: %b; from=<%b>%b proto=%b helo=<%b>"
             % (
                 b"NOQUEUE" if spool_id is None else b"%016X" % spool_id,

@@ -122,6 +122,16 @@ class SubmitTask:
             tick.start(factory.tick_s, now=False)
             self._ticks.append(tick)
 
+    @property
+    def names(self) -> list[str]:
+        """Of the listeners, in the order of `factories`."""
+        return [listener.name for listener in self._listeners]
+
+    @property
+    def accept_pauses(self) -> int:
+        """How often clients had to wait because none could be accepted (no file descriptors)."""
+        return sum(acceptor.pauses for acceptor in self._acceptors)
+
     def stop(self, deadline: float) -> Deferred[None]:
         """Stop taking mail; fires when every session is over, at the deadline (the clock's seconds) at the latest."""
         return Deferred.fromCoroutine(self._stop(deadline))

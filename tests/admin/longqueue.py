@@ -13,10 +13,12 @@ from tests.admin.samples import ARRIVAL, LATER, MX
 
 
 class LongQueue:
-    """So many deferred entries, a hundred in a message. It keeps nothing but a count of the searches."""
+    """So many deferred entries, a hundred in a message. It keeps nothing but a count of the searches. `recipient`: each
+    one's address, with its number in it."""
 
-    def __init__(self, entries: int) -> None:
+    def __init__(self, entries: int, recipient: bytes = b"%d@d.example") -> None:
         self.entries = entries
+        self._recipient = recipient
         self.searches = 0
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
@@ -24,7 +26,7 @@ class LongQueue:
         start = after if isinstance(after, int) else 0
         end = min(start + min(limit, 100), self.entries)
         entries = [
-            Entry(number, b"%d@d.example" % number, Area.DEFERRED, ARRIVAL, 1, LATER, MX)
+            Entry(number, self._recipient % number, Area.DEFERRED, ARRIVAL, 1, LATER, MX)
             for number in range(start + 1, end + 1)
         ]
         found = Message(SpoolId((1 << 32) + end), b"a@b.example", b"-", False, ARRIVAL, 2000, len(entries), entries)

@@ -17,7 +17,7 @@ from tests.admin.samples import LATER, MX, bounced, deferred, incoming, message
 def text_of(*messages: Message) -> list[str]:
     listing = TextListing(UTC)
     lines = [line for one in messages for line in listing.lines_of(one)]
-    return [*lines, *listing.last_line().split("\n")]
+    return [*lines, *listing.last_lines()]
 
 
 def test_the_text_is_like_mailq() -> None:

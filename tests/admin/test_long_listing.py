@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mailismus.admin.shape import MAX_NAMES
 from tests.admin.longqueue import LongQueue, configuration
 from tests.admin.worlds import Serving, World
 from tests.project.runners import environment
@@ -23,8 +25,8 @@ MOST_GROWTH_BYTES = 12 << 20
 class Serves:
     """A server over a long queue."""
 
-    def __init__(self, world: World, entries: int) -> None:
-        self.queue = LongQueue(entries)
+    def __init__(self, world: World, entries: int, recipient: bytes = b"%d@d.example") -> None:
+        self.queue = LongQueue(entries, recipient)
         self.serving = Serving(world.socket_path, lambda _: self.queue)
         self.serving.start()
         self._command = [sys.executable, "-m", "mailismus", "--config", configuration(world.path, world.socket_path)]
@@ -101,6 +103,22 @@ def test_very_many_entries_are_listed_in_the_memory_of_a_page(world: World) -> N
         assert objects == ENTRIES // 100
         assert b"%d@d.example" % ENTRIES in last
         assert peak - before - client_before < MOST_GROWTH_BYTES
+    finally:
+        serves.serving.stop()
+
+
+def test_very_many_domains_are_counted_in_bounded_memory(world: World) -> None:
+    serves = Serves(world, ENTRIES, b"x@d%d.example")
+    try:
+        before = resident_bytes(os.getpid())
+        with serves.command("queue", "shape", "--json") as process:
+            assert process.stdout is not None
+            objects = [json.loads(line) for line in process.stdout]
+            assert process.wait(20) == 0
+        assert objects[0]["entries"] == ENTRIES
+        assert len(objects) == 1 + MAX_NAMES + 1
+        assert sum(one["entries"] for one in objects[1:]) == ENTRIES
+        assert resident_bytes(os.getpid()) - before < 2 * MOST_GROWTH_BYTES
     finally:
         serves.serving.stop()
 

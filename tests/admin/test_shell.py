@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
 import pty
 import re
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,7 +51,10 @@ def test_commands_are_those_of_the_command_line(
 ) -> None:
     running.put(b"c@d.example", b"e@f.example", content=b"Subject: x\r\n\r\nbody\r\n")
     running.defer()
-    words = [["list"], ["list", "recipient=c@*", "--json"], ["count"], ["count", "--json"], ["show", ID], ["flush"]]
+    words = [
+        *(["list"], ["list", "recipient=c@*", "--json"], ["count"], ["count", "--json"], ["show", ID]),
+        *(["shape"], ["shape", "--by", "host", "--json", "area=deferred"], ["flush"]),
+    ]
     outputs = []
     for command in words:
         assert shell.world.run("queue", *command) == 0
@@ -63,7 +69,7 @@ def test_lines_are_obeyed_to_the_end_without_a_prompt(
     shell: ShellWorld, running: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:
     running.put(b"c@d.example", b"e@f.example")
-    assert shell.say("# a comment", "", "  ", "list --limit 1 --json", "count --json", "exit", "count") == 0
+    assert shell.say("# a comment", "", "  ", "list --limit 1 --json  # one", "count --json", "exit", "count") == 0
     first, second = capsys.readouterr().out.splitlines()
     assert len(json.loads(first)["recipients"]) == 1
     assert json.loads(second)["incoming"]["entries"] == 2
@@ -222,15 +228,17 @@ class Terminal:
 
 
 @contextmanager
-def terminal_of(path: Path, socket_path: str) -> Iterator[tuple[Terminal, subprocess.Popen[bytes]]]:
+def terminal_of(path: Path, socket_path: str, columns: int = 0) -> Iterator[tuple[Terminal, subprocess.Popen[bytes]]]:
     """`mailismus shell` at a terminal of its own."""
     master, slave = pty.openpty()
+    if columns:
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-c", AT_THE_TERMINAL, "--config", configuration(path, socket_path), "shell"],
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env={**environment(), "TERM": "dumb", "INPUTRC": "/dev/null"},
+        env={**environment(), "TERM": "dumb", "INPUTRC": "/dev/null", "XDG_STATE_HOME": str(path / "state")},
         start_new_session=True,
     )
     os.close(slave)
@@ -254,13 +262,51 @@ def test_a_conversation_at_a_terminal(world: World, running: Running) -> None:
         terminal.type(f"show {ID} --body\n")
         assert "Subject: \\x07\r\n" in terminal.await_text(PROMPT)
         terminal.type("\x1b[A\x1b[A\x1b[A\n")
-        assert '"entries": 1' in terminal.await_text(PROMPT)
+        assert '"entries": 1' in terminal.await_text('"exact": true.*\r' + PROMPT)
         terminal.interrupt("never said")
         terminal.await_text(PROMPT)
         terminal.type("nonsense\n")
         terminal.await_text("no such command.*\r" + PROMPT)
         terminal.type("exit\n")
         assert process.wait(PATIENCE_S) == 64
+
+
+def test_what_was_typed_is_there_the_next_time(world: World, running: Running) -> None:
+    with terminal_of(world.path, world.socket_path) as (terminal, process):
+        terminal.await_text("mailismus> $")
+        terminal.type("count --json\n count\nexit\n")
+        assert process.wait(PATIENCE_S) == 0
+    file = world.path / "state" / "mailismus" / "history"
+    assert file.read_text() == "count --json\nexit\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+    with terminal_of(world.path, world.socket_path) as (terminal, process):
+        terminal.await_text("mailismus> $")
+        terminal.type("\x1b[A\x1b[A\n")
+        assert '"entries": 0' in terminal.await_text('"exact": true.*\r\nmailismus> $')
+        terminal.type("\x04")
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_pipe_leaves_no_history(
+    shell: ShellWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert shell.say("count") == 0
+    assert not (tmp_path / "state").exists()
+
+
+def test_at_a_terminal_a_listing_is_folded_to_its_width(world: World, running: Running) -> None:
+    running.put(b"c@d.example", b"e@f.example")
+    running.defer()
+    with terminal_of(world.path, world.socket_path, columns=60) as (terminal, process):
+        terminal.await_text("mailismus> $")
+        terminal.type("list\n")
+        lines = terminal.await_text("Request[.].*\r\nmailismus> $").split("\r\n")
+        assert max(map(len, lines)) < 60
+        assert sum("come back later" in line for line in lines) == 1
+        assert any(line.endswith("-2 e@f.example") for line in lines)
+        terminal.type("exit\n")
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_control_d_leaves(world: World, running: Running) -> None:

@@ -27,6 +27,10 @@ def in_deliver(inner: str) -> str:
     return f"<mailserver>\n<mta>\n<deliver>\n{inner}</deliver></mta></mailserver>"
 
 
+def in_report(inner: str) -> str:
+    return f"<mailserver>\n<mta>\n<report>\n{inner}</report></mta></mailserver>"
+
+
 def in_listeners(inner: str) -> str:
     return f"<mailserver>\n<mta>\n<submit><listeners>\n{inner}</listeners></submit></mta></mailserver>"
 
@@ -40,12 +44,21 @@ def in_directory(inner: str) -> str:
 
 
 GOOD = {
+    "reports": in_report(
+        "<queuecache>5</queuecache><interval_low>100ms</interval_low><delay_start>1m</delay_start>"
+        "<generate_ndr>no</generate_ndr><ndr_from>Mail.Desk@example.net</ndr_from>"
+        "<ndr_subject>Nicht zugestellt: \u00fc</ndr_subject><attachmsg>0</attachmsg>"
+    ),
     "empty": "<mailserver/>",
     "empty blocks": "<mailserver><mta><submit><listeners/></submit><queue/></mta><application/><admin/></mailserver>",
     "any order": in_queue("<spool><bufsize>8K</bufsize></spool><minfree>0</minfree><journal/><rootpath>q</rootpath>"),
     "times": in_queue("<retry_maxtime>1h30m</retry_maxtime><retry_delays>100ms|15m | \n2h</retry_delays>"),
     "bare number": in_deliver("<interval_low>100</interval_low><delay_start>0</delay_start>"),
     "sizes": in_queue("<maxclustersize> 256Ki </maxclustersize><journal><maxsize>1G</maxsize><maxage>0</maxage></journal>"),
+    "metrics": "<mailserver><admin><metrics/></admin></mailserver>",
+    "metrics elsewhere": '<mailserver><admin><metrics interface="::1" port="0"/></admin></mailserver>',
+    "audit": in_deliver('<audit format="json">%DIRLOG%/Y%Y%/M%M%-%D%-%h%-%DT%.log</audit>'),
+    "no audit": in_deliver("<audit/>"),
     "shares": in_queue("<minfree>2.5%</minfree>"),
     "free bytes": in_queue("<minfree>500M</minfree>"),
     "boolean in words": in_queue("<spool><hardlinks>False</hardlinks></spool>"),
@@ -223,12 +236,40 @@ BROKEN = [
         False,
     ),
     Broken("aliases", in_directory("<aliases>x</aliases>"), 3, "<aliases> in <directory> is not available"),
-    Broken("report", "<mailserver><mta>\n<report/></mta></mailserver>", 2, "<report> in <mta> is not available"),
-    Broken("metrics", "<mailserver><admin>\n<metrics/></admin></mailserver>", 2, "<metrics> in <admin> is not available"),
+    *(
+        Broken(f"report's {name}", in_report(f"<{name}/>"), 4, f"<{name}> in <report> is not available in this version")
+        for name in ("ndr_recip_redirect", "ndr_recips_additional", "ndr_copies_folder", "ndr_textpart")
+    ),
+    Broken("report's original", in_report("<announcemta/>"), 4, "<announcemta> in <report> is of the original, not here"),
+    Broken("sender of reports", in_report("<ndr_from>postmaster</ndr_from>"), 4, "is not an address: write an address such"),
+    Broken(
+        "sender of reports with a name",
+        in_report("<ndr_from>P &lt;p@a.example&gt;</ndr_from>"),
+        4,
+        "is not an address: write an address such as postmaster@example.net",
+    ),
+    Broken("subject of reports", in_report("<ndr_subject/>"), 4, "is empty: write a line of text, at most 200 characters"),
+    Broken("too much returned", in_report("<attachmsg>11M</attachmsg>"), 4, "write at most 10M", is_seen_by_schema=False),
+    Broken(
+        "metrics's path",
+        '<mailserver><admin>\n<metrics path="/m"/></admin></mailserver>',
+        2,
+        "attribute path is not known in <metrics>",
+    ),
+    Broken("two metrics", "<mailserver><admin><metrics/>\n<metrics/></admin></mailserver>", 2, "stands twice"),
+    Broken(
+        "no format",
+        in_deliver('<audit format="xml">x</audit>'),
+        4,
+        'attribute format of <audit> is "xml": write text or json',
+    ),
+    Broken("audit's attribute", in_deliver('<audit rot="daily">x</audit>'), 4, "<audit> has no attribute rot: remove it"),
+    Broken("no such date", in_deliver("<audit>x-%s%.log</audit>"), 4, "there is no token %s%"),
+    Broken("a date elsewhere", in_queue("<rootpath>%DT%</rootpath>"), 4, "there is no token %DT%"),
     Broken("rates", in_deliver("<messages_per_minute>6</messages_per_minute>"), 4, "not available in this version; write 0"),
     *(
         Broken(name, in_deliver(f"<{name}/>"), 4, f"<{name}> in <deliver> is not available in this version")
-        for name in ("destinations", "schedule", "audit")
+        for name in ("destinations", "schedule")
     ),
     Broken("client TLS", in_deliver("<client>\n<tls/></client>"), 5, "<tls> in <client> is not available in this version"),
     *(

@@ -11,7 +11,7 @@ from mailismus.config.document import parse
 from mailismus.config.load import Loaded, default_settings, load, load_tree
 from mailismus.errors import ConfigError
 from mailismus.mail.networks import Networks
-from tests.config.corpus import BROKEN, GOOD, Broken, in_deliver, in_directory, in_listeners, in_server
+from tests.config.corpus import BROKEN, GOOD, Broken, in_deliver, in_directory, in_listeners, in_report, in_server
 
 FILE = "/srv/mail/config/mailismus.xml"
 
@@ -54,6 +54,27 @@ def test_all_defaults_are_in_force_without_any_block() -> None:
     assert settings.deliver.client.timeout_final_s == 600
     assert settings.admin.socket_path == "/srv/mail/var/run/admin.sock"
     assert settings.directory.postmaster == b""
+
+
+def test_the_defaults_of_reports() -> None:
+    report = load_text("<mailserver/>").settings.report
+    assert (report.queuecache, report.generate_ndr, report.attachmsg) == (100, True, 4000)
+    assert (report.interval_low_s, report.interval_high_s, report.interval_error_s, report.delay_start_s) == (5, 60, 180, 0)
+    assert (report.ndr_from, report.ndr_subject) == (b"postmaster@mx.example.net", "Delivery Failure Report")
+
+
+def test_reports_are_from_postmaster_at_the_first_local_domain(tmp_path: Path) -> None:
+    (tmp_path / "domains").write_text("# ours\nz.example\na.example\n")
+    for domains, first in (("z.example|a.example", b"z"), ("a.example|z.example", b"a"), (f"{tmp_path}/domains", b"z")):
+        text = in_directory(f"<domains>{domains}</domains><users>alice</users><postmaster>alice</postmaster>")
+        assert load_text(text).settings.report.ndr_from == b"postmaster@" + first + b".example"
+
+
+def test_what_reports_say_is_read() -> None:
+    report = load_text(
+        in_report("<ndr_from>Mail.Desk@Example.net</ndr_from><ndr_subject> Not \n sent: \u00fc </ndr_subject>")
+    ).settings.report
+    assert (report.ndr_from, report.ndr_subject) == (b"Mail.Desk@Example.net", "Not sent: \u00fc")
 
 
 def test_default_settings_are_those_of_an_empty_file() -> None:

@@ -42,6 +42,8 @@ PURE = (
         "mail",
         "smtp",
         "errors",
+        "observe.audit",
+        "observe.metrics",
         "observe.text",
         "journal.batch",
         "spool.silo",
@@ -54,7 +56,14 @@ PURE = (
         "queue.providers.clustered.resting",
         "queue.providers.clustered.young",
         "queue.retry",
+        "queue.audited",
         "queue.disposition",
+        "queue.rounds",
+        "report.compose",
+        "report.delivery_status",
+        "report.excerpt",
+        "report.notice",
+        "report.wording",
         "submit.policy",
         "submit.admission",
         "submit.ending",
@@ -73,10 +82,12 @@ PURE = (
         "config.table",
         "config.table_root",
     ),
-    *("config.table_application", "config.table_queue", "config.table_submit", "config.table_deliver", "config.openfiles"),
+    *("config.table_application", "config.table_queue", "config.table_submit", "config.table_deliver"),
+    "config.table_report",
     *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.chance"),
     *("dns.addresses", "dns.choice"),
-    *("config.check", "config.sample", "config.schema"),
+    *("config.openfiles", "config.check", "config.sample", "config.schema", "config.advice", "config.advice_places"),
+    *("config.manual", "config.roff", "admin.screen", "admin.shape", "admin.listing", "admin.wording", "start.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
@@ -93,6 +104,9 @@ REACTOR_USERS = frozenset({"start.maker"})
 SHARED_CONFIG = (f"{ROOT}.config.settings.", f"{ROOT}.config.units.", f"{ROOT}.config.openfiles.")
 """What everyone may know of the configuration: the values, how people write times and sizes, how open files are shared."""
 
+WRITERS = tuple(f"{ROOT}.config.{name}" for name in ("sample.", "schema.", "manual", "roff"))
+"""What start-up code may have written from the table, without knowing it."""
+
 LOADER_USERS = frozenset({"app", "start.maker", "start.reload", "start.configcommands", "__main__"})
 
 FILE_USERS = {
@@ -105,6 +119,9 @@ FILE_USERS = {
     "config.lists": "reads the lists that the configuration names",
     "config.certificates": "reads the certificates that the configuration names",
     "config.hostname": "reads /etc/hosts",
+    "config.ground": "reads /proc, and files of names, to advise about them",
+    "admin.history": "what was typed into the shell, in the user's home",
+    "observe.audit_file": "the audit logs",
     "start.output": "the log",
     "start.maker": "/dev/null in place of a standard output that is closed",
     "__main__": "/dev/null in place of a standard output that nobody reads",
@@ -172,7 +189,7 @@ def check_loader(sources: Sources) -> Iterator[str]:
             continue
         for line, imported in imports_of(module):
             if imported.startswith(f"{ROOT}.config.") and not imported.startswith(SHARED_CONFIG):
-                if name.startswith("start.") and imported.startswith((f"{ROOT}.config.sample.", f"{ROOT}.config.schema.")):
+                if name.startswith("start.") and imported.startswith(WRITERS):
                     continue
                 yield f"{name}:{line} imports {imported}: only settings and units are for everyone"
 

@@ -33,6 +33,7 @@ class World:
         self.clock = Clock()
         self.clock.advance(1_700_000_000.0)
         self.jumped_s = 0.0
+        self.retry = retry
         self.provider = MemoryQueue(self.clock)
         self.mail_log = MemoryMailLog()
         self.manager = QueueManager(
@@ -278,8 +279,8 @@ def test_given_back_is_untried_and_waits(world: World) -> None:
     assert entry.attempts == 0
 
 
-def test_never_more_than_max_out_entries_are_out() -> None:
-    world = World(max_out=10)
+def test_never_more_than_max_out_entries_are_out_less_one_tenth_for_bounces() -> None:
+    world = World(max_out=11)
     for _ in range(5):
         world.put(b"a@d.example", b"b@d.example", b"c@d.example")
     taken = world.take(limit=7) + world.take(limit=7)

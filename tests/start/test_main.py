@@ -56,7 +56,7 @@ def test_wrong_usage_is_64(arguments: list[str], capsys: pytest.CaptureFixture[s
         ["why", "x"],
         ["fsck", "--repair"],
         ["mailq"],
-        ["--config", "x", "queue", "shape"],
+        ["--config", "x", "queue", "release"],
         ["queue", "--queue", "d", "hold", "x"],
         ["sendmail"],
     ],

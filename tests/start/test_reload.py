@@ -39,6 +39,9 @@ class FakeServer:
     def stop(self) -> Deferred[None]:
         raise AssertionError
 
+    def reopen_logs(self) -> None:
+        raise AssertionError
+
     def reload(self, settings: Settings) -> None:
         if self.is_broken:
             raise ZeroDivisionError

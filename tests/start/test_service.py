@@ -42,6 +42,9 @@ class FakeServer:
         self.calls.append("start")
         return self.started
 
+    def reopen_logs(self) -> None:
+        self.calls.append("reopen")
+
     def stop(self) -> Deferred[None]:
         self.calls.append("stop")
         return self.stopped

@@ -116,9 +116,7 @@ class Checkpoints:
         """Number of the newest checkpoint that counts."""
         self._epoch = epoch
         spool = settings.spool
-        self._write = WriteBehind(
-            disk, settings.rootpath, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks
-        )
+        self.write = WriteBehind(disk, settings.rootpath, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks)
         self._disk = disk
         self._grows: dict[tuple[Area, str], OpenCluster] = {}
         self._cut: dict[str, int] = {}
@@ -136,12 +134,12 @@ class Checkpoints:
         self._whole: list[Deferred[None]] = []
         self._is_stopped = False
         self._is_beginning = False
-        self.checkpoints = 0
-        """Checkpoints that became durable."""
-        self.abandoned = 0
-        """Checkpoints that came to nothing."""
-        self.moved = 0
-        """Entries moved."""
+        self.checkpoints = self.abandoned = self.moved = 0
+        """Checkpoints that became durable, that came to nothing; entries moved."""
+        self.took_s = 0.0
+        """How long those that became durable took, together."""
+        self.made_at: float | None = None
+        """When the newest became durable, UTC seconds."""
 
     # when
 
@@ -250,13 +248,13 @@ class Checkpoints:
         failures = self._commit.failures
         try:
             for path, length in self._cut.items():
-                await self._worker.run(partial(self._write.cut, moving, path, length))
+                await self._worker.run(partial(self.write.cut, moving, path, length))
             await self._write_contents(moving, youngs)
             for start in range(0, len(entries), SLICE):
-                await self._worker.run(partial(self._write.write_lines, moving, entries[start : start + SLICE], grows))
+                await self._worker.run(partial(self.write.write_lines, moving, entries[start : start + SLICE], grows))
             gone = await self._mark(moving, owed)
             for path in self._dead:
-                await self._worker.run(partial(self._write.unlink, moving, path))
+                await self._worker.run(partial(self.write.unlink, moving, path))
             await self._worker.run(partial(self._sync, moving))
         except OSError as error:
             self._log.warn("A checkpoint came to nothing, its entries stay in the journal: {error}", error=error)
@@ -277,7 +275,7 @@ class Checkpoints:
         in_journal = [young for young in youngs if not young.is_in_silo]
         for start in range(0, len(in_journal), SLICE):
             part = in_journal[start : start + SLICE]
-            await self._worker.run(partial(_copy_contents, self._write, moving, part, self._writer.segments.copy()))
+            await self._worker.run(partial(_copy_contents, self.write, moving, part, self._writer.segments.copy()))
 
     async def _mark(self, moving: Moving, owed: dict[Cluster, frozenset[int]]) -> list[Cluster]:
         """Set state bytes; unlink what has no live line, and give those clusters."""
@@ -286,16 +284,16 @@ class Checkpoints:
             if cluster.is_empty and not cluster.taken and cluster.id not in moving.grown:
                 gone.append(cluster)
                 self._grows = {key: grown for key, grown in self._grows.items() if grown.id != cluster.id}
-                await self._worker.run(partial(self._write.unlink, moving, cluster.path))
+                await self._worker.run(partial(self.write.unlink, moving, cluster.path))
         for cluster, offsets in owed.items():
             if cluster not in gone:
-                await self._worker.run(partial(self._write.mark, moving, cluster.path, sorted(offsets)))
+                await self._worker.run(partial(self.write.mark, moving, cluster.path, sorted(offsets)))
         return gone
 
     def _sync(self, moving: Moving) -> None:
         if self._syncs_all:
             self._disk.sync_file_system(self._queue_path)
-        self._write.make_durable(moving)
+        self.write.make_durable(moving)
 
     def _seal(
         self,
@@ -343,6 +341,8 @@ class Checkpoints:
         self.moving = None
         self.newest = moving.number
         self.checkpoints += 1
+        self.made_at = self._now()
+        self.took_s += max(0.0, self.made_at - moving.now)
         self.moved += len(moving.entries)
         self._mover.has_moved(moving)
         self._free_segments(moving.horizon)

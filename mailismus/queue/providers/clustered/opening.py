@@ -57,6 +57,8 @@ class Opened:
     resting: RestingIndex
     next_checkpoint: int
     """Higher than the number of any cluster found."""
+    set_aside: int
+    """Batches and records of the journal that did not check."""
     _locks: list[ILock]
 
     def release(self) -> None:
@@ -187,7 +189,8 @@ def _open_journal(
             count=len(youngs),
             clusters=len(resting.clusters),
         )
-    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, locks)
+    aside = len(loaded.journal.damages) + len(loaded.bad_lines)
+    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, aside, locks)
 
 
 def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex, int]:

@@ -91,15 +91,15 @@ class ClusteredQueue:
     ) -> None:
         """`opened` holds the locks and what the start found; `now` is the wall clock."""
         self._settings, self._disk = settings, disk
-        self._opened, self._workers = opened, workers
-        self._now = now
+        self.opened, self._workers = opened, workers
+        self.now = now
         self._spool_path = settings.spool.rootpath
         self._index, self._resting = YoungIndex(), opened.resting
         first_new = SpoolId(opened.spool_ids.epoch << 32)
         self.release = Release(disk, settings.spool, workers.files, reactor, self._index, self._resting, first_new)
         self.ledger = Ledger(self._index, self._resting, self.release, lambda: self.checkpoints.moving, self._wake_due)
-        self._drafts = Budget(DRAFT_BYTES)
-        self._behind = Budget(BEHIND_BYTES)
+        self.drafts = Budget(DRAFT_BYTES)
+        self.behind = Budget(BEHIND_BYTES)
         most = most_records_size(opened.pool.size_bytes)
         self._largest_in_journal = min(settings.journal.largemsgsize, most // 4)
         self._most = most
@@ -125,8 +125,8 @@ class ClusteredQueue:
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
         self._is_closing = False
-        self._finishing = 0
-        """Commits whose large messages are being made durable: they have not come to the journal yet."""
+        self.braked = self._finishing = 0
+        """Commits that were answered late; commits whose large messages are being made durable, not in the journal yet."""
         self._reactor = reactor
         self._idle: Deferred[None] | None = None
         self.visits = Visits(disk, settings.rootpath, workers.files, self._index, self._resting)
@@ -136,10 +136,10 @@ class ClusteredQueue:
     # opening and closing
 
     def open(self) -> Deferred[None]:
-        now = self._now()
-        for young in self._opened.youngs:
+        now = self.now()
+        for young in self.opened.youngs:
             self._index.add(young, now)
-        self._opened.pool.top_up()
+        self.opened.pool.top_up()
         self.space.start()
         self.checkpoints.start()
         self.release.walk_if_needed()
@@ -163,7 +163,7 @@ class ClusteredQueue:
         idle = self._idle or succeed(None)
         if self._idle is not None:
             self._reactor.callLater(GIVE_UP_S, self._give_up)
-        return idle.addCallback(lambda _: self._opened.release())
+        return idle.addCallback(lambda _: self.opened.release())
 
     def _look_idle(self) -> None:
         if self._idle is not None and self.commits.is_idle and not self._finishing:
@@ -189,14 +189,14 @@ class ClusteredQueue:
             raise Unavailable(f"the journal can't be written: {trouble}", trouble.errno in _FULL)
         if self.checkpoints.is_full:
             raise Unavailable("the journal is twice as long as `maxsize`: the disk is behind", full=True)
-        if self._opened.pool.is_short or self.space.is_short:
+        if self.opened.pool.is_short or self.space.is_short:
             raise Unavailable("the file system is full", full=True)
         if self._is_closing:
             raise Unavailable("the queue is closing")
         spool_id = self.naming.next()
         file = MessageFileWriter(self._disk, self._spool_path, spool_id)
         files, bufsize = self._workers.files, self._settings.spool.bufsize
-        return ClusteredDraft(spool_id, file, files, self._drafts, self._behind, self._largest_in_journal, bufsize)
+        return ClusteredDraft(spool_id, file, files, self.drafts, self.behind, self._largest_in_journal, bufsize)
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         item = CommitItem(self)
@@ -288,7 +288,7 @@ class ClusteredQueue:
 
     def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
         """Its barrier has returned (`ICommitOwner`)."""
-        now = self._now()
+        now = self.now()
         for (young, entries, content_offset), draft in zip(item.youngs, item.drafts, strict=True):
             draft.keep()
             self.ledger.arrive(young, entries, segment, offset + content_offset, now)
@@ -302,6 +302,7 @@ class ClusteredQueue:
             self.checkpoints.write_behind_all().addCallback(lambda _: item.done.callback(over))
         elif self.checkpoints.is_behind:
             # Reception goes no faster than what is written behind.
+            self.braked += 1
             self._reactor.callLater(BRAKE_S, item.done.callback, over)
         else:
             item.done.callback(over)
@@ -325,7 +326,7 @@ class ClusteredQueue:
 
     def _on_sick(self) -> Sequence[IItem]:
         """A barrier failed: what lives in that segment and is in memory is said again first; the rest by and by."""
-        writer = self._opened.writer
+        writer = self.opened.writer
         sick = max(writer.segments.copy(), default=0)
         self.checkpoints.is_sick(sick)
         return [
@@ -352,7 +353,7 @@ class ClusteredQueue:
 
     def ready(self, area: Area) -> Deferred[None]:
         due_at = self._resting.next_due(area)
-        if self._index.has_ready(area) or (due_at is not None and due_at <= self._now()):
+        if self._index.has_ready(area) or (due_at is not None and due_at <= self.now()):
             return succeed(None)
         waiting: Deferred[None] = Deferred(lambda gone: self._ready[area].pop(gone, None))
         self._ready[area][waiting] = None

@@ -36,6 +36,8 @@ class SpaceWatch:
         self._is_stopped = False
         self.is_short = False
         """Less is free than `minfree` asks for."""
+        self.spaces: tuple[Space, ...] = ()
+        """Of queue and spool, as of the last look; none before the first, or when `minfree` is off."""
 
     def start(self) -> None:
         """Begin to look, when `minfree` is not off."""
@@ -54,6 +56,7 @@ class SpaceWatch:
         )
 
     def _has_looked(self, spaces: list[Space]) -> None:
+        self.spaces = tuple(spaces)
         is_short = any(is_below(space, self._minfree) for space in spaces)
         if is_short != self.is_short:
             self.is_short = is_short

@@ -70,6 +70,8 @@ class WriteBehind:
     ) -> None:
         """`has_links`: message files get a name for each live recipient."""
         self._disk = disk
+        self.whole_syncs = 0
+        """How often all of a file system was synced, and not file by file."""
         self._has_links = has_links
         self._queue_path = queue_path
         self._spool_path = spool_path
@@ -204,6 +206,7 @@ class WriteBehind:
 
     def _sync(self, moving: Moving) -> None:
         if len(moving.files) > FEW_FILES:
+            self.whole_syncs += 1
             self._disk.sync_file_system(self._queue_path)
             self._disk.sync_file_system(self._spool_path)
             return

@@ -53,9 +53,11 @@ class _Ready:
 class _AreaIndex:
     """What may be taken of one area, and what waits for its time."""
 
-    __slots__ = ("by_id", "parked", "parked_at", "queue", "waiting")
+    __slots__ = ("by_id", "entry_count", "parked", "parked_at", "queue", "waiting")
 
     def __init__(self) -> None:
+        self.entry_count = 0
+        """Entries that stand in it, out or not."""
         self.queue: deque[_Ready] = deque()
         self.by_id: dict[SpoolId, _Ready] = {}
         self.parked: dict[SpoolId, _Ready] = {}
@@ -105,13 +107,17 @@ class YoungIndex:
 
     def put(self, young: YoungMessage, entry: Entry, now: float) -> None:
         """A new entry of a message, or the new state of one: it may be taken when it is due."""
-        if entry.number not in young.entries:
+        known = young.entries.get(entry.number)
+        if known is None:
             self.entry_count += 1
+        else:
+            self._areas[known.area].entry_count -= 1
         young.entries[entry.number] = entry
         self._place(young, entry, now)
 
     def _place(self, young: YoungMessage, entry: Entry, now: float) -> None:
         area = self._areas[entry.area]
+        area.entry_count += 1
         if entry.due_at <= now:
             area.add(young, entry)
         else:
@@ -193,8 +199,10 @@ class YoungIndex:
         young.out.discard(number)
         spool_id = young.message.spool_id
         if successor is None:
-            if young.entries.pop(number, None) is not None:
+            over = young.entries.pop(number, None)
+            if over is not None:
                 self.entry_count -= 1
+                self._areas[over.area].entry_count -= 1
             if not young.entries:
                 self.messages.pop(spool_id, None)
                 for area in self._areas.values():
@@ -207,14 +215,20 @@ class YoungIndex:
 
     def move(self, young: YoungMessage, number: int) -> None:
         """The entry rests from now on; its message goes with its last one."""
-        if young.entries.pop(number, None) is not None:
+        moved = young.entries.pop(number, None)
+        if moved is not None:
             self.entry_count -= 1
+            self._areas[moved.area].entry_count -= 1
         young.out.discard(number)
         if not young.entries:
             spool_id = young.message.spool_id
             self.messages.pop(spool_id, None)
             for area in self._areas.values():
                 area.parked.pop(spool_id, None)
+
+    def count_in(self, wanted: Area) -> int:
+        """Entries of this area, out or not."""
+        return self._areas[wanted].entry_count
 
     def oldest_since(self) -> float | None:
         """Since when the oldest message is young, about; None: there is none."""

@@ -1,0 +1,131 @@
+"""What the help says of the queue's commands (pure): descriptions, examples and the words of filters.
+
+The command line, the shell and the man page all show these texts. Their form: paragraphs between empty lines; a line that
+ends with a colon is a heading of the indented lines below it, which are shown as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Example = tuple[str, str]
+"""A command without what stands before it, and what it is good for."""
+
+FILTERS = """\
+A FILTER chooses entries; of several all must match:
+  ID                 a message (000000010000002A) or one recipient of it
+                     (000000010000002A-2), as `queue list` shows them
+  sender=GLOB        the envelope's sender; 'sender=<>' is that of reports
+  recipient=GLOB     a recipient's address
+  domain=GLOB        the domain of a recipient
+  area=AREA          incoming (not tried yet), deferred (tried, waits)
+                     or bounces (failed for good, awaits its report)
+  older=TIME         messages that arrived before: older=4h, older=1d12h
+  younger=TIME       messages that arrived since
+  larger=SIZE        messages of more bytes: larger=1M, larger=64Ki
+  reply=TEXT         a part of the last reply, as in reply=timeout
+
+In a GLOB * stands for any characters and ? for one; case is ignored. Quote
+it, or the shell of the system takes the * for files. TIME: units d h m s.
+SIZE: K M G of 1,000, Ki Mi Gi of 1,024."""
+
+QUEUE = """\
+Looks at the queue: in the running server where there is one, else in its
+files, which are only read. The file that --config names says where they are;
+with --queue and --spool a queue copied from elsewhere is looked at."""
+
+LIST = """\
+Lists every recipient that is still to be served, message by message, as mailq
+does: spool id, size, arrival and sender of the message, then what a recipient
+waits for, why, and the recipient.
+
+At a terminal, lines are folded and recipients that wait alike stand together.
+In a file or a pipe each recipient has a line that begins with its queue id.
+Lines come as they are found, and nothing is held: the longest queue can be
+listed, and Ctrl-C stops.
+
+With --json each line is an object with the names of `postqueue -j`;
+next_attempt and arrival_time are UTC seconds."""
+
+COUNT = """\
+Counts entries (recipients), messages and bytes of each area. A message with
+entries in two areas counts in both."""
+
+SHAPE = """\
+Shows for whom the queue waits and for how long: a row for each domain, a
+column for each age of the messages, most entries first. A column holds what
+is as old as it says and older than the one before it. What grows at the left
+has just come; what grows at the right does not get away."""
+
+SHOW = """\
+Shows a message: its envelope, the recipients still to be served with their
+attempts, next attempt and last reply, and its header.
+
+With --body it is the message alone, as a next hop gets it: byte for byte into
+a file or a pipe (line ends are CRLF), with control characters escaped on a
+terminal."""
+
+FLUSH = """\
+Makes deferred entries due now, whatever their next attempt was, and says how
+many. The attempt counts like any other. It needs the running server (69
+without one)."""
+
+SHELL = """\
+Reads commands about the running server's queue and obeys them: those of
+`mailismus queue`, and help. It needs the running server (69 without one).
+
+At a terminal Tab completes, the arrows go back to what was typed (also the
+last time: it is kept in ~/.local/state/mailismus/history, but not what begins
+with a space), Ctrl-C stops a listing and Ctrl-D leaves. Otherwise commands
+are read from standard input, a line each; the exit code is that of the last
+command that failed."""
+
+DUMP = """\
+Prints a file of the queue readably, of a stopped or a running server: a
+journal segment (.mqj), a cluster (.mqc) or a message file (.msg). Bytes that
+do not check end it with 65, and with where they are."""
+
+EXAMPLES: dict[str, Sequence[Example]] = {
+    "list": (
+        ("list", "everything"),
+        ("list area=deferred older=1d", "for more than a day"),
+        ("list 'recipient=*@example.org'", "for one domain"),
+        ("list reply=timeout --limit 20", "20 that timed out"),
+        ("list --json 'sender=<>'", "for a program"),
+    ),
+    "count": (
+        ("count", "how much there is"),
+        ("count --json area=deferred", "for a program"),
+        ("count domain=example.org", "for one domain"),
+    ),
+    "shape": (
+        ("shape", "who is waited for"),
+        ("shape area=deferred --limit 9", "those that wait most"),
+        ("shape --by host", "who said no last"),
+        ("shape --by sender", "who sends so much"),
+    ),
+    "show": (
+        ("show 000000010000002A", "a message"),
+        ("show 000000010000002A-2", "one recipient of it"),
+        ("show 000000010000002A --body", "the mail itself"),
+    ),
+    "flush": (
+        ("flush", "everything deferred"),
+        ("flush domain=example.org", "what waits for one domain"),
+        ("flush 000000010000002A-2", "one recipient"),
+    ),
+}
+
+SHELL_EXAMPLES = "examples:\n  mailismus shell\n  echo 'count area=deferred' | mailismus shell"
+
+DUMP_EXAMPLES = """\
+examples:
+  mailismus dump var/queue/deferred/20261121T0900/7-1.mqc
+  mailismus dump var/spool/01/0000000A00000001.msg"""
+
+
+def examples_of(name: str, program: str) -> str:
+    """The examples of a command. `program`: what stands before it."""
+    lines = [(f"{program}{command}", purpose) for command, purpose in EXAMPLES[name]]
+    width = max(len(command) for command, _ in lines)
+    return "examples:\n" + "\n".join(f"  {command:<{width}}  # {purpose}" for command, purpose in lines)

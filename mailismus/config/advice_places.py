@@ -1,0 +1,237 @@
+"""Advice about places: directories, files, ports and addresses of this host (pure: the host is handed in as `Ground`).
+
+*Rules*: as in `config.advice`. What the start would refuse of directories is an error here: a symbolic link, a wrong owner
+or mode, a parent that others can write, a place where this user may make nothing. Root may do everything and is not told
+of owners: the server may be meant to run as another user.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import stat
+from collections.abc import Iterator
+
+from mailismus.config import table_application as app
+from mailismus.config import table_queue as que
+from mailismus.config import table_submit as sub
+from mailismus.config.advice import Advice, line_of, refuse, warn
+from mailismus.config.check import Given
+from mailismus.config.ground import Ground, Kind, Spot
+from mailismus.config.settings import MinFree, Settings
+from mailismus.config.table_root import MTA
+from mailismus.config.units import show_size
+
+Place = tuple[str, str, int]
+"""What it is called, its path, and the line that names it."""
+
+
+def advise_places(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+    """Everything that depends on this host."""
+    queue = top.one(MTA).one(que.QUEUE)
+    spool = queue.one(que.SPOOL)
+    store = top.one(app.MESSAGE_STORE)
+    admin = top.one(app.ADMIN)
+    private = [
+        ("<rootpath> of <queue>", settings.queue.rootpath, line_of(que.ROOTPATH, top, queue)),
+        ("<rootpath> of <spool>", settings.queue.spool.rootpath, line_of(que.SPOOL_ROOTPATH, top, queue, spool)),
+    ]
+    userpath = ("<userpath>", settings.message_store.userpath, line_of(app.USERPATH, top, store))
+    run_path = posixpath.dirname(settings.admin.socket_path)
+    socket = ("the directory of <socket>", run_path, line_of(app.SOCKET, top, admin))
+    told: set[str] = set()
+    yield from _advise_root(top, settings, ground)
+    for place in private:
+        yield from _advise_private(place, ground, told)
+    yield from _advise_directory(userpath, ground, told)
+    yield from _advise_run_directory(socket, ground, told)
+    yield from _advise_nesting([*private, userpath])
+    yield from _advise_room(settings.queue.minfree, private, line_of(que.MINFREE, top, queue), ground)
+    yield from _advise_files(top, settings, ground)
+    yield from _advise_ports(top, settings, ground)
+
+
+def _advise_root(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+    """A root that is not there is mostly misspelt, or a file system that is not mounted."""
+    path = settings.application.root_path
+    application = top.one(app.APPLICATION)
+    if ground.look(path).kind is Kind.MISSING:
+        yield warn(
+            line_of(app.ROOT, top, application, application.one(app.DIRPATHS)),
+            f"<root> is {path}, which does not exist; an empty queue would be made there: write where it is, or mount it",
+        )
+
+
+def _advise_private(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+    """A directory that is the server's alone."""
+    title, path, line = place
+    spot = ground.look(path)
+    if spot.kind is Kind.MISSING or spot.kind is Kind.OTHER:
+        yield from _advise_making(place, ground, told)
+        return
+    if spot.kind is Kind.LINK:
+        yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the directory itself")
+        return
+    if spot.kind is not Kind.DIRECTORY:
+        yield refuse(line, f"{title} is {path}, which is no directory: write another path")
+        return
+    if ground.uid not in (0, spot.uid):
+        owner, user = ground.user_name(spot.uid), ground.user_name(ground.uid)
+        yield refuse(
+            line,
+            f"{title} is {path}, which belongs to user {owner}, not to {user} who asks: run this as {owner}, or run: "
+            f"chown -R {user} {path}",
+        )
+    if spot.mode & 0o077:
+        yield refuse(line, f"{title} is {path}, which is open to others (mode {spot.mode:04o}): run: chmod 700 {path}")
+    for parent in _parents(path):
+        if _others_may_write(found := ground.look(parent)):
+            yield refuse(
+                line,
+                f"{title} is {path}, but others can write {parent} (mode {found.mode:04o}): run: chmod go-w {parent}",
+            )
+
+
+def _advise_directory(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+    """A directory that others may look into."""
+    title, path, line = place
+    spot = ground.look(path)
+    if spot.kind is Kind.FILE:
+        yield refuse(line, f"{title} is {path}, which is no directory: write another path")
+    elif spot.kind is Kind.DIRECTORY and not spot.may_make:
+        user = ground.user_name(ground.uid)
+        yield refuse(
+            line, f"{title} is {path}, where user {user} may not write: run: chown {user} {path}, or write another path"
+        )
+    elif spot.kind is Kind.MISSING:
+        yield from _advise_making(place, ground, told)
+
+
+def _advise_run_directory(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+    title, path, line = place
+    spot = ground.look(path)
+    if spot.kind is Kind.LINK:
+        yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the directory itself")
+    elif _others_may_write(spot):
+        yield refuse(line, f"{title} is {path}, which others can write (mode {spot.mode:04o}): run: chmod go-w {path}")
+    else:
+        yield from _advise_directory(place, ground, told)
+
+
+def _advise_making(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+    """What is missing is made at the start, where that is possible. `told`: directories where it is not, each told once."""
+    title, path, line = place
+    parent = posixpath.dirname(path)
+    while ground.look(parent).kind is Kind.MISSING and parent != "/":
+        parent = posixpath.dirname(parent)
+    spot = ground.look(parent)
+    if parent in told:
+        return
+    if spot.kind is Kind.FILE:
+        told.add(parent)
+        yield refuse(line, f"{title} is {path}, but {parent} is no directory: write another path")
+    elif not spot.may_make:
+        told.add(parent)
+        user = ground.user_name(ground.uid)
+        yield refuse(
+            line,
+            f"{title} is {path}, which does not exist, and user {user} may not make it in {parent}: run as root: "
+            f"install -d -m 700 -o {user} {_below(parent, path)}",
+        )
+
+
+def _advise_nesting(places: list[Place]) -> Iterator[Advice]:
+    """What lies within something else is moved, copied and deleted with it."""
+    for number, (title, path, line) in enumerate(places):
+        for other_title, other, _ in (*places[:number], *places[number + 1 :]):
+            if path == other and number:
+                yield refuse(line, f"{title} is {path}, and so is {other_title}: write two paths")
+                break
+            if path.startswith(other + "/"):
+                yield warn(line, f"{title}, {path}, lies within {other_title}, {other}: write a directory of its own")
+                break
+
+
+def _advise_room(minfree: MinFree, places: list[Place], line: int, ground: Ground) -> Iterator[Advice]:
+    for title, path, _ in places:
+        room = ground.room(path)
+        if room is None:
+            continue
+        least = min(room.share, room.inode_share)
+        if minfree.share and least < minfree.share:
+            what = "of the bytes" if room.share <= room.inode_share else "of the inodes"
+            found, wanted = f"{least * 100:.1f} % {what}", f"{minfree.share * 100:g} %"
+        elif room.free_bytes < minfree.size_bytes:
+            found, wanted = f"{room.free_bytes / 1e9:.1f}G", show_size(minfree.size_bytes)
+        else:
+            continue
+        yield warn(
+            line,
+            f"<minfree> asks for {wanted}, but {title}, {path}, has {found} free: all mail would be refused (452) now; make "
+            "room, or write less",
+        )
+        return
+
+
+def _advise_files(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+    """Whoever can write these decides whose mail is taken, and where it goes."""
+    block = top.one(app.DIRECTORY)
+    if ground.look(settings.file).mode & stat.S_IWOTH:
+        yield warn(top.line, f"everybody can write this file: run: chmod o-w {settings.file}")
+    for setting in (app.DOMAINS, app.USERS):
+        for path in block.get(setting):
+            if "/" not in path:
+                continue
+            spot = ground.look(path)
+            line = line_of(setting, top, block)
+            if spot.kind is not Kind.LINK and spot.mode & stat.S_IWOTH:
+                yield warn(line, f"<{setting.name}> names {path}, which everybody can write: run: chmod o-w {path}")
+            if spot.kind is not Kind.LINK and spot.mode & stat.S_IROTH and ground.holds_more_than_names(path):
+                yield warn(
+                    line,
+                    f"<{setting.name}> names {path}, which everybody can read, and there is text behind names, as in files"
+                    f" with passwords: run: chmod o-r {path}",
+                )
+
+
+def _advise_ports(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+    submit = top.one(MTA).one(sub.SUBMIT)
+    listeners = submit.one(sub.LISTENERS)
+    for listener, given in zip(settings.listeners, listeners.all(sub.LISTENER), strict=True):
+        chain = (top, submit, listeners, given)
+        if 0 < listener.port < ground.lowest_port:
+            yield warn(
+                line_of(sub.PORT, *chain),
+                f"port {listener.port} of listener {listener.name} needs root or CAP_NET_BIND_SERVICE, which user "
+                f"{ground.user_name(ground.uid)} does not have here: start it by systemd with "
+                f"AmbientCapabilities=CAP_NET_BIND_SERVICE, or write a port from {ground.lowest_port}",
+            )
+        if listener.interface and not ground.is_own_address(listener.interface):
+            yield _refuse_interface(line_of(sub.INTERFACE, *chain), listener.interface, f"listener {listener.name}")
+    admin = top.one(app.ADMIN)
+    for metrics in admin.all(app.METRICS):
+        interface = metrics.get(app.METRICS_INTERFACE)
+        if interface and not ground.is_own_address(interface):
+            yield _refuse_interface(line_of(app.METRICS_INTERFACE, top, admin, metrics), interface, "<metrics>")
+
+
+def _refuse_interface(line: int, interface: str, whose: str) -> Advice:
+    text = f"interface {interface} of {whose} is no address of this host: write one that `ip address` shows"
+    return refuse(line, f"{text}, or leave it out")
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path != "/":
+        path = posixpath.dirname(path)
+        yield path
+
+
+def _others_may_write(spot: Spot) -> bool:
+    """A directory in which others could put something in our place: not sticky, and open to all or a group not root's."""
+    if spot.kind is not Kind.DIRECTORY or spot.mode & stat.S_ISVTX:
+        return False
+    return bool(spot.mode & stat.S_IWOTH or (spot.mode & stat.S_IWGRP and spot.gid != 0))
+
+
+def _below(parent: str, path: str) -> str:
+    """The first step from a directory to what lies below it."""
+    return posixpath.join(parent, posixpath.relpath(path, parent).split("/")[0])

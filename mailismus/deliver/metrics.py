@@ -1,0 +1,70 @@
+"""What delivering counts, for whoever asks."""
+
+from __future__ import annotations
+
+from mailismus.deliver.task import DeliverTask
+from mailismus.observe.metrics import Metric, Number, counter, gauge, histogram
+
+Counts = dict[tuple[str, ...], Number]
+
+
+def _by_status(task: DeliverTask) -> Counts:
+    counters = task.counters
+    return {
+        ("sent",): counters.delivered,
+        ("deferred",): counters.deferred - counters.expired,
+        ("bounced",): counters.failed,
+        ("expired",): counters.expired,
+    }
+
+
+METRICS: tuple[Metric[DeliverTask], ...] = (
+    counter(
+        "mailismus_deliveries_total",
+        "Attempts by what became of the entry, in the words of the log: one for each recipient.",
+        _by_status,
+        "status",
+    ),
+    counter(
+        "mailismus_deliver_in_doubt_total",
+        "Entries that may have been sent, and are tried again.",
+        lambda t: t.counters.in_doubt,
+    ),
+    counter("mailismus_deliver_taken_total", "Entries taken from the queue.", lambda t: t.counters.taken),
+    counter("mailismus_deliver_given_back_total", "Of these, those given back untried.", lambda t: t.counters.given_back),
+    gauge("mailismus_deliver_held_entries", "Entries in hand; `queuecache` bounds it.", lambda t: t.held),
+    counter("mailismus_deliver_transactions_total", "Transactions with other servers.", lambda t: t.counters.transactions),
+    counter("mailismus_deliver_local_total", "Messages put into maildirs.", lambda t: t.counters.local_deliveries),
+    counter(
+        "mailismus_deliver_content_bytes_total",
+        "Content of transactions and local deliveries that was taken.",
+        lambda t: t.counters.content_bytes,
+    ),
+    histogram(
+        "mailismus_deliver_queued_seconds",
+        "From a message's arrival to its delivery, one for each recipient.",
+        lambda t: t.counters.queued_s,
+    ),
+    histogram(
+        "mailismus_deliver_sending_seconds",
+        "From the beginning of a transaction, or local delivery, to its end, where it delivered something.",
+        lambda t: t.counters.sending_s,
+    ),
+    gauge(
+        "mailismus_deliver_connections",
+        "Connections to other servers, those being made included.",
+        lambda t: t.sessions.open,
+    ),
+    counter("mailismus_deliver_connections_total", "Connections to other servers.", lambda t: t.counters.connections),
+    counter(
+        "mailismus_deliver_connections_failed_total",
+        "Of these, those that led to no session.",
+        lambda t: t.counters.connections_failed,
+    ),
+    gauge("mailismus_deliver_next_hops", "Next hops that are known now.", lambda t: len(t.sessions.schedule.hops)),
+    gauge(
+        "mailismus_deliver_starved_next_hops",
+        "Next hops that wait for a connection because `maxconnections` is used up.",
+        lambda t: len(t.sessions.schedule.starved),
+    ),
+)

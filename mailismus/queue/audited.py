@@ -1,0 +1,44 @@
+"""What the audit says of a queue entry that has left the queue (pure)."""
+
+from __future__ import annotations
+
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
+from mailismus.observe.audit import Action, Audited
+from mailismus.queue.disposition import Disposition
+from mailismus.queue.interface import Entry, Message
+
+
+def audited(
+    action: Action,
+    message: Message,
+    entry: Entry,
+    reply: Reply | None,
+    host: bytes,
+    disposition: Disposition,
+    attempts: int,
+    report: SpoolId | None = None,
+) -> Audited:
+    """This entry of this message, with the reply that decided it and who gave it."""
+    return Audited(
+        action,
+        message.spool_id,
+        entry.number,
+        message.sender,
+        message.client,
+        entry.recipient,
+        host,
+        reply,
+        disposition.value,
+        attempts,
+        message.received_at,
+        report,
+    )
+
+
+def audited_bounce(action: Action, message: Message, entry: Entry, report: SpoolId | None = None) -> Audited:
+    """A bounce: what decided it is its last reply. One for now was final only because the time was up."""
+    reply = entry.reply
+    is_permanent = reply is None or reply.is_permanent
+    disposition = Disposition.BOUNCED if is_permanent else Disposition.EXPIRED
+    return audited(action, message, entry, reply, entry.host, disposition, entry.attempts, report)

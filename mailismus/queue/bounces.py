@@ -1,0 +1,170 @@
+"""Bounces on their way to their reports: taken from the provider, kept until their round is over, ended with the report.
+
+*Rules*: a report and the end of its bounces are one commit: after a crash either the bounces are there or the report. What
+is taken here counts apart from deliveries, so that neither starves the other.
+
+*Not here*: which bounces belong together (`queue.rounds`), who writes reports (`report.task`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.python.failure import Failure
+
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import SpoolId
+from mailismus.observe.maillog import MailLog
+from mailismus.queue.interface import Area, IDraft, IQueue, Message, Settlement, Submission
+from mailismus.queue.rounds import Rounds
+
+PULL = 1000
+"""Bounces that are asked of the provider at a time."""
+
+MAX_WAITING = 10_000
+"""Bounces that may wait for the end of their rounds, where `max_out` does not say less."""
+
+_ANY = 1 << 30
+
+
+class Bounces:
+    """What of the area BOUNCES is out. At most `max_out` entries (0: no limit); `is_out` tells whether entries of a message
+    are out for delivery, `now` the time of day; `on_ready` is called when a round is over, `on_room` when there is room."""
+
+    def __init__(
+        self,
+        provider: IQueue,
+        clock: IReactorTime,
+        monotonic: Callable[[], float],
+        mail_log: MailLog,
+        max_out: int,
+        *,
+        is_out: Callable[[SpoolId], bool],
+        now: Callable[[], float],
+        on_ready: Callable[[], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        self._provider, self._clock, self._monotonic, self._mail_log = provider, clock, monotonic, mail_log
+        self._max_out = max_out or _ANY
+        self._is_out, self._now = is_out, now
+        self._on_ready, self._on_room = on_ready, on_room
+        self._rounds = Rounds(min(MAX_WAITING, self._max_out // 2))
+        self._timer: IDelayedCall | None = None
+        self._timer_at = 0.0
+        """Monotonic seconds."""
+        self.out_count = 0
+        """Entries that are out for a report, wait for the end of their round, or are about to."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be taken."""
+        return self.out_count < self._max_out
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether some are at hand."""
+        return self._rounds.ready_count > 0
+
+    @property
+    def waiting_of_one(self) -> int:
+        """Entries of one message that wait for the end of their round, at most: they are out at the provider."""
+        return self._rounds.most_of_one
+
+    # what happens to entries that are out for delivery
+
+    def bounced(self, spool_id: SpoolId, count: int, done: Deferred[Sequence[SpoolId]]) -> None:
+        """So many entries of a message of several failed; `done` fires when that is durable."""
+        self._rounds.bounced(spool_id, count, self._monotonic())
+
+        def sure(result: Sequence[SpoolId] | Failure) -> Sequence[SpoolId] | Failure:
+            self._rounds.sure(spool_id, count, self._monotonic())
+            self._set_timer()
+            return result
+
+        done.addBoth(sure)
+
+    def quiet(self, spool_id: SpoolId) -> None:
+        """None of the message's entries is out for delivery any more."""
+        if self._rounds.has_open:
+            self._rounds.quiet(spool_id, self._monotonic())
+            self._set_timer()
+
+    # out
+
+    def take(self, limit: int) -> Deferred[list[Message]]:
+        """Bounces whose round is over, see `QueueManager.take`."""
+        rounds = self._rounds
+        rounds.advance(self._monotonic(), self._is_out)
+        pull = min(PULL, self._max_out - self.out_count)
+        if rounds.ready_count >= limit or pull <= 0:
+            return succeed(rounds.take(limit))
+        self.out_count += pull
+        taking = self._provider.take(Area.BOUNCES, pull, self._now(), _ANY)
+        return taking.addCallbacks(self._taken, self._not_taken, callbackArgs=(limit, pull), errbackArgs=(pull,))
+
+    def _taken(self, messages: list[Message], limit: int, pull: int) -> list[Message]:
+        rounds, now = self._rounds, self._monotonic()
+        count = sum(len(message.entries) for message in messages)
+        for message in messages:
+            if count >= pull and message.recipient_count > 1:
+                rounds.linger(message.spool_id, now)  # the rest of it may come with the next ones
+            rounds.collect(message)
+        self.come_back(pull - count)
+        self._set_timer()
+        return rounds.take(limit)
+
+    def _not_taken(self, failure: Failure, pull: int) -> Failure:
+        self.come_back(pull)
+        return failure
+
+    # on
+
+    def come_back(self, count: int) -> None:
+        """So many entries are no longer out."""
+        self.out_count -= count
+        if count:
+            self._on_room()
+
+    def end(self, message: Message, draft: IDraft | None = None, envelope: Envelope | None = None) -> Deferred[None]:
+        """These bounces, as `take` gave them, are over; with a draft it is their report, see `QueueManager.report`."""
+        submissions: Sequence[Submission] = ()
+        if draft is not None and envelope is not None:
+            submissions = (Submission(draft, envelope, self._now()),)
+        settlements = [Settlement(queue_id, None) for queue_id in message.queue_ids()]
+        ended: Deferred[None] = Deferred()
+        done = self._provider.commit(submissions, settlements)
+        done.addCallbacks(self._ended, self._not_ended, callbackArgs=(ended, len(settlements)), errbackArgs=(ended, draft))
+        return ended
+
+    def _ended(self, gone: Sequence[SpoolId], ended: Deferred[None], count: int) -> None:
+        self.come_back(count)
+        ended.callback(None)
+        for spool_id in gone:
+            self._mail_log.write(b"%016X: removed" % spool_id)
+
+    def _not_ended(self, failure: Failure, ended: Deferred[None], draft: IDraft | None) -> None:
+        if draft is not None:
+            draft.abandon()
+        ended.errback(failure)
+
+    # within
+
+    def _set_timer(self) -> None:
+        """The rounds want to be looked at when the next of them may be over."""
+        at = self._rounds.next_at()
+        if at is None:
+            return
+        wait_s = max(0.0, at - self._monotonic())
+        if self._timer is None or not self._timer.active():
+            self._timer, self._timer_at = self._clock.callLater(wait_s, self._look), at
+        elif at < self._timer_at:
+            self._timer_at = at
+            self._timer.reset(wait_s)
+
+    def _look(self) -> None:
+        self._rounds.advance(self._monotonic(), self._is_out)
+        self._set_timer()
+        if self._rounds.ready_count:
+            self._on_ready()

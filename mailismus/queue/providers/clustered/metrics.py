@@ -1,0 +1,177 @@
+"""What the clustered queue counts, for whoever asks: journal, checkpoints, entries, references, space.
+
+*Rules*: numbers that are in memory; nothing is read from disk for it. A walk over the index of clusters, not over their
+lines, is the most that is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mailismus.disk.interface import Space
+from mailismus.observe.metrics import Metric, Number, counter, gauge, histogram
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
+
+Counts = dict[tuple[str, ...], Number]
+
+
+def _entries(queue: ClusteredQueue) -> Counts:
+    young, resting = queue.ledger.young, dict.fromkeys(Area, 0)
+    for cluster in queue.ledger.resting.clusters.values():
+        resting[cluster.id.area] += cluster.live or 0
+    counts: Counts = {}
+    for area in Area:
+        counts[area.value, "young"] = young.count_in(area)
+        counts[area.value, "resting"] = resting[area]
+    return counts
+
+
+def _clusters(queue: ClusteredQueue) -> Counts:
+    counts = dict.fromkeys(Area, 0)
+    for cluster in queue.ledger.resting.clusters.values():
+        counts[cluster.id.area] += 1
+    return {(area.value,): count for area, count in counts.items()}
+
+
+def _uncounted(queue: ClusteredQueue) -> int:
+    return sum(cluster.live is None for cluster in queue.ledger.resting.clusters.values())
+
+
+def _oldest_young_s(queue: ClusteredQueue) -> float:
+    since = queue.ledger.young.oldest_since()
+    return 0.0 if since is None else max(0.0, queue.now() - since)
+
+
+def _refusing(queue: ClusteredQueue) -> Counts:
+    return {
+        ("journal_sick",): int(queue.commits.trouble is not None),
+        ("journal_long",): int(queue.checkpoints.is_full),
+        ("no_segment",): int(queue.opened.pool.is_short),
+        ("minfree",): int(queue.space.is_short),
+    }
+
+
+def _of_space(read: Callable[[Space], int]) -> Callable[[ClusteredQueue], Counts | None]:
+    def reading(queue: ClusteredQueue) -> Counts | None:
+        names = ("queue", "spool")
+        return {(name,): read(space) for name, space in zip(names, queue.space.spaces, strict=False)} or None
+
+    return reading
+
+
+METRICS: tuple[Metric[ClusteredQueue], ...] = (
+    gauge(
+        "mailismus_queue_entries",
+        "Entries of the queue by area and where they are: young ones in the journal, resting ones in clusters. Those that "
+        "are out for delivery count too. Exact when no cluster is uncounted.",
+        _entries,
+        "area",
+        "form",
+    ),
+    gauge("mailismus_queue_clusters", "Cluster files by area.", _clusters, "area"),
+    gauge(
+        "mailismus_queue_uncounted_clusters",
+        "Clusters found at the start whose lines nobody has counted yet; their entries are missing above.",
+        _uncounted,
+    ),
+    gauge("mailismus_queue_young_messages", "Messages in the journal.", lambda q: len(q.ledger.young.messages)),
+    gauge(
+        "mailismus_queue_oldest_young_seconds",
+        "How long the oldest of them has been there; `maxage` and a few seconds, or checkpoints come to nothing.",
+        _oldest_young_s,
+    ),
+    gauge(
+        "mailismus_queue_refusing",
+        "1 while mail is refused (4xx) for this reason, 0 otherwise.",
+        _refusing,
+        "reason",
+    ),
+    counter(
+        "mailismus_journal_batches_total",
+        "Batches made durable: one write and one barrier each.",
+        lambda q: q.commits.batches,
+    ),
+    counter(
+        "mailismus_journal_commits_total",
+        "Commits made durable: messages, settles and what the queue itself says.",
+        lambda q: q.commits.items,
+    ),
+    counter("mailismus_journal_failures_total", "Batches that could not be made durable.", lambda q: q.commits.failures),
+    counter(
+        "mailismus_journal_written_bytes_total", "Bytes of batches made durable.", lambda q: q.opened.writer.written_bytes
+    ),
+    histogram(
+        "mailismus_journal_barrier_seconds",
+        "How long a batch took from its write to the return of its barrier.",
+        lambda q: q.opened.writer.barriers_s,
+    ),
+    gauge("mailismus_journal_waiting_bytes", "Bytes that gather for the next batch.", lambda q: q.commits.waiting_bytes),
+    gauge("mailismus_journal_used_segments", "Segments in use.", lambda q: len(q.opened.writer.segments)),
+    gauge("mailismus_journal_ready_segments", "Free segments, made ahead.", lambda q: len(q.opened.pool)),
+    counter("mailismus_journal_made_segments_total", "Segments made ahead.", lambda q: q.opened.pool.segments_made),
+    gauge(
+        "mailismus_journal_used_bytes",
+        "Bytes of the segments in use; `maxsize` bounds it.",
+        lambda q: q.checkpoints.used_bytes,
+    ),
+    counter("mailismus_checkpoints_total", "Checkpoints made.", lambda q: q.checkpoints.checkpoints),
+    counter("mailismus_checkpoints_abandoned_total", "Checkpoints that came to nothing.", lambda q: q.checkpoints.abandoned),
+    counter("mailismus_checkpoint_seconds_total", "How long those made took.", lambda q: q.checkpoints.took_s),
+    counter(
+        "mailismus_checkpoint_whole_syncs_total",
+        "Checkpoints that synced their file systems as a whole, because they touched many files.",
+        lambda q: q.checkpoints.write.whole_syncs,
+    ),
+    counter(
+        "mailismus_journal_braked_total",
+        "Messages answered late because the journal is longer than `maxsize`.",
+        lambda q: q.braked,
+    ),
+    counter("mailismus_checkpoint_moved_entries_total", "Entries moved into clusters.", lambda q: q.checkpoints.moved),
+    gauge(
+        "mailismus_checkpoint_last_timestamp_seconds",
+        "When the last checkpoint was made; not there before the first.",
+        lambda q: q.checkpoints.made_at,
+    ),
+    gauge(
+        "mailismus_references",
+        "Messages of several recipients whose live entries are counted; `maxspidcache` bounds it.",
+        lambda q: len(q.release.references),
+    ),
+    gauge(
+        "mailismus_references_unsure",
+        "Messages of which only a walk over all lines can tell whether they are over.",
+        lambda q: len(q.release.references.unsure),
+    ),
+    counter(
+        "mailismus_references_missed_total",
+        "Messages that found no room among those; their files may stay until the next start.",
+        lambda q: q.release.references.unsure.missed,
+    ),
+    counter("mailismus_walks_total", "Walks over all lines.", lambda q: q.release.references.walks),
+    counter("mailismus_strays_total", "Message files removed that no entry needed.", lambda q: q.release.walk.strays),
+    counter(
+        "mailismus_unlinks_failed_total", "Message files that could not be removed.", lambda q: q.release.unlinks_failed
+    ),
+    counter(
+        "mailismus_corrupt_total",
+        "What did not check and was set aside in `corrupt`: batches and records of the journal, lines of clusters.",
+        lambda q: {("journal",): q.opened.set_aside, ("line",): q.visits.bad_lines},
+        "what",
+    ),
+    gauge(
+        "mailismus_draft_bytes",
+        "Memory of messages that arrive: kept for the journal, or on the way to the spool.",
+        lambda q: {("journal",): q.drafts.used, ("spool",): q.behind.used},
+        "to",
+    ),
+    gauge(
+        "mailismus_disk_free_bytes",
+        "Free bytes of the file systems of queue and spool; not there with `minfree` 0.",
+        _of_space(lambda space: space.free_bytes),
+        "of",
+    ),
+    gauge("mailismus_disk_size_bytes", "Their size.", _of_space(lambda space: space.size_bytes), "of"),
+    gauge("mailismus_disk_free_inodes", "Their free inodes.", _of_space(lambda space: space.free_inodes), "of"),
+)

@@ -1,0 +1,151 @@
+"""Composing a report: multipart/report of a notice, a delivery status and what is returned of the message (RFC 6522; pure).
+
+*Rules*: 7-bit but for a whole message of 8-bit lines that is returned as it is. Every line ends in CRLF and has at most 998
+bytes. No byte that others chose stands in the header but addresses and a Message-ID that their grammars took. The boundary
+is random and occurs nowhere inside.
+
+*Not here*: queues, files, who gets it (`task`).
+Source: RFC 3461 to 3464, 3834 (Auto-Submitted), 5322, 6522.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from email.header import Header
+
+import attrs
+
+from mailismus.mail.ids import SpoolId
+from mailismus.observe.text import plain
+from mailismus.queue.interface import Message
+from mailismus.report.delivery_status import write_delivery_status
+from mailismus.report.excerpt import Excerpt, quote, stuff
+from mailismus.report.notice import shown_address, write_notice
+from mailismus.smtp.trace import date_time
+
+CRLF = b"\r\n"
+LONGEST_SUBJECT = 100
+"""Characters shown of the message's own subject."""
+
+
+@attrs.frozen
+class Origin:
+    """Who reports: this host's name, the address that answers go to, the subject of every report."""
+
+    host: bytes
+    address: bytes
+    subject: str
+
+
+@attrs.frozen
+class Report:
+    """A report as it goes into the queue: content as on the wire, dot-stuffed."""
+
+    content: bytes
+    message_id: bytes
+    is_eightbit: bool
+
+
+def compose(
+    origin: Origin, spool_id: SpoolId, message: Message, excerpt: Excerpt | None, now: int, random: Callable[[int], bytes]
+) -> Report:
+    """The report of all entries of `message`. `spool_id`: the report's own; `excerpt` None: the content is lost; `now`: UTC
+    seconds; `random` gives so many random bytes."""
+    date = date_time(now)
+    message_id = b"<%d.%016X@%b>" % (now, spool_id, origin.host)
+    notice = write_notice(origin.host, origin.address, message, spool_id, _own_subject(excerpt), _say_returned(excerpt))
+    parts = [
+        _part(b"Notification", b"text/plain; charset=us-ascii", _lines(notice)),
+        _part(b"Delivery status", b"message/delivery-status", _lines(write_delivery_status(origin.host, message))),
+    ]
+    is_eightbit = False
+    if excerpt is not None and excerpt.content:
+        parts.append(_returned_part(excerpt))
+        is_eightbit = excerpt.is_whole and excerpt.is_mailable and not excerpt.content.isascii()
+    boundary = _choose_boundary(parts, random)
+    delimiter = b"--" + boundary
+    header = [
+        b"Received: by %b id %016X;\r\n\t%b" % (origin.host, spool_id, date),
+        b"Date: " + date,
+        b"From: Mail Delivery System <%b>" % origin.address,
+        b"To: <%b>" % shown_address(message.sender).encode("ascii"),
+        b"Subject: " + _encode_subject(origin.subject),
+        b"Message-ID: " + message_id,
+        b"Auto-Submitted: auto-replied",
+        b"MIME-Version: 1.0",
+        b'Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary="%b"' % boundary,
+    ]
+    if is_eightbit:
+        header.append(b"Content-Transfer-Encoding: 8bit")
+    original_id = excerpt.message_id() if excerpt is not None else b""
+    if original_id:
+        header += [b"In-Reply-To: " + original_id, b"References: " + original_id]
+    body = [b"This is a report of failed delivery in MIME format.\r\n"]
+    for part in parts:
+        body += [delimiter, part]
+    content = CRLF.join([*header, b"", *body, delimiter + b"--", b""])
+    return Report(stuff(content), message_id, is_eightbit)
+
+
+def _part(description: bytes, content_type: bytes, content: bytes, encoding: bytes = b"") -> bytes:
+    header = [b"Content-Description: " + description, b"Content-Type: " + content_type]
+    if encoding:
+        header.append(b"Content-Transfer-Encoding: " + encoding)
+    return CRLF.join([*header, b"", content])
+
+
+def _returned_part(excerpt: Excerpt) -> bytes:
+    content = excerpt.content
+    if excerpt.is_whole and excerpt.is_mailable:
+        return _part(b"Undelivered message", b"message/rfc822", content, b"" if content.isascii() else b"8bit")
+    description = b"Undelivered message" if excerpt.is_whole else b"Undelivered message, its beginning"
+    kind = b"text/rfc822-headers; charset=" + _charset_of(content)
+    if excerpt.is_mailable and content.isascii():
+        return _part(description, kind, content)
+    return _part(description, kind, quote(content), b"quoted-printable")
+
+
+def _charset_of(content: bytes) -> bytes:
+    if content.isascii():
+        return b"us-ascii"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return b"iso-8859-1"  # nobody knows: one in which every byte is something
+    return b"utf-8"
+
+
+def _say_returned(excerpt: Excerpt | None) -> str:
+    if excerpt is None:
+        return "The message can't be returned: what this server stored of it can't be read any more."
+    if excerpt.is_whole:
+        return "The whole message is returned with this report."
+    return (
+        f"Only the beginning of the message is returned with this report: {len(excerpt.content)} of its "
+        f"{excerpt.size_bytes} bytes."
+    )
+
+
+def _own_subject(excerpt: Excerpt | None) -> str:
+    """The message's subject, if it is plain text that can be shown as it is."""
+    subject = excerpt.field(b"Subject") if excerpt is not None else b""
+    text = plain(subject).decode("ascii")
+    if text.encode("ascii") != subject or "=?" in text:
+        return ""
+    return text if len(text) <= LONGEST_SUBJECT else text[:LONGEST_SUBJECT] + "..."
+
+
+def _encode_subject(text: str) -> bytes:
+    charset = "us-ascii" if text.isascii() else "utf-8"
+    return Header(text, charset, header_name="Subject").encode(linesep="\r\n").encode("ascii")
+
+
+def _choose_boundary(parts: list[bytes], random: Callable[[int], bytes]) -> bytes:
+    while True:
+        boundary = b"=_" + random(15).hex().encode("ascii")
+        if not any(boundary in part for part in parts):
+            return boundary
+
+
+def _lines(lines: Iterable[str]) -> bytes:
+    return b"".join(line.encode("ascii") + CRLF for line in lines)

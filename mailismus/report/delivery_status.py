@@ -1,0 +1,79 @@
+"""The delivery status: the second part of a report, for programs (RFC 3464; pure).
+
+A block for the message, then one for each recipient, blank lines between. Every recipient here failed for good or expired:
+`Action: failed`; a status of 4.x.x says that it was tried until its time was over, as the last reply said.
+
+*Rules*: ASCII alone; fields are folded at blanks; nothing others wrote is copied unless it is plainly printable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mailismus.mail.ids import QueueId, format_spool_id
+from mailismus.observe.text import plain
+from mailismus.queue.interface import Entry, Message
+from mailismus.report.notice import host_name, said, shown_address, words_of
+from mailismus.smtp.trace import date_time
+
+WIDTH = 76
+
+_IS_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}").fullmatch
+_IS_ADDRESS = re.compile(rb"[0-9.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*").fullmatch
+
+
+def field(name: str, value: str) -> str:
+    """A field, folded where it has blanks, without its line's end."""
+    first, *words = words_of(value) or [""]
+    lines = [f"{name}: {first}"]
+    for word in words:
+        if len(lines[-1]) + 1 + len(word) > WIDTH:
+            lines.append("")
+        lines[-1] += " " + word
+    return "\r\n".join(lines)
+
+
+def status_of(entry: Entry) -> str:
+    """The enhanced status: that of the last reply, as near as it told."""
+    reply = entry.reply
+    if reply is None:
+        return "5.0.0"
+    if _IS_STATUS(reply.enhanced):
+        return reply.enhanced.decode("ascii")
+    return "5.0.0" if reply.is_permanent else "4.0.0"
+
+
+def write_delivery_status(host: bytes, message: Message) -> Iterator[str]:
+    """The lines, without their ends (a folded field is one). `host`: our name."""
+    yield field("Reporting-MTA", f"dns; {plain(host).decode('ascii')}")
+    yield field("X-Mailismus-Queue-ID", format_spool_id(message.spool_id))
+    yield field("Arrival-Date", _date(message.received_at))
+    for entry in message.entries:
+        yield ""
+        yield from _write_recipient(message, entry)
+
+
+def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
+    yield f"Final-Recipient: rfc822; {shown_address(entry.recipient)}"
+    yield "Action: failed"
+    yield f"Status: {status_of(entry)}"
+    name = host_name(entry.host)
+    if name:
+        yield field("Remote-MTA", f"dns; {_mta_name(name)}")
+    if entry.reply is not None:
+        yield field("Diagnostic-Code", f"smtp; {said(entry.reply)}")
+    yield field("Last-Attempt-Date", _date(entry.due_at))
+    yield field("Final-Log-ID", str(QueueId(message.spool_id, entry.number)))
+
+
+def _mta_name(name: bytes) -> str:
+    """A domain, or an address as a literal."""
+    text = plain(name).decode("ascii")
+    if not _IS_ADDRESS(name):
+        return text
+    return f"[IPv6:{text}]" if ":" in text else f"[{text}]"
+
+
+def _date(at: float) -> str:
+    return date_time(max(0, int(at))).decode("ascii")

@@ -1,0 +1,21 @@
+"""What reporting counts, for whoever asks."""
+
+from __future__ import annotations
+
+from mailismus.observe.metrics import Metric, counter, gauge
+from mailismus.report.task import ReportTask
+
+METRICS: tuple[Metric[ReportTask], ...] = (
+    counter("mailismus_reports_total", "Reports made: they are in the queue.", lambda t: t.counters.reports),
+    counter(
+        "mailismus_bounces_total",
+        "Bounces by what became of them: told in a report, discarded without one, or given back for later.",
+        lambda t: {
+            ("reported",): t.counters.reported,
+            ("discarded",): t.counters.discarded,
+            ("given_back",): t.counters.given_back,
+        },
+        "end",
+    ),
+    gauge("mailismus_report_held_bounces", "Bounces in hand; `queuecache` bounds it.", lambda t: t.held),
+)

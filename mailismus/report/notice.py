@@ -1,0 +1,177 @@
+"""The notice: the first part of a report, for a person (pure).
+
+What happened, to which address, whose side it is on, what to do now, and what the remote host said, word for word where
+that is safe. Recipients that share all of it are listed together.
+
+*Rules*: ASCII alone, lines of at most `WIDTH` where words allow, never more than 998 bytes; whatever others wrote is
+escaped (`observe.text.plain`) and stands indented, so that none of it can look like ours.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from mailismus.mail.address import domain_of
+from mailismus.mail.ids import format_spool_id
+from mailismus.mail.reply import MAX_TEXT, Reply
+from mailismus.observe.text import plain
+from mailismus.queue.interface import Entry, Message
+from mailismus.report.wording import LOCAL, NOBODY, Cause, cause_of
+from mailismus.smtp.trace import date_time
+
+WIDTH = 72
+LONGEST_WORD = 400
+"""Longer words are cut in pieces."""
+
+_HOST = re.compile(rb"([^\[\]]+)\[([0-9A-Fa-f.:]+)\]:(\d+)").fullmatch
+
+
+def said(reply: Reply) -> str:
+    """A reply in one safe line, at most `MAX_TEXT` of its bytes."""
+    text = plain(reply.text[:MAX_TEXT]).decode("ascii")
+    status = plain(reply.enhanced[:20]).decode("ascii")
+    return " ".join(f"{reply.code:03} {status} {text}".split())
+
+
+def shown_address(address: bytes) -> str:
+    """An address as it stands in the envelope; only one that its grammar never took is escaped, and cut short."""
+    return plain(address).decode("ascii")[:900]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a safe line; what is too long for any line in pieces."""
+    return [word[at : at + LONGEST_WORD] for word in text.split() for at in range(0, len(word), LONGEST_WORD)]
+
+
+def write_notice(
+    host: bytes, contact: bytes, message: Message, report_id: int, subject: str, returned: str
+) -> Iterator[str]:
+    """The lines, without their ends. `host`: our name; `contact`: who answers questions; `subject`: the
+    message's own, safe, or empty; `returned`: what is said of the part that follows."""
+    entries = message.entries
+    name = plain(host).decode("ascii")
+    count, of = len(entries), message.recipient_count
+    whom = (
+        "its recipient"
+        if count == of == 1
+        else f"{_number(count)} of its {of} recipients"
+        if count < of
+        else (f"its {count} recipients")
+    )
+    yield from _wrap(
+        f"This is the mail server {name}. A message of yours could not be delivered to {whom}, and will not be tried again. "
+        "What to do is said below for each address."
+    )
+    yield ""
+    if subject:
+        yield from _wrap(subject, "    Subject:     ", " " * 17)
+    yield f"    Received:    {_date(message.received_at)}"
+    yield f"    Our number:  {format_spool_id(message.spool_id)}"
+    for together in _groups(entries):
+        yield ""
+        yield ""
+        for entry in together:
+            yield f"<{shown_address(entry.recipient)}>"
+        yield ""
+        yield from _explain(message, together)
+    yield ""
+    yield ""
+    if count < of:
+        yield from _wrap(
+            "For recipients that are not named here the message has arrived, is still on its way, "
+            "or has a report of its own."
+        )
+        yield ""
+    yield from _wrap(returned)
+    yield ""
+    yield from _wrap(
+        f"This report was made by a program, and has the number {report_id:016X}. Questions about it go to "
+        f"{plain(contact).decode('ascii')}."
+    )
+
+
+def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Entries of which all the same is said, in the order of their first."""
+    groups: dict[tuple[object, ...], list[Entry]] = {}
+    for entry in entries:
+        key = (domain_of(entry.recipient), entry.reply, entry.host, entry.attempts, int(entry.due_at))
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())
+
+
+def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
+    entry = together[0]
+    reply, indent = entry.reply, "    "
+    cause = cause_of(reply, entry.host)
+    words = cause.value
+    domain = plain(domain_of(entry.recipient)).decode("ascii") or "this server"
+    yield from _wrap(f"{words.what.replace('{domain}', domain)} {words.side.replace('{domain}', domain)}", indent)
+    yield from _wrap(f"What to do: {words.advice}", indent)
+    if reply is not None:
+        yield ""
+        yield from _wrap(_speaker(entry, reply, cause), indent)
+        yield from _wrap(said(reply), indent * 2)
+    yield ""
+    last = _date(entry.due_at)
+    if entry.attempts <= 1:
+        yield from _wrap(f"It was {'tried once, on' if entry.attempts else 'given up untried, on'} {last}.", indent)
+        return
+    tried = f"It was tried {entry.attempts} times"
+    if reply is not None and not reply.is_permanent:
+        tried += f" in {_duration(entry.due_at - message.received_at)}"
+    yield from _wrap(f"{tried}, the last time on {last}.", indent)
+
+
+def _speaker(entry: Entry, reply: Reply, cause: Cause) -> str:
+    """Who said it, where that is certain: our own words may be about a host too."""
+    host = shown_host(entry.host)
+    if entry.host == LOCAL or entry.host in NOBODY or not host:
+        return "This server noted:"
+    if not reply.is_permanent and (cause is Cause.IN_DOUBT or reply.enhanced[1:3] == b".4"):
+        return f"What came of the last try with {host}:"
+    return f"The server {host} answered:"
+
+
+def host_name(host: bytes) -> bytes:
+    """The name, or the address where there is no name, of a host as in `Outcome.host`; empty for nobody and for us."""
+    found = _HOST(host)
+    return found[1] if found else b""
+
+
+def shown_host(host: bytes) -> str:
+    """A host for people: its name, address, and port where that is unusual."""
+    found = _HOST(host)
+    if found is None:
+        return ""
+    name, address, port = (plain(part).decode("ascii") for part in found.groups())
+    shown = address if name == address else f"{name} [{address}]"
+    return shown if port == "25" else f"{shown} port {port}"
+
+
+def _number(count: int) -> str:
+    return "one" if count == 1 else str(count)
+
+
+def _date(at: float) -> str:
+    return date_time(max(0, int(at))).decode("ascii")
+
+
+def _duration(seconds: float) -> str:
+    """As people say it, in the largest unit that is there twice."""
+    for unit, size_s in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size_s:
+            return f"{seconds / size_s:.0f} {unit}"
+    return "1 second" if 0.5 <= seconds < 1.5 else f"{max(0.0, seconds):.0f} seconds"
+
+
+def _wrap(text: str, first: str = "", others: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        " ".join(words_of(text)),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if others is None else others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,332 @@
+"""The reporting task: failures back to their senders.
+
+    queue ready -> take the bounces of a round -> read -> compose -> one commit: the report in, its bounces gone
+
+*Rules*
+- A message whose sender is null is never reported (RFC 5321 4.5.5); with `generate_ndr` N nothing is. The bounces are
+  discarded, and logged.
+- At most `LIMIT` reports are made at a time, fewer where they are large; at most `queuecache` bounces are held, but for
+  those of one message, which stay together.
+- Bounces are reported as soon as the queue says that there are some; the intervals only bound how long something can be
+  overlooked. After trouble with the queue nothing is tried for `interval_error`, and what was in hand is given back.
+- Of a content no more is read than is returned of it.
+
+*Not here*: which bounces belong together (`queue.rounds`), how a report gets to its sender (it is a message like any other).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.config.settings import ReportSettings
+from mailismus.errors import Corrupt, StorageError
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import format_spool_id
+from mailismus.observe.audit import Action
+from mailismus.observe.audit_log import NO_AUDITS, Audits
+from mailismus.observe.maillog import MailLog
+from mailismus.observe.text import plain
+from mailismus.queue.audited import audited_bounce
+from mailismus.queue.interface import Area, IContent, Message
+from mailismus.report.compose import Origin, compose
+from mailismus.report.excerpt import Excerpt, cut_out, wanted_bytes
+from mailismus.report.queue_seam import ReportQueue
+
+LIMIT = 10
+"""Reports that are made at a time."""
+MEMORY_BYTES = 20_000_000
+"""Content held by all of them together, about."""
+UNREADABLE_S = 86400.0
+"""How long a report waits for a content that can't be read but is not known to be damaged."""
+SHORTEST_DUE_S = 0.02
+
+
+class Counters:
+    """What reporting has done since its start."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        """Bounces taken from the queue."""
+        self.reports = 0
+        """Reports that are in the queue, durable."""
+        self.reported = self.discarded = self.given_back = 0
+        """Bounces."""
+
+
+class ReportTask:
+    """The task. `host`: how this host calls itself; `random` gives random bytes. Call `start` once the queue is open."""
+
+    log = Logger()
+
+    def __init__(
+        self,
+        settings: ReportSettings,
+        host: bytes,
+        queue: ReportQueue,
+        maillog: MailLog,
+        clock: IReactorTime,
+        monotonic: Callable[[], float],
+        random: Callable[[int], bytes],
+        audits: Audits = NO_AUDITS,
+    ) -> None:
+        self._host = host
+        self.reload(settings)
+        self._queue, self._maillog, self._audit = queue, maillog, audits.bounced
+        self._clock, self._monotonic, self._random = clock, monotonic, random
+        self.counters = Counters()
+        self.held = 0
+        """Bounces taken and neither reported, discarded nor given back."""
+        self._pending: deque[Message] = deque()
+        self._at_work = 0
+        self._is_running = self._is_pumping = self._is_asked = self._is_listening = False
+        self._is_open = True
+        """There may be more to take."""
+        self._vain = 0
+        self._not_before = 0.0
+        self._poll: IDelayedCall | None = None
+        self._when_done: Deferred[None] | None = None
+
+    def reload(self, settings: ReportSettings) -> None:
+        """Other settings, for reports to come. `audit` stays what it was."""
+        self._settings = settings
+        self._origin = Origin(self._host, settings.ndr_from, settings.ndr_subject)
+        self._limit = max(1, min(LIMIT, MEMORY_BYTES // wanted_bytes(settings.attachmsg)))
+
+    def start(self) -> None:
+        """Begin, after `delay_start`."""
+        self._is_running = True
+        self._poll_in(self._settings.delay_start_s)
+
+    def stop(self, deadline: float) -> Deferred[None]:
+        """No report is begun; fires when those that have begun are durable or given back, at `deadline` (monotonic seconds)
+        at the latest: what is not durable then may be, or its bounces are there at the next start."""
+        self._is_running = False
+        if self._poll is not None and self._poll.active():
+            self._poll.cancel()
+        while self._pending:
+            self._give_back(self._pending.popleft(), 0.0)
+        if not self._at_work:
+            return succeed(None)
+        done = self._when_done = Deferred()
+        timer = self._clock.callLater(max(0.0, deadline - self._monotonic()), self._is_done)
+        done.addCallback(lambda _: timer.cancel() if timer.active() else None)
+        return done
+
+    def _is_done(self) -> None:
+        if self._when_done is not None:
+            done, self._when_done = self._when_done, None
+            done.callback(None)
+
+    # ------------------------------------------------------------------ taking
+
+    def _ask(self) -> None:
+        """Something may have come, or there may be room again: go and see, in a turn of its own."""
+        if self._is_running and not self._is_asked:
+            self._is_asked = True
+            self._clock.callLater(0, self._pump)
+
+    def _pump(self) -> None:
+        self._is_asked = False
+        if not self._is_running or self._is_pumping:
+            return
+        wait_s = self._not_before - self._monotonic()
+        if wait_s > 0:
+            self._poll_in(wait_s)
+            return
+        room = self._settings.queuecache - self.held
+        if self._is_open and room > 0:
+            self._is_pumping = True
+            self._queue.take(Area.BOUNCES, room).addCallbacks(self._taken, self._not_taken, (room,)).addErrback(self._bug)
+        elif not self._is_open:
+            self._poll_in(self._interval_s())
+
+    def _taken(self, messages: list[Message], room: int) -> None:
+        self._is_pumping = False
+        count = sum(len(message.entries) for message in messages)
+        self.held += count
+        self._pending.extend(messages)
+        if not self._is_running:
+            while self._pending:
+                self._give_back(self._pending.popleft(), 0.0)
+            return
+        self.counters.taken += count
+        self._vain = 0 if count else self._vain + 1
+        if count < room:  # that was all: the queue says when there is more
+            self._is_open = False
+            if self._vain > 2:
+                self._clock.callLater(self._settings.interval_low_s, self._listen)
+            else:
+                self._listen()
+        self._work()
+        self._ask()
+
+    def _not_taken(self, failure: Failure) -> None:
+        self._is_pumping = False
+        failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+        self._pause("The bounces can't be read: {error}", failure)
+
+    def _bug(self, failure: Failure) -> None:
+        self._is_pumping = False
+        self.log.failure("Taking bounces failed unexpectedly", failure)
+        self._not_before = self._monotonic() + self._settings.interval_error_s
+        self._ask()
+
+    def _pause(self, sentence: str, failure: Failure) -> None:
+        """The queue is in trouble: nothing more for a while."""
+        self.log.warn(sentence, error=str(failure.value))
+        self._not_before = self._monotonic() + self._settings.interval_error_s
+        while self._pending:
+            self._give_back(self._pending.popleft(), self._settings.interval_error_s)
+        self._ask()
+
+    def _listen(self) -> None:
+        if self._is_running and not self._is_listening:
+            self._is_listening = True
+            self._queue.ready(Area.BOUNCES).addCallbacks(self._on_ready, self._on_deaf)
+
+    def _on_ready(self, _: None) -> None:
+        self._is_listening = False
+        self._is_open = True
+        self._ask()
+
+    def _on_deaf(self, failure: Failure) -> None:
+        """The queue is closed or in trouble: the poll asks again."""
+        self._is_listening = False
+
+    def _interval_s(self) -> float:
+        """How long to wait, at most, before looking without being told."""
+        settings = self._settings
+        wait_s = settings.interval_high_s if self._vain else settings.interval_low_s
+        due_at = self._queue.next_due(Area.BOUNCES)
+        if due_at is not None:
+            left_s = due_at - self._clock.seconds()
+            wait_s = min(wait_s, max(SHORTEST_DUE_S, left_s) if left_s > 0 else settings.interval_low_s)
+        return wait_s
+
+    def _poll_in(self, wait_s: float) -> None:
+        """Look again in so many seconds, whatever was said before."""
+        if self._poll is not None and self._poll.active():
+            self._poll.reset(wait_s)
+        else:
+            self._poll = self._clock.callLater(wait_s, self._on_poll)
+
+    def _on_poll(self) -> None:
+        self._is_open = True
+        self._vain = 0
+        self._ask()
+
+    # ------------------------------------------------------------------ reporting
+
+    def _work(self) -> None:
+        while self._pending and self._at_work < self._limit and self._is_running:
+            message = self._pending.popleft()
+            self._at_work += 1
+            Deferred.fromCoroutine(self._end(message))
+
+    async def _end(self, message: Message) -> None:
+        """What becomes of the bounces of one round."""
+        try:
+            if message.sender and self._settings.generate_ndr:
+                await self._report(message)
+            else:
+                await self._discard(message)
+        except StorageError:
+            self._give_back(message, self._settings.interval_error_s)
+            self._pause("No report can be made: {error}", Failure())  # type: ignore[no-untyped-call]  # Twisted's
+        except Exception:  # a bug must not lose a bounce, nor hold it for ever
+            self.log.failure("{spool_id}: reporting failed unexpectedly", spool_id=format_spool_id(message.spool_id))
+            self._give_back(message, self._settings.interval_error_s)
+        self._at_work -= 1
+        if self._at_work == 0:
+            self._is_done()
+        self._work()
+        if self._is_open:
+            self._ask()
+
+    async def _report(self, message: Message) -> None:
+        try:
+            excerpt = await self._read(message)
+        except StorageError as error:
+            self.log.warn(
+                "{spool_id}: the message can't be read now, its report waits: {error}",
+                spool_id=format_spool_id(message.spool_id),
+                error=str(error),
+            )
+            self._give_back(message, self._settings.interval_error_s)
+            return
+        draft = self._queue.draft()
+        now = int(self._clock.seconds())
+        try:
+            report = compose(self._origin, draft.spool_id, message, excerpt, now, self._random)
+            waits = draft.write(report.content)
+            if waits is not None:
+                await waits
+        except BaseException:
+            draft.abandon()
+            raise
+        size_bytes = draft.size_bytes
+        await self._queue.report(draft, Envelope(b"", (message.sender,), eightbit=report.is_eightbit), message)
+        write = self._maillog.write
+        write(b"%016X: sender non-delivery notification: %016X" % (message.spool_id, draft.spool_id))
+        write(b"%016X: from=<>, size=%d, nrcpt=1, message-id=%b" % (draft.spool_id, size_bytes, report.message_id))
+        if self._audit is not None:
+            for entry in message.entries:
+                self._audit.write(audited_bounce(Action.REPORTED, message, entry, draft.spool_id))
+        self.counters.reports += 1
+        self.counters.reported += len(message.entries)
+        self.held -= len(message.entries)
+
+    async def _discard(self, message: Message) -> None:
+        await self._queue.discard(message)
+        why = b"generate_ndr is N" if message.sender else b"the sender is null"
+        for entry in message.entries:
+            self._maillog.write(b"%016X: to=<%b>, bounce discarded: %b" % (message.spool_id, plain(entry.recipient), why))
+            if self._audit is not None:
+                action = Action.DISCARDED if message.sender else Action.REPORT_DISCARDED
+                self._audit.write(audited_bounce(action, message, entry))
+        self.counters.discarded += len(message.entries)
+        self.held -= len(message.entries)
+
+    async def _read(self, message: Message) -> Excerpt | None:
+        """What is returned of the content; None: it is lost."""
+        limit = self._settings.attachmsg
+        try:
+            content = self._queue.read(message.spool_id)
+            if not isinstance(content, bytes):
+                content = await _read_beginning(await content, wanted_bytes(limit))
+        except StorageError as error:
+            failed_at = max(entry.due_at for entry in message.entries)
+            if not isinstance(error, Corrupt) and self._clock.seconds() < failed_at + UNREADABLE_S:
+                raise
+            self.log.error(
+                "{spool_id}: the message can't be read, its report goes without it: {error}",
+                spool_id=format_spool_id(message.spool_id),
+                error=str(error),
+            )
+            return None
+        return cut_out(content, message.size_bytes, limit)
+
+    def _give_back(self, message: Message, delay_s: float) -> None:
+        count = len(message.entries)
+        self.held -= count
+        self.counters.given_back += count
+        self._queue.give_back(message, message.entries, delay_s)
+
+
+async def _read_beginning(content: IContent, wanted: int) -> bytes:
+    """The first bytes, `wanted` or a piece more."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while size < wanted and (piece := await content.next()):
+            pieces.append(piece)
+            size += len(piece)
+    finally:
+        content.close()
+    return b"".join(pieces)

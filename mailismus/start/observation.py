@@ -1,0 +1,136 @@
+"""Observation: audit logs and metrics of one server, as the configuration asks for them, from the start to the end.
+
+*Rules*: whatever can refuse a start is tried in `bind`. Nothing here is needed for mail: what fails later is logged. Without
+`<metrics>` neither the library nor any timer of it is there.
+"""
+
+from __future__ import annotations
+
+import time
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from mailismus.config.settings import AuditFormat, AuditSettings, Settings
+from mailismus.deliver import metrics as deliver_metrics
+from mailismus.deliver.task import DeliverTask
+from mailismus.disk.worker import ThreadWorker
+from mailismus.errors import StartError
+from mailismus.net import listen
+from mailismus.observe import audit_log, metrics_process
+from mailismus.observe.audit_log import JSON, LINES, AuditLog, Audits
+from mailismus.observe.maillog import MailLog
+from mailismus.observe.metrics import Reader, meter
+from mailismus.observe.metrics_endpoint import MetricsEndpoint
+from mailismus.observe.metrics_process import Process
+from mailismus.queue import metrics as queue_metrics
+from mailismus.queue.manager import QueueManager
+from mailismus.queue.providers.clustered import metrics as clustered_metrics
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.report import metrics as report_metrics
+from mailismus.report.task import ReportTask
+from mailismus.start.exits import exit_code_of
+from mailismus.start.logfile import LogDestination
+from mailismus.start.server import Reactor
+from mailismus.start.version import program_version
+from mailismus.submit import metrics as submit_metrics
+from mailismus.submit.task import SubmitTask
+
+LAYOUTS = {AuditFormat.TEXT: LINES, AuditFormat.JSON: JSON}
+
+
+class Observation:
+    """Of one server. `opening_s`: what opening its queue took."""
+
+    _log = Logger()
+
+    def __init__(
+        self, settings: Settings, reactor: Reactor, clock: IReactorTime, maillog: MailLog, opening_s: float
+    ) -> None:
+        self._wanted = settings.admin.metrics
+        self._reactor, self._clock = reactor, clock
+        self._thread = ThreadWorker(reactor, "audit")
+        self._audit_settings = (settings.deliver.audit, settings.report.audit)
+        self.audits = Audits(*map(self._make_audit, self._audit_settings))
+        self._process = Process(program_version(), opening_s, lambda: _lost_lines(maillog), clock, time.monotonic)
+        self._readers: list[Reader] = []
+        self._bound: list[listen.Listening] = []
+        self._endpoint: MetricsEndpoint | None = None
+
+    def _make_audit(self, settings: AuditSettings | None) -> AuditLog | None:
+        if settings is None:
+            return None
+        return AuditLog(settings.path, LAYOUTS[settings.format], self._thread, self._clock, self._clock.seconds)
+
+    def bind(self) -> None:
+        """Try the audit logs, make the sockets for metrics. Raises `StartError`, having closed what it made."""
+        for name, log in (("deliver", self.audits.delivered), ("report", self.audits.bounced)):
+            try:
+                if log is not None:
+                    log.probe()
+            except OSError as error:
+                text = f"the audit log {error.filename} can't be written: {error.strerror}"
+                raise StartError(exit_code_of(error), text, f"mta/{name}/audit") from error
+        if self._wanted is not None:
+            self._bound = listen.bind("metrics", self._wanted.interface, self._wanted.port)
+
+    def close(self) -> None:
+        """Give the sockets up again."""
+        listen.close_all(self._bound)
+        self._bound = []
+
+    def watch(
+        self, queue: ClusteredQueue, manager: QueueManager, submit: SubmitTask, deliver: DeliverTask, report: ReportTask
+    ) -> None:
+        """What these count is what metrics show."""
+        self._readers = [
+            *meter(metrics_process.METRICS, self._process),
+            *meter(clustered_metrics.METRICS, queue),
+            *meter(queue_metrics.METRICS, manager),
+            *meter(submit_metrics.METRICS, submit),
+            *meter(deliver_metrics.METRICS, deliver),
+            *meter(report_metrics.METRICS, report),
+            *meter(audit_log.METRICS, self.audits),
+        ]
+
+    def start(self) -> None:
+        """Write audits, answer who asks for metrics."""
+        if self.audits.logs:
+            self._thread.start()
+        if not self._bound:
+            return
+        from mailismus.observe.metrics_page import CONTENT_TYPE, MetricsPage  # here: it takes a fifth of a second
+
+        self._process.start()
+        page = MetricsPage(self._readers, time.monotonic)
+        self._endpoint = MetricsEndpoint(page, CONTENT_TYPE, self._clock, self._reactor)
+        self._endpoint.start([one.bound for one in self._bound])
+        for one in self._bound:
+            host = f"[{one.host}]" if ":" in one.host else one.host
+            self._log.info("Metrics are at http://{host}:{port}/metrics", host=host, port=one.port)
+        self._bound = []
+
+    def reopen(self) -> None:
+        """Go on in the files that have the names of the audit logs now."""
+        for log in self.audits.logs.values():
+            log.reopen()
+
+    def stop(self) -> Deferred[None]:
+        """Write out the last lines, show nothing more. Fires when that is done."""
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        self.close()
+        self._process.stop()
+        if self._endpoint is not None:
+            await self._endpoint.stop()
+        for log in self.audits.logs.values():
+            await log.close()
+        if self.audits.logs:
+            self._thread.stop()
+
+
+def _lost_lines(maillog: MailLog) -> int | None:
+    """None: it is not our log."""
+    return maillog.lost_lines if isinstance(maillog, LogDestination) else None

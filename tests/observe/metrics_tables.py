@@ -1,0 +1,41 @@
+"""All tables of metrics, and the page of the manual that is made of them.
+
+python -m tests.observe.metrics_tables      writes what follows the marker of docs/metrics.md anew
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mailismus.deliver import metrics as deliver
+from mailismus.observe import audit_log, metrics_process
+from mailismus.observe.metrics import Metric, describe
+from mailismus.queue import metrics as manager
+from mailismus.queue.providers.clustered import metrics as clustered
+from mailismus.report import metrics as report
+from mailismus.submit import metrics as submit
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+MARKER = "<!-- From here on made of the tables in the code: python -m tests.observe.metrics_tables -->\n"
+
+# Any: each table is read of objects of its own.
+TABLES: dict[str, tuple[Metric[Any], ...]] = {
+    "Mail that comes in": submit.METRICS,
+    "Mail that goes out": deliver.METRICS,
+    "Reports": report.METRICS,
+    "What is under way": manager.METRICS,
+    "The queue on disk": clustered.METRICS,
+    "Audit logs": audit_log.METRICS,
+    "The program": metrics_process.METRICS,
+}
+METRICS = tuple(metric for table in TABLES.values() for metric in table)
+
+
+def write_tables() -> str:
+    """The part of the page that is made."""
+    return "\n".join(describe(title, table) for title, table in TABLES.items())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(PAGE.read_text().partition(MARKER)[0] + MARKER + "\n" + write_tables())
