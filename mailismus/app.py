@@ -32,6 +32,7 @@ from mailismus.disk.worker import ThreadWorker, Workers
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.choice import Fallback
 from mailismus.dns.client import DnsClient
+from mailismus.dns.counters import Counters as DnsCounters
 from mailismus.dns.hosts import HostResolver
 from mailismus.dns.mx import MxPolicy, MxResolver
 from mailismus.dns.servers import Server
@@ -214,9 +215,10 @@ def build(
         opened.release()
         raise
     world = RealSurroundings(reactor, clock, reactor)
+    names = DnsCounters()
 
     def locator_of(settings: Settings) -> Locator:
-        return build_locator(settings, reactor, clock, bound)
+        return build_locator(settings, reactor, clock, bound, names)
 
     audits = observation.audits
     deliver = DeliverTask(
@@ -233,7 +235,7 @@ def build(
     )
     manager.on_flush(deliver.forget_deaths)
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
-    observation.watch(queue, manager, submit, deliver, report)
+    observation.watch(queue, manager, submit, deliver, names, report)
     threads = (journal_thread, file_threads)
     return MailServer(
         queue,
@@ -251,15 +253,20 @@ def build(
 
 
 def build_locator(
-    settings: Settings, reactor: Reactor, clock: IReactorTime, bound: Sequence[tuple[str, str, int]]
+    settings: Settings,
+    reactor: Reactor,
+    clock: IReactorTime,
+    bound: Sequence[tuple[str, str, int]],
+    counters: DnsCounters,
 ) -> Locator:
-    """Who finds the hosts of relays and domains, knowing nothing yet. `bound`: where we ourselves listen."""
+    """Who finds the hosts of relays and domains, knowing nothing yet. `bound`: where we ourselves listen; `counters`: what
+    its questions are counted in."""
     dns, client = settings.deliver.dns, settings.deliver.client
     named = tuple(Server(host, port) for host, port in dns.servers)
     chance = random.SystemRandom()
     servers = (lambda: named) if named else SystemServers(time.monotonic)
     # Its timers do not jump: `build` has seen to that.
-    resolver = DnsClient(cast(DnsReactor, reactor), servers, dns.timeout_s, chance, time.monotonic)
+    resolver = DnsClient(cast(DnsReactor, reactor), servers, dns.timeout_s, chance, time.monotonic, counters=counters)
     policy = MxPolicy(
         fallback=Fallback.ADDRESS if client.fallback_a else Fallback.NONE,
         loopback=Loopback.ALLOWED if client.loopback else Loopback.REFUSED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mailismus.deliver.task import DeliverTask
+from mailismus.dns.counters import Counters as DnsCounters
 from mailismus.observe.metrics import Metric, Number, counter, gauge, histogram
 
 Counts = dict[tuple[str, ...], Number]
@@ -67,4 +68,31 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
         "Next hops that wait for a connection because `maxconnections` is used up.",
         lambda t: len(t.sessions.schedule.starved),
     ),
+    gauge(
+        "mailismus_deliver_troubled_hosts",
+        "Hosts with which no session could be had, and none was since.",
+        lambda t: t.troubled_hosts,
+    ),
+)
+
+NAMES: tuple[Metric[DnsCounters], ...] = (
+    counter(
+        "mailismus_dns_questions_total",
+        "Questions that the cache did not answer; many at once for one name count once.",
+        lambda c: c.questions,
+    ),
+    counter("mailismus_dns_cache_hits_total", "Questions that the cache answered.", lambda c: c.cache_hits),
+    counter("mailismus_dns_queries_total", "Messages sent to name servers.", lambda c: c.queries),
+    counter("mailismus_dns_answers_total", "Messages that answered a question, denials too.", lambda c: c.answers),
+    counter("mailismus_dns_failures_total", "Questions that nobody answered.", lambda c: c.failures),
+    counter("mailismus_dns_timeouts_total", "Name servers that did not answer in time.", lambda c: c.timeouts),
+    counter("mailismus_dns_unreachable_total", "Name servers that could not be reached.", lambda c: c.refused),
+    counter(
+        "mailismus_dns_server_failures_total",
+        "SERVFAIL, REFUSED and other refusals, and answers that make no sense.",
+        lambda c: c.server_failures,
+    ),
+    counter("mailismus_dns_forged_total", "Messages that fitted no question of ours.", lambda c: c.forged),
+    counter("mailismus_dns_truncated_total", "Answers that were asked for again by TCP.", lambda c: c.truncated),
+    counter("mailismus_dns_rejected_total", "Questions that found no room to wait.", lambda c: c.rejected),
 )

@@ -137,6 +137,11 @@ class DeliverTask:
         self._enough_room = max(1, min(100, self._cache // 4))
         self._max_recipients = settings.maxrecips or 1 << 30
 
+    @property
+    def troubled_hosts(self) -> int:
+        """Hosts with which no session could be had, and none was since."""
+        return self._hosts.remembered
+
     def reload(
         self,
         settings: DeliverSettings,

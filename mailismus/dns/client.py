@@ -50,11 +50,14 @@ class DnsClient:
         monotonic: Callable[[], float],
         max_sockets: int = MAX_SOCKETS,
         open_udp: OpenUdp | None = None,
+        counters: Counters | None = None,
     ) -> None:
+        """`counters`: those of an earlier client, to be gone on with."""
+
         def open_socket(server: Server, receiver: Receiver) -> Datagrams:
             return UdpSocket(reactor, server, receiver)
 
-        self.counters = Counters()
+        self.counters = counters or Counters()
         self._servers, self._monotonic = servers, monotonic
         self._book = ServerBook()
         self._in_line: deque[_Pending] = deque()

@@ -16,6 +16,7 @@ from mailismus.config.settings import AuditFormat, AuditSettings, Settings
 from mailismus.deliver import metrics as deliver_metrics
 from mailismus.deliver.task import DeliverTask
 from mailismus.disk.worker import ThreadWorker
+from mailismus.dns.counters import Counters as DnsCounters
 from mailismus.errors import StartError
 from mailismus.net import listen
 from mailismus.observe import audit_log, metrics_process
@@ -81,7 +82,13 @@ class Observation:
         self._bound = []
 
     def watch(
-        self, queue: ClusteredQueue, manager: QueueManager, submit: SubmitTask, deliver: DeliverTask, report: ReportTask
+        self,
+        queue: ClusteredQueue,
+        manager: QueueManager,
+        submit: SubmitTask,
+        deliver: DeliverTask,
+        names: DnsCounters,
+        report: ReportTask,
     ) -> None:
         """What these count is what metrics show."""
         self._readers = [
@@ -90,6 +97,7 @@ class Observation:
             *meter(queue_metrics.METRICS, manager),
             *meter(submit_metrics.METRICS, submit),
             *meter(deliver_metrics.METRICS, deliver),
+            *meter(deliver_metrics.NAMES, names),
             *meter(report_metrics.METRICS, report),
             *meter(audit_log.METRICS, self.audits),
         ]

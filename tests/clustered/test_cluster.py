@@ -16,7 +16,6 @@ from mailismus.queue.providers.clustered.cluster import (
     ClusterId,
     FoundLine,
     Place,
-    count_live,
     format_place,
     header_line,
     parse_cluster_path,
@@ -259,23 +258,3 @@ def test_both_ways_of_reading_agree_on_whatever_is_done(states: list[bool]) -> N
     found, bad = read(data, len(data))
     assert [line.is_done for line in found] == states
     assert bad == []
-
-
-@given(
-    st.lists(st.booleans(), max_size=12),
-    st.lists(st.integers(1, 3), min_size=12, max_size=12),
-    st.sets(st.integers(0, 11)),
-    st.integers(0, 3000),
-)
-def test_a_count_is_that_of_what_is_read(states: list[bool], counts: list[int], hidden: set[int], committed: int) -> None:
-    lines = []
-    for at, (is_done, count) in enumerate(zip(states, counts, strict=False)):
-        message = Message(SpoolId((1 << 32) + at // 2), b"a@b.example", b"-", False, 1.0, 1000 + at // 2, count, [])
-        line = format_lines(message, [Entry(at % count + 1, b"c@d.example", Area.INCOMING, 1.0)])
-        lines.append(DONE_MARK + line[1:] if is_done else line)
-    data, offsets = cluster_file(lines)
-    over = {offsets[at] for at in hidden if at < len(offsets)}
-    found = [line for line in read(data, min(committed, len(data)))[0] if not line.is_done and line.offset not in over]
-    several = {line.message.spool_id: line.message.size_bytes for line in found if line.message.recipient_count > 1}
-    lone = [line.message.size_bytes for line in found if line.message.recipient_count == 1]
-    assert count_live(data, min(committed, len(data)), over) == (len(found), len(lone), sum(lone), several)

@@ -63,14 +63,20 @@ def wrapped(entry: Entry) -> str:
     blocks = blocks_of(entry)
     body = entry.example.replace(" ... ", "")
     if body.startswith(f"<{blocks[-1].name} "):  # an attribute of the block itself
-        blocks.pop()
+        last = blocks.pop()
+        body = body.replace("></", f">{_required_in(last, body)}</", 1)
     for inner in reversed(blocks):
         must = [item for item in inner.content if isinstance(item, Setting) and item.default is None]
         attributes = "".join(f' {item.name}="{item.sample}"' for item in must if item.key.startswith("@"))
-        elements = [item.name for item in must if not item.key.startswith("@") and f"<{item.name}>" not in body]
-        beside = "".join(f"<{name}>x</{name}>" for name in elements)
-        body = f"<{inner.name}{attributes}>{body}{beside}</{inner.name}>"
+        body = f"<{inner.name}{attributes}>{body}{_required_in(inner, body)}</{inner.name}>"
     return body
+
+
+def _required_in(block: Block, body: str) -> str:
+    """The elements without which the block is not whole, but for those that are there."""
+    must = [item for item in block.content if isinstance(item, Setting) and item.default is None]
+    names = [item.name for item in must if not item.key.startswith("@") and f"<{item.name}>" not in body]
+    return "".join(f"<{name}>x</{name}>" for name in names)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.path for entry in ENTRIES])

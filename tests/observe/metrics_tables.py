@@ -23,6 +23,7 @@ MARKER = "<!-- From here on made of the tables in the code: python -m tests.obse
 TABLES: dict[str, tuple[Metric[Any], ...]] = {
     "Mail that comes in": submit.METRICS,
     "Mail that goes out": deliver.METRICS,
+    "Names": deliver.NAMES,
     "Reports": report.METRICS,
     "What is under way": manager.METRICS,
     "The queue on disk": clustered.METRICS,

@@ -20,7 +20,7 @@ TEXT = """<mailserver>
       <listener name="SMTP" interface="127.0.0.1" port="0">{ssl}<server>{server}</server></listener>
       {more}
     </listeners></submit>
-    <deliver>{deliver}</deliver></mta>
+    <report>{report}</report><deliver>{deliver}</deliver></mta>
 </mailserver>
 """
 SSL = "<ssl {0}><certificate>cert.pem</certificate><privatekey>key.pem</privatekey></ssl>"
@@ -62,9 +62,11 @@ class MailServer:
         return int(Path(f"/proc/{self.process.pid}/status").read_text().partition("VmRSS:")[2].split()[0])
 
 
-def configure(directory: Path, ssl: str = STARTTLS, server: str = "", more: str = TLS_FIRST, deliver: str = "") -> None:
+def configure(
+    directory: Path, ssl: str = STARTTLS, server: str = "", more: str = TLS_FIRST, deliver: str = "", report: str = ""
+) -> None:
     """Write the configuration."""
-    (directory / "mailismus.xml").write_text(TEXT.format(ssl=ssl, server=server, more=more, deliver=deliver))
+    (directory / "mailismus.xml").write_text(TEXT.format(ssl=ssl, server=server, more=more, deliver=deliver, report=report))
 
 
 def install_certificate(directory: Path, name: str = "mx.example") -> Made:

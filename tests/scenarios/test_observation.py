@@ -100,7 +100,7 @@ def test_a_recipient_who_is_gone_is_audited_with_the_report_of_it(config: Path) 
     with running(command("foreground", str(config)), config.parent) as (process, output):
         await_text(output, "ready: IN=")
         (path,) = (config.parent / "var/logs/a").glob("bounced-*")
-        record = json.loads(await_text(path, "reported"))
+        record = json.loads(await_text(path, "reported").splitlines()[0])
         process.send_signal(signal.SIGTERM)
         process.wait(60)
     assert (record["recipient"], record["status"], record["relay"]) == ("ann@home.example", "bounced", "local")

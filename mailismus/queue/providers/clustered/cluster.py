@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -43,8 +43,6 @@ _INNER_LINE = re.compile(rb".(?=%b [0-9A-F]{16} [0-9])" % FORMAT)
 
 _LINE_HEAD = FORMAT + b" "
 _DONE_BYTE = DONE[0]
-_SIZE_WITHIN = 160
-"""Bytes of a line's beginning that hold its numbers, up to the size, whatever they are."""
 
 
 @attrs.frozen
@@ -180,42 +178,6 @@ def scan_lines(data: bytes, committed: int | None, bad: list[BadLine] | None = N
                 bad.append(BadLine(at, piece))
     if bad is not None:
         bad.extend(_missing(data, committed))
-
-
-class LiveLines(NamedTuple):
-    """What the live lines of a cluster come to. A message with one recipient has one line; the others may have lines in
-    several clusters."""
-
-    entries: int
-    lone_messages: int
-    lone_bytes: int
-    sizes: dict[SpoolId, int]
-    """Content sizes of the messages that came with several recipients."""
-
-
-NO_LINES = LiveLines(0, 0, 0, {})
-
-
-def _size_at(data: bytes, offset: int) -> int:
-    """Content bytes of the message of a line that checks."""
-    fields = data[offset + 1 : offset + _SIZE_WITHIN].split(b" ", 7)
-    return int(fields[6]) if len(fields) == 8 and fields[6].isdigit() else 0
-
-
-def count_live(data: bytes, committed: int | None, hidden: Container[int]) -> LiveLines:
-    """Count them, as `scan_lines` finds them; `hidden`: offsets of lines that are over whatever their state bytes say."""
-    entries = lone_messages = lone_bytes = 0
-    sizes: dict[SpoolId, int] = {}
-    for offset, is_done, spool_id, _, recipient_count in scan_lines(data, committed):
-        if is_done or offset in hidden:
-            continue
-        entries += 1
-        if recipient_count == 1:
-            lone_messages += 1
-            lone_bytes += _size_at(data, offset)
-        elif spool_id not in sizes:
-            sizes[spool_id] = _size_at(data, offset)
-    return LiveLines(entries, lone_messages, lone_bytes, sizes)
 
 
 def _scan(offset: int, line: bytes, known: dict[bytes, tuple[int, int]]) -> ScannedLine | None:

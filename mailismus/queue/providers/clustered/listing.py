@@ -1,4 +1,5 @@
-"""Looking at the queue: counts and pages. Moves, seals and locks nothing; a cluster at a time, in a worker.
+"""Looking at the queue: counts and pages. Moves, seals and locks nothing; a cluster at a time, in a worker. A count leaves
+nine tenths of the time to mail.
 
 A search goes over the young first, then over the clusters that were there when it began. So nothing is given twice: what
 was young and is moved lies in a cluster that is passed over, what rested and is retried is young behind the search's back.
@@ -10,15 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Page, Summary
-from mailismus.queue.providers.clustered.cluster import NO_LINES, ClusterId, FoundLine, LiveLines, count_live, read_lines
+from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, read_lines
+from mailismus.queue.providers.clustered.counting import NO_LINES, LiveLines, count_live
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.visit import is_wanted, read_file
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+
+COUNTED_BYTES = 256_000
+"""Of clusters that a count reads between two pauses: about a millisecond of work."""
+PAUSE_S = 0.008
 
 
 @attrs.frozen
@@ -72,16 +80,24 @@ class _Tally:
 
 
 class Looks:
-    """Looks at young and resting entries. `newest`: the number of the newest checkpoint that counts."""
+    """Looks at young and resting entries. `newest`: the number of the newest checkpoint that counts; `clock`: none where
+    nothing else is to be done, and nobody waits."""
 
     def __init__(
-        self, disk: IDisk, worker: IWorker, young: YoungIndex, resting: RestingIndex, newest: Callable[[], int]
+        self,
+        disk: IDisk,
+        worker: IWorker,
+        young: YoungIndex,
+        resting: RestingIndex,
+        newest: Callable[[], int],
+        clock: IReactorTime | None = None,
     ) -> None:
         self._disk = disk
         self._worker = worker
         self._young = young
         self._resting = resting
         self._newest = newest
+        self._clock = clock
 
     async def summarize(self) -> Summary:
         """Counts of every area. A message with entries in two areas counts in both."""
@@ -90,14 +106,20 @@ class Looks:
         for young in list(self._young.messages.values()):
             for entry in list(young.entries.values()):
                 tallies[entry.area].add(young.message)
+        counted_bytes = 0
         for cluster in self._clusters(None, newest):
-            tallies[cluster.id.area].add_cluster(await self._count_live(cluster, lengths.get(cluster.id)))
+            size_bytes, found = await self._count_live(cluster, lengths.get(cluster.id))
+            tallies[cluster.id.area].add_cluster(found)
+            counted_bytes += size_bytes
+            if self._clock is not None and counted_bytes >= COUNTED_BYTES:
+                await _pause(self._clock, PAUSE_S * counted_bytes / COUNTED_BYTES)
+                counted_bytes = 0
         return Summary({area: tally.count() for area, tally in tallies.items()}, exact=True)
 
-    async def _count_live(self, cluster: Cluster, length: int | None) -> LiveLines:
-        """The live lines of a cluster, as far as it was so long; none of one that is gone or can't be read."""
+    async def _count_live(self, cluster: Cluster, length: int | None) -> tuple[int, LiveLines]:
+        """Bytes read, and the live lines of a cluster, as far as it was so long; none if it is gone or can't be read."""
         marked = -1
-        found = NO_LINES
+        found = 0, NO_LINES
         while cluster.marked != marked:
             marked = cluster.marked
             try:
@@ -105,7 +127,7 @@ class Looks:
                     partial(_count_live, self._disk, cluster.path, length, frozenset(cluster.owed))
                 )
             except OSError:
-                return NO_LINES
+                return 0, NO_LINES
         return found
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
@@ -184,8 +206,15 @@ def read_live(disk: IDisk, path: str, area: Area, length: int | None) -> list[Fo
     ]
 
 
-def _count_live(disk: IDisk, path: str, length: int | None, owed: frozenset[int]) -> LiveLines:
-    return count_live(read_file(disk, path, length), length, owed)
+def _count_live(disk: IDisk, path: str, length: int | None, owed: frozenset[int]) -> tuple[int, LiveLines]:
+    data = read_file(disk, path, length)
+    return len(data), count_live(data, length, owed)
+
+
+def _pause(clock: IReactorTime, seconds: float) -> Deferred[None]:
+    done: Deferred[None] = Deferred()
+    clock.callLater(seconds, done.callback, None)
+    return done
 
 
 def _matching(young: YoungMessage, wanted: Filter, after: QueueId | None) -> list[Entry]:

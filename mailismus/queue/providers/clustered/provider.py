@@ -131,7 +131,7 @@ class ClusteredQueue:
         self._idle: Deferred[None] | None = None
         self.visits = Visits(disk, settings.rootpath, workers.files, self._index, self._resting)
         self._contents = Contents(disk, settings.spool.rootpath, workers.files, self._index, opened.writer.segments)
-        self.looks = Looks(disk, workers.files, self._index, self._resting, lambda: self.checkpoints.newest)
+        self.looks = Looks(disk, workers.files, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
 
     # opening and closing
 

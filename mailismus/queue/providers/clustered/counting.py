@@ -1,0 +1,75 @@
+"""Counting the live lines of a cluster, a million of them beside deliveries (pure).
+
+*Rules*: of a file in which every line has the form of one, no CRC is looked at: a line that is damaged and has its form
+counts until a visit finds it. Any other file is counted line by line, as it is read.
+
+Source: `docs/formats/cluster`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.providers.clustered.cluster import scan_lines
+from mailismus.queue.providers.clustered.line import DONE, FORMAT
+
+_NUMBERS = rb"%b ([0-9A-F]{16}) [0-9]+/([0-9]+) [0-9]+ [0-9]+ [0-9]+ ([0-9]+) " % FORMAT
+_LIVE_LINE = re.compile(rb"\n[^%b\n]%b" % (DONE, _NUMBERS))
+"""From the LF before it on: spool id, recipients of the envelope, content bytes."""
+_BEGINNING = re.compile(_NUMBERS)
+_DONE_LINE = b"\n" + DONE + FORMAT + b" "
+
+_Numbers = tuple[bytes, bytes, bytes]
+
+
+class LiveLines(NamedTuple):
+    """What the live lines of a cluster come to. A message with one recipient has one line; the others may have lines in
+    several clusters."""
+
+    entries: int
+    lone_messages: int
+    lone_bytes: int
+    sizes: dict[SpoolId, int]
+    """Content sizes of the messages that came with several recipients."""
+
+
+NO_LINES = LiveLines(0, 0, 0, {})
+
+
+def count_live(data: bytes, committed: int | None, hidden: Collection[int]) -> LiveLines:
+    """Count them. `data`, `committed`: as in `cluster.read_lines`; `hidden`: offsets of lines that are over whatever their
+    state bytes say."""
+    if committed is not None and committed < len(data):
+        data = data[:committed]
+    found: list[_Numbers] = _LIVE_LINE.findall(data)
+    lines = 1 + len(found) + data.count(_DONE_LINE)  # and the header
+    if data[-1:] != b"\n" or data.count(b"\n") != lines:
+        return _sum(_live_numbers(data, committed, hidden))
+    if hidden:
+        return _sum(match.groups() for match in _LIVE_LINE.finditer(data) if match.start() + 1 not in hidden)
+    return _sum(found)
+
+
+def _live_numbers(data: bytes, committed: int | None, hidden: Collection[int]) -> Iterator[tuple[bytes, ...]]:
+    """Of each line that checks and is live, wherever it lies."""
+    for offset, is_done, *_ in scan_lines(data, committed):
+        if not is_done and offset not in hidden:
+            match = _BEGINNING.match(data, offset + 1)
+            if match is not None:
+                yield match.groups()
+
+
+def _sum(found: Iterator[tuple[bytes, ...]] | list[_Numbers]) -> LiveLines:
+    lone: list[int] = []
+    sizes: dict[SpoolId, int] = {}
+    entries = 0
+    for spool_id, recipient_count, size in found:
+        entries += 1
+        if recipient_count == b"1":
+            lone.append(int(size))
+        else:
+            sizes[SpoolId(int(spool_id, 16))] = int(size)
+    return LiveLines(entries, len(lone), sum(lone), sizes)
