@@ -158,7 +158,7 @@ def test_peers_that_misbehave_hurt_their_own_mail_alone(tmp_path: Path) -> None:
         more="",
         server="<relay_clients>127.0.0.1</relay_clients>",
         deliver=f"<relays>{relays}</relays><client>{client}</client>",
-        report="<generate_ndr>N</generate_ndr>",
+        report="<delay_start>1h</delay_start>",
     )
     with sinks, serving(tmp_path) as server:
         with smtplib.SMTP("127.0.0.1", server.ports["SMTP"], timeout=30) as submitting:
