@@ -9,7 +9,7 @@ Source: `docs/formats/cluster`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from mailismus.mail.ids import SpoolId
@@ -19,6 +19,8 @@ from mailismus.queue.providers.clustered.line import DONE, FORMAT
 _NUMBERS = rb"%b ([0-9A-F]{16}) [0-9]+/([0-9]+) [0-9]+ [0-9]+ [0-9]+ ([0-9]+) " % FORMAT
 _LIVE_LINE = re.compile(rb"\n[^%b\n]%b" % (DONE, _NUMBERS))
 """From the LF before it on: spool id, recipients of the envelope, content bytes."""
+_LONE_LINE = re.compile(rb"\n[^%b\n]%b [0-9A-F]{16} 1/1 [0-9]+ [0-9]+ [0-9]+ ([0-9]+) " % (DONE, FORMAT))
+"""The same of a message with one recipient: content bytes."""
 _BEGINNING = re.compile(_NUMBERS)
 _DONE_LINE = b"\n" + DONE + FORMAT + b" "
 
@@ -44,13 +46,21 @@ def count_live(data: bytes, committed: int | None, hidden: Collection[int]) -> L
     state bytes say."""
     if committed is not None and committed < len(data):
         data = data[:committed]
-    found: list[_Numbers] = _LIVE_LINE.findall(data)
-    lines = 1 + len(found) + data.count(_DONE_LINE)  # and the header
-    if data[-1:] != b"\n" or data.count(b"\n") != lines:
+    live = data.count(b"\n") - data.count(_DONE_LINE) - 1  # the header
+    if data[-1:] != b"\n":
         return _sum(_live_numbers(data, committed, hidden))
     if hidden:
-        return _sum(match.groups() for match in _LIVE_LINE.finditer(data) if match.start() + 1 not in hidden)
-    return _sum(found)
+        shown = [(match.start() + 1, match.groups()) for match in _LIVE_LINE.finditer(data)]
+        if len(shown) == live:
+            return _sum(numbers for offset, numbers in shown if offset not in hidden)
+        return _sum(_live_numbers(data, committed, hidden))
+    first = _LIVE_LINE.search(data)
+    if first is not None and first[2] == b"1":
+        lone: list[bytes] = _LONE_LINE.findall(data)
+        if len(lone) == live:
+            return LiveLines(live, live, sum(map(int, lone)), {})
+    found: list[_Numbers] = _LIVE_LINE.findall(data)
+    return _sum(found if len(found) == live else _live_numbers(data, committed, hidden))
 
 
 def _live_numbers(data: bytes, committed: int | None, hidden: Collection[int]) -> Iterator[tuple[bytes, ...]]:
@@ -62,14 +72,13 @@ def _live_numbers(data: bytes, committed: int | None, hidden: Collection[int]) -
                 yield match.groups()
 
 
-def _sum(found: Iterator[tuple[bytes, ...]] | list[_Numbers]) -> LiveLines:
+def _sum(found: Iterable[tuple[bytes, ...]]) -> LiveLines:
+    lines = list(found)
     lone: list[int] = []
     sizes: dict[SpoolId, int] = {}
-    entries = 0
-    for spool_id, recipient_count, size in found:
-        entries += 1
+    for spool_id, recipient_count, size in dict.fromkeys(lines):
         if recipient_count == b"1":
             lone.append(int(size))
         else:
             sizes[SpoolId(int(spool_id, 16))] = int(size)
-    return LiveLines(entries, len(lone), sum(lone), sizes)
+    return LiveLines(len(lines), len(lone), sum(lone), sizes)
