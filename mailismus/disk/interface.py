@@ -29,7 +29,8 @@ class IFile(Protocol):
     """An open file."""
 
     def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
-        """Write all buffers, one behind the other; a short write is continued. Durable afterwards: nothing."""
+        """Write all buffers, one behind the other; a short write is continued. After a failure any part of it may be
+        written. Durable afterwards: nothing."""
 
     def read_at(self, offset: int, size_bytes: int) -> bytes:
         """Up to so many bytes; fewer only at the end of the file."""
@@ -48,7 +49,16 @@ class IFile(Protocol):
         """
 
     def close(self) -> None:
-        """Durable afterwards: nothing. Harmless when repeated."""
+        """Durable afterwards: nothing. Closed, even if it raises; harmless when repeated. Who has only read uses
+        `close_read`."""
+
+
+def close_read(file: IFile) -> None:
+    """Close a file that was only read: no failure of that costs anybody anything."""
+    try:
+        file.close()
+    except OSError:
+        pass
 
 
 class ILock(Protocol):
@@ -62,7 +72,8 @@ class IDisk(Protocol):
     """A file system."""
 
     def exists(self, path: str) -> bool:
-        """Whether the name is taken, be it by a link that leads nowhere."""
+        """Whether the name is taken, be it by a link that leads nowhere. Raises where that can't be told: a name that is
+        passed over is work that is left out."""
 
     def make_directory(self, path: str) -> None:
         """A new directory for its owner alone (0700). Durable afterwards: nothing; sync its parent."""

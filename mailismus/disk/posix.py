@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import errno
 import fcntl
 import os
 import stat
@@ -46,6 +47,8 @@ class PosixFile:
                 rest = memoryview(b"".join(part))[written:]
                 while rest:
                     count = os.pwrite(self._fd, rest, offset + wanted - len(rest))
+                    if not count:
+                        raise OSError(errno.EIO, "nothing more is written, and no reason given")
                     rest = rest[count:]
             offset += wanted
 
@@ -95,7 +98,11 @@ class PosixDisk:
         self._flags = _FLAGS | access.value
 
     def exists(self, path: str) -> bool:
-        return os.path.lexists(path)
+        try:
+            os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def make_directory(self, path: str) -> None:
         os.mkdir(path, 0o700)
@@ -116,9 +123,10 @@ class PosixDisk:
     def sync_file_system(self, path: str) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            if _libc.syncfs(fd):
+            while _libc.syncfs(fd):
                 number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number), path)
+                if number != errno.EINTR:
+                    raise OSError(number, os.strerror(number), path)
         finally:
             os.close(fd)
 

@@ -84,6 +84,8 @@ class GroupCommit:
         self._to_recover = 0
         self.trouble: OSError | None = None
         """Why nothing that may fail is accepted now; None: all is well."""
+        self._bug: OSError | None = None
+        """Code of our own failed: the trouble that only another start ends."""
         self.applied_sequence = writer.sequence
         """Of the last batch all of whose items have been told. The journal's thread may be ahead: `writer.sequence`."""
         self.batches = 0
@@ -151,7 +153,7 @@ class GroupCommit:
         self._is_writing = True
         self._worker.run(lambda: self._writer.append(buffers, size, claim)).addCallbacks(
             self._written, self._not_written, callbackArgs=(batch,), errbackArgs=(batch,)
-        ).addErrback(self._broken)
+        ).addErrback(self._break_down)
 
     def _written(self, written: Written, batch: list[IItem]) -> None:
         self._is_writing = False
@@ -160,14 +162,17 @@ class GroupCommit:
         if self._to_recover:
             self._to_recover = max(0, self._to_recover - len(batch))
             if not self._to_recover:
-                self.trouble = None
+                self.trouble = self._bug
                 self._log.info("The journal goes on in a fresh segment.")
         if self._waiting:
             self._write()  # the disk works while we answer
         segment, offset = written.segment, written.offset
         self.is_telling = True
         for item in batch:
-            item.durable(segment, offset)
+            try:
+                item.durable(segment, offset)
+            except Exception:
+                self._break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's; the others hear of it all the same
             offset += item.size_bytes
         self.is_telling = False
         self.applied_sequence = written.sequence
@@ -176,8 +181,8 @@ class GroupCommit:
     def _not_written(self, failure: Failure, batch: list[IItem]) -> None:
         error = failure.value
         if not isinstance(error, OSError):
-            failure.raiseException()
-            return
+            self._break_down(failure)
+            error = OSError(5, "internal error")
         self._is_writing = False
         if isinstance(error, NoSegment) and error.is_coming:
             self._wait_for_segment(batch)
@@ -191,14 +196,17 @@ class GroupCommit:
         refused = [item for item in (*batch, *self._waiting) if item.may_fail]
         self._waiting = deque(kept)
         for item in refused:
-            item.failed(error)
+            try:
+                item.failed(error)
+            except Exception:
+                self._break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
         if is_sick:
             self._writer.turn_over()
             self._waiting.extendleft(reversed(self._on_sick()))
         self.waiting_bytes = sum(item.size_bytes for item in self._waiting)
         self._to_recover = len(self._waiting)
         if not self._to_recover:
-            self.trouble = None
+            self.trouble = self._bug
             return
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
@@ -213,7 +221,7 @@ class GroupCommit:
         self._timer = self._reactor.callLater(SEGMENT_S, self._write)
         self._timer_is_soon = True
 
-    def _broken(self, failure: Failure) -> None:
-        """A fault of our own: nothing can be promised any more, so nothing is accepted any more."""
-        self.trouble = OSError(5, "internal error in the journal")
-        self._log.failure("The journal's own code failed; no more mail is accepted.", failure)
+    def _break_down(self, failure: Failure) -> None:
+        """A fault of our own: what is in memory is not to be trusted (what is on disk is), so nothing more is accepted."""
+        self.trouble = self._bug = OSError(5, "internal error; the server must be started again")
+        self._log.failure("The queue's own code failed; no mail is accepted until the server is started again.", failure)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 
 from twisted.internet.defer import Deferred
@@ -13,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.disk.interface import IDisk
+from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.segment import Segment, make_segment
@@ -81,9 +82,22 @@ class SegmentPool:
         """A segment that is not to be used again."""
 
         def act() -> None:
-            segment.file.close()
+            close_read(segment.file)
             self._disk.unlink(segment.path)
 
+        self._worker.run(act).addErrback(self._not_removed, segment.path)
+
+    def set_aside(self, segment: Segment, directory: str) -> None:
+        """A segment that holds what could not be read: it goes to this directory, for whoever can."""
+        path = os.path.join(directory, os.path.basename(segment.path))
+
+        def act() -> None:
+            close_read(segment.file)
+            self._disk.rename(segment.path, path)
+
+        self._log.error(
+            "A journal segment can't be read everywhere: {old} is set aside as {path}", old=segment.path, path=path
+        )
         self._worker.run(act).addErrback(self._not_removed, segment.path)
 
     def _not_removed(self, failure: Failure, path: str) -> None:
@@ -94,8 +108,14 @@ class SegmentPool:
         if not self._free or self.size_bytes < BLOCK + batch_bytes:
             self._free.appendleft(self._make(max(self.size_bytes, BLOCK + batch_bytes)))
 
+    def close(self) -> None:
+        """Give up the free segments' descriptors: the start came to nothing."""
+        while self._free:
+            close_read(self._free.popleft().file)
+
     def top_up(self) -> None:
-        """Make more in the background until enough are ready."""
+        """Make more in the background until enough are ready. To be asked for now and then: what could not be begun is gone
+        without a batch that tells of it."""
         if not self._is_making and len(self._free) < READY:
             self._is_making = True
             made: Deferred[Segment] = self._worker.run(lambda: self._make(self.size_bytes))

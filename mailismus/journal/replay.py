@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from mailismus.disk.interface import IDisk, IFile
+from mailismus.disk.interface import IDisk, IFile, close_read
 from mailismus.journal.batch import BLOCK, Batch, SegmentHeader, decode_batch, decode_header, looks_like_header
 from mailismus.journal.segment import Segment
 
@@ -77,6 +77,11 @@ class Journal:
     others: list[FoundSegment]
     damages: list[Damage] = attrs.field(factory=list)
 
+    def close(self) -> None:
+        """Close every segment."""
+        for segment in (*self.used, *self.others):
+            close_read(segment.file)
+
     @property
     def highest_number(self) -> int:
         """Of any header that can be read."""
@@ -95,19 +100,23 @@ class Journal:
 
 def survey(disk: IDisk, directory: str) -> Journal:
     """Open every segment and read the headers. Files of other names are not ours and are left alone."""
-    used: list[FoundSegment] = []
-    others: list[FoundSegment] = []
-    for name in sorted(disk.list_directory(directory)):
-        if name.endswith(SUFFIX):
-            found = look_at(os.path.join(directory, name), disk)
-            (used if found.counts else others).append(found)
+    journal = Journal([], [])
+    used, others = journal.used, journal.others
+    try:
+        for name in sorted(disk.list_directory(directory)):
+            if name.endswith(SUFFIX):
+                found = look_at(os.path.join(directory, name), disk)
+                (used if found.counts else others).append(found)
+    except BaseException:
+        journal.close()
+        raise
     used.sort(key=_number)
     limit = 1 << 64
     for segment in reversed(used):
         segment.limit = limit
         assert segment.header is not None
         limit = min(limit, segment.header.last_good)
-    return Journal(used, others)
+    return journal
 
 
 def _number(segment: FoundSegment) -> int:
@@ -117,10 +126,14 @@ def _number(segment: FoundSegment) -> int:
 def look_at(path: str, disk: IDisk) -> FoundSegment:
     """Open one file of the journal. Raises OSError."""
     file = disk.open(path)
-    block = file.read_at(0, BLOCK)
-    header = decode_header(block)
-    size = file.size()
-    counts = header is not None and next(read_batches(file.read_at(0, size), header), None) is not None
+    try:
+        block = file.read_at(0, BLOCK)
+        header = decode_header(block)
+        size = file.size()
+        counts = header is not None and next(read_batches(file.read_at(0, size), header), None) is not None
+    except BaseException:
+        close_read(file)
+        raise
     return FoundSegment(path, file, size, header, counts, header is None and looks_like_header(block))
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from mailismus.disk.interface import IDisk, IFile
+from mailismus.disk.interface import IDisk, IFile, close_read
 from mailismus.journal.batch import BLOCK, SegmentHeader
 
 SMALLEST = 1 << 20
@@ -83,7 +83,7 @@ def make_segment(disk: IDisk, directory: str, name: str, size_bytes: int) -> Seg
         file.sync()
         disk.sync_directory(directory)
     except OSError:
-        file.close()
+        close_read(file)
         disk.unlink(path)
         raise
     return Segment(path, file, size_bytes)

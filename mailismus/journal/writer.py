@@ -13,6 +13,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import attrs
 
@@ -85,17 +86,26 @@ class JournalWriter:
         """How long batches took from their write to the return of their barrier, those that failed left out."""
         self.written_bytes = 0
         """Of batches made durable."""
+        self.sick = 0
+        """Number of the segment that the last `append` could not write or sync; 0: it failed in none, or not at all."""
+        self.spoiled: list[Segment] = []
+        """Free segments that could not be begun: whoever learns of the failure removes them."""
 
     def append(self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY) -> Written:
-        """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick."""
+        """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick (`sick`)."""
+        self.sick = 0
         segment = self.current
         if segment is None or segment.room < padded_size(records_size):
             segment = self._begin(self.sequence, claim)
         offset = segment.end
         sequence = self.sequence + 1
         begun_at = self._monotonic()
-        segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
-        segment.file.sync()
+        try:
+            segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
+            segment.file.sync()
+        except OSError:
+            self.sick = segment.number
+            raise
         self.barriers_s.note(self._monotonic() - begun_at)
         self.sequence = segment.last_sequence = sequence
         size_bytes = padded_size(records_size)
@@ -119,11 +129,16 @@ class JournalWriter:
         self._number += 1
         path = os.path.join(self._directory, file_name(self._number))
         if path != segment.path:
-            # Not synced: the header, not the name, says which segment this is.
-            self._disk.rename(segment.path, path)
-            segment.path = path
+            # Not synced, and no reason to stop: the header, not the name, says which segment this is.
+            with suppress(OSError):
+                self._disk.rename(segment.path, path)
+                segment.path = path
         nonce = self._random_bytes(NONCE_SIZE)
-        segment.begin(SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce))
+        try:
+            segment.begin(SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce))
+        except OSError:
+            self.spoiled.append(segment)
+            raise
         self.current = self.segments[self._number] = segment
         return segment
 

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 
-from mailismus.disk.interface import IDisk, IFile
+from mailismus.disk.interface import IDisk, IFile, close_read
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.silo import message_path, parse_message_name, silo_path
@@ -96,7 +96,7 @@ class MessageFileWriter:
     def discard(self) -> None:
         """Remove it, finished or not. Harmless when there is none."""
         if self._file is not None:
-            self._file.close()
+            close_read(self._file)
             remove_names(self._disk, self._root, self._spool_id, self._numbers)
 
 
@@ -111,9 +111,15 @@ def remove_message_file(disk: IDisk, root: str, spool_id: SpoolId, number: int =
 
 
 def remove_names(disk: IDisk, root: str, spool_id: SpoolId, numbers: Iterable[int]) -> None:
-    """Unlink these names of it; harmless when they are gone."""
+    """Unlink these names of it; harmless when they are gone. One that can't be unlinked keeps no other."""
+    error: OSError | None = None
     for number in numbers:
-        remove_message_file(disk, root, spool_id, number)
+        try:
+            remove_message_file(disk, root, spool_id, number)
+        except OSError as one:
+            error = one
+    if error is not None:
+        raise error
 
 
 def remove_every_name(disk: IDisk, root: str, spool_id: SpoolId) -> None:
@@ -138,7 +144,7 @@ class MessageFileReader:
         try:
             self.size_bytes, self._wanted_crc = self._read_trailer()
         except BaseException:
-            self._file.close()
+            close_read(self._file)
             raise
         self._offset = 0
         self._crc = 0
@@ -162,8 +168,8 @@ class MessageFileReader:
         return piece
 
     def close(self) -> None:
-        """Harmless when repeated."""
-        self._file.close()
+        """Harmless when repeated; never fails."""
+        close_read(self._file)
 
 
 def open_message(disk: IDisk, root: str, spool_id: SpoolId) -> MessageFileReader:

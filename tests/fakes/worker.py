@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.python.failure import Failure
 
 ACT_S = 0.0001
 """Seconds that an act takes."""
@@ -24,9 +25,13 @@ class ClockWorker:
         done: Deferred[T] = Deferred()
 
         def act() -> None:
-            # As with a thread: what is done is known to the reactor only in a later turn.
-            result = maybeDeferred(function)
-            self._clock.callLater(ACT_S, result.chainDeferred, done)
+            # As with a thread: what is done is known to the reactor only in a later turn, or never when it is killed.
+            try:
+                result = function()
+            except Exception:
+                self._clock.callLater(ACT_S, done.errback, Failure())  # type: ignore[no-untyped-call]  # Twisted's
+            else:
+                self._clock.callLater(ACT_S, done.callback, result)
 
         self._clock.callLater(ACT_S, act)
         return done

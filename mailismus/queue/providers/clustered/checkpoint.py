@@ -4,7 +4,7 @@
    move. (A batch that is durable and not applied yet lies behind the horizon: what it brought is not moved, what it
    settled is not marked.)
 2. Contents into silos. 3. Lines into clusters. 4. State bytes of lines that are over; clusters without a live line, and
-   those of a checkpoint that came to nothing, are unlinked.
+   those of a checkpoint that came to nothing, are unlinked (`upkeep`).
 5. One barrier over all of that.
 6. The record `checkpoint K` goes through the journal. **This is the commit instant**: until it is durable files numbered K
    and bytes beyond an open cluster's committed length are nothing; from then on the journal before the horizon is.
@@ -13,14 +13,15 @@
 What is settled while its line is moved is *late*: its place goes into the journal before the record, and is marked by the
 next checkpoint. A settle that goes into the journal behind the record names its place itself.
 
-A checkpoint whose file work fails, or whose record's batch does, is abandoned: everything stays young, the next one has
-another number and writes everything anew.
+A checkpoint that can't write what is new, or whose record's batch fails, is abandoned: everything stays young, the next
+one has another number and writes everything anew.
 
 Source: `docs/formats/cluster`; the rules are explored state by state in the queue's model.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol
@@ -28,20 +29,21 @@ from typing import Protocol
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from mailismus.config.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
-from mailismus.journal.segment import Segment
 from mailismus.journal.writer import JournalWriter
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.items import CheckpointItem, PlacesItem
 from mailismus.queue.providers.clustered.record import Checkpoint, checkpoint_record
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.writebehind import Moving, OpenCluster, WriteBehind
+from mailismus.queue.providers.clustered.upkeep import Kept, Upkeep
+from mailismus.queue.providers.clustered.writebehind import Moving, OpenCluster, Unreadable, WriteBehind, copy_contents
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 
 TICK_S = 0.25
@@ -58,6 +60,9 @@ IDLE_S = 8.0
 
 AGAIN_S = 3.0
 """Seconds before the next try after one was abandoned."""
+
+MOST_TRIES = 3
+"""Checkpoints that come to nothing because a content can't be read in the journal, before its message rests without it."""
 
 SLICE = 200
 """Messages, or entries, handed to a worker at once."""
@@ -117,16 +122,17 @@ class Checkpoints:
         self._epoch = epoch
         spool = settings.spool
         self.write = WriteBehind(disk, settings.rootpath, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks)
-        self._disk = disk
+        self._upkeep = Upkeep(self.write, worker, resting, settings.rootpath)
+        self._corrupt_path = os.path.join(settings.rootpath, "corrupt")
         self._grows: dict[tuple[Area, str], OpenCluster] = {}
-        self._cut: dict[str, int] = {}
-        """Files that an abandoned checkpoint wrote behind their committed length, to be cut by the next."""
-        self._dead: list[str] = []
-        """Files of checkpoints that came to nothing, to be unlinked by the next."""
         self._syncs_all = True
-        """The next one syncs the whole file system: what a start removed and cut off is durable with it."""
+        """The next one syncs the whole file system: what a start removed is durable with it."""
         self.moving: Moving | None = None
         self._sick: set[int] = set()
+        self._unread: dict[int, int] = {}
+        """Segments of which a content could not be read, and how often."""
+        self._aside: set[int] = set()
+        """Segments of which a content never could be read: they are kept for whoever can."""
         self._timer: IDelayedCall | None = None
         self._not_before = 0.0
         self._items_then = 0
@@ -190,6 +196,7 @@ class Checkpoints:
         if self._is_stopped:
             return
         self._timer = self._reactor.callLater(TICK_S, self._tick)
+        self._pool.top_up()
         if self.moving is not None:
             return
         now = self._now()
@@ -221,9 +228,7 @@ class Checkpoints:
         if self.moving is None:
             self.moving = Moving(self._next_number, self._commit.applied_sequence, self._now(), {})
             self._next_number += 1
-            Deferred.fromCoroutine(self._run(self.moving)).addErrback(
-                lambda failure: self._log.failure("A checkpoint failed unexpectedly", failure)
-            )
+            Deferred.fromCoroutine(self._run(self.moving)).addErrback(self._has_broken, self.moving)
 
     def write_behind_all(self) -> Deferred[None]:
         """Everything that is young now is written behind when this fires (or a checkpoint came to nothing)."""
@@ -247,21 +252,16 @@ class Checkpoints:
         owed = {cluster: frozenset(cluster.owed) for cluster in self._resting.clusters.values() if cluster.owed}
         failures = self._commit.failures
         try:
-            for path, length in self._cut.items():
-                await self._worker.run(partial(self.write.cut, moving, path, length))
             await self._write_contents(moving, youngs)
             for start in range(0, len(entries), SLICE):
                 await self._worker.run(partial(self.write.write_lines, moving, entries[start : start + SLICE], grows))
-            gone = await self._mark(moving, owed)
-            for path in self._dead:
-                await self._worker.run(partial(self.write.unlink, moving, path))
-            await self._worker.run(partial(self._sync, moving))
+            kept = await self._upkeep.run(moving, owed)
+            self._grows = {key: grown for key, grown in self._grows.items() if grown.id not in kept.gone}
+            await self._worker.run(partial(self.write.make_durable, moving, with_rest=self._syncs_all))
         except OSError as error:
+            if isinstance(error, Unreadable):
+                self._unread[error.segment] = self._unread.get(error.segment, 0) + 1
             self._log.warn("A checkpoint came to nothing, its entries stay in the journal: {error}", error=error)
-            self._abandon(moving)
-            return
-        except Exception:
-            self._log.failure("A checkpoint failed unexpectedly")
             self._abandon(moving)
             return
         if self._commit.failures != failures:
@@ -269,62 +269,34 @@ class Checkpoints:
             # not at all.
             self._abandon(moving)
             return
-        self._seal(moving, grows, owed, gone)
+        self._seal(moving, {key: grown for key, grown in grows.items() if grown.id not in kept.gone}, kept)
+
+    def _has_broken(self, failure: Failure, moving: Moving) -> None:
+        self._log.failure("A checkpoint failed unexpectedly", failure)
+        self._abandon(moving)
 
     async def _write_contents(self, moving: Moving, youngs: Sequence[YoungMessage]) -> None:
         in_journal = [young for young in youngs if not young.is_in_silo]
+        given_up = {segment for segment, tries in self._unread.items() if tries >= MOST_TRIES}
         for start in range(0, len(in_journal), SLICE):
             part = in_journal[start : start + SLICE]
-            await self._worker.run(partial(_copy_contents, self.write, moving, part, self._writer.segments.copy()))
+            segments = self._writer.segments.copy()
+            await self._worker.run(partial(copy_contents, self.write, moving, part, segments, given_up))
 
-    async def _mark(self, moving: Moving, owed: dict[Cluster, frozenset[int]]) -> list[Cluster]:
-        """Set state bytes; unlink what has no live line, and give those clusters."""
-        gone = []
-        for cluster in list(self._resting.clusters.values()):
-            if cluster.is_empty and not cluster.taken and cluster.id not in moving.grown:
-                gone.append(cluster)
-                self._grows = {key: grown for key, grown in self._grows.items() if grown.id != cluster.id}
-                await self._worker.run(partial(self.write.unlink, moving, cluster.path))
-        for cluster, offsets in owed.items():
-            if cluster not in gone:
-                await self._worker.run(partial(self.write.mark, moving, cluster.path, sorted(offsets)))
-        return gone
-
-    def _sync(self, moving: Moving) -> None:
-        if self._syncs_all:
-            self._disk.sync_file_system(self._queue_path)
-        self.write.make_durable(moving)
-
-    def _seal(
-        self,
-        moving: Moving,
-        grows: dict[tuple[Area, str], OpenCluster],
-        owed: dict[Cluster, frozenset[int]],
-        gone: list[Cluster],
-    ) -> None:
+    def _seal(self, moving: Moving, grows: dict[tuple[Area, str], OpenCluster], kept: Kept) -> None:
         """Say it in the journal."""
         moving.is_sealed = True
-        gone_ids = {cluster.id for cluster in gone}
-        bounded = {cluster.id: cluster.length for cluster in grows.values() if cluster.id not in gone_ids}
-        for item in PlacesItem.of([(queue_id, moving.places[queue_id]) for queue_id in sorted(moving.late)]):
+        places = [(queue_id, moving.places[queue_id]) for queue_id in sorted(moving.late)]
+        for item in PlacesItem.of([*places, *kept.places()]):
             self._commit.append(item)
-        record = checkpoint_record(Checkpoint(moving.horizon, self._epoch(), moving.number, bounded))
-        done = partial(self._committed, moving, grows, owed, gone)
+        lengths = {grown.id: grown.length for grown in grows.values()} | self._upkeep.lengths(kept)
+        record = checkpoint_record(Checkpoint(moving.horizon, self._epoch(), moving.number, lengths))
+        done = partial(self._committed, moving, grows, kept)
         self._commit.append(CheckpointItem(record, done, partial(self._abandon, moving)))
 
-    def _committed(
-        self,
-        moving: Moving,
-        grows: dict[tuple[Area, str], OpenCluster],
-        owed: dict[Cluster, frozenset[int]],
-        gone: list[Cluster],
-    ) -> None:
+    def _committed(self, moving: Moving, grows: dict[tuple[Area, str], OpenCluster], kept: Kept) -> None:
         resting = self._resting
-        for cluster in gone:
-            resting.clusters.pop(cluster.id, None)
-        gone_ids = {cluster.id for cluster in gone}
-        for cluster, offsets in owed.items():
-            cluster.are_marked(offsets)
+        self._upkeep.committed(kept)
         for cluster_id, length in moving.grown.items():
             grown = resting.clusters.get(cluster_id)
             if grown is None:
@@ -333,8 +305,7 @@ class Checkpoints:
                 resting.add(grown, None)
             grown.length = length
             grown.live = (grown.live or 0) + moving.counts.get(cluster_id, 0)
-        self._grows = {key: grown for key, grown in grows.items() if grown.id not in gone_ids}
-        self._dead, self._cut = [], {}
+        self._grows = grows
         self._syncs_all = False
         self._items_then = self._commit.items
         self._changed_at = self._now() if any(cluster.owed for cluster in resting.clusters.values()) else None
@@ -344,7 +315,10 @@ class Checkpoints:
         self.made_at = self._now()
         self.took_s += max(0.0, self.made_at - moving.now)
         self.moved += len(moving.entries)
+        for spool_id in moving.lacking:
+            self._log.error("The content of {spool_id} can't be read in the journal", spool_id=f"{spool_id:016X}")
         self._mover.has_moved(moving)
+        self._aside |= moving.unread
         self._free_segments(moving.horizon)
         self._tell()
 
@@ -354,7 +328,12 @@ class Checkpoints:
         for number, segment in sorted(writer.segments.copy().items()):
             if segment.last_sequence <= horizon and segment is not writer.current:
                 del writer.segments[number]
-                if number in self._sick:
+                self._unread.pop(number, None)
+                if number in self._aside:
+                    self._aside.discard(number)
+                    self._sick.discard(number)
+                    self._pool.set_aside(segment, self._corrupt_path)
+                elif number in self._sick:
                     self._sick.discard(number)
                     self._pool.remove(segment)
                 else:
@@ -369,14 +348,13 @@ class Checkpoints:
         self.abandoned += 1
         self._not_before = self._now() + AGAIN_S
         self._changed_at = self._changed_at or self._now()
-        for cluster_id in moving.grown:
-            path = cluster_id.path(self._queue_path)
-            if cluster_id.checkpoint == moving.number:
-                self._dead.append(path)
-            else:
-                self._cut[path] = self._resting.clusters[cluster_id].length or 0
+        self._upkeep.abandoned(moving)
         # The journal may name places behind a committed length, for entries that are over: no other line gets one of them.
-        self._grows = {key: grown for key, grown in self._grows.items() if grown.id not in moving.grown}
+        self._grows = {
+            key: grown
+            for key, grown in self._grows.items()
+            if grown.id not in moving.grown and grown.id.path(self._queue_path) not in moving.suspects
+        }
         self._mover.has_abandoned(moving)
         self._syncs_all = True
         self._tell()
@@ -385,14 +363,3 @@ class Checkpoints:
         waiting, self._whole = self._whole, []
         for deferred in waiting:
             deferred.callback(None)
-
-
-def _copy_contents(write: WriteBehind, moving: Moving, youngs: Sequence[YoungMessage], segments: dict[int, Segment]) -> None:
-    """Contents out of memory or the journal into silos."""
-    contents = []
-    for young in youngs:
-        content = young.content
-        if content is None:
-            content = segments[young.segment].file.read_at(young.offset, young.message.size_bytes)
-        contents.append((young, content))
-    write.write_contents(moving, contents)

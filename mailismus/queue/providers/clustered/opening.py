@@ -22,7 +22,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from mailismus.config.settings import QueueSettings
-from mailismus.disk.interface import IDisk, ILock
+from mailismus.disk.interface import IDisk, ILock, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.errors import StartError
 from mailismus.journal.batch import BLOCK, padded_size
@@ -143,7 +143,12 @@ def _ensure(disk: IDisk, path: str) -> bool:
 def _lock(settings: QueueSettings, disk: IDisk) -> list[ILock]:
     locks: list[ILock] = []
     for root in (settings.rootpath, settings.spool.rootpath):
-        lock = disk.lock(os.path.join(root, "lock"))
+        try:
+            lock = disk.lock(os.path.join(root, "lock"))
+        except BaseException:
+            for held in locks:
+                held.release()
+            raise
         if lock is None:
             for held in locks:
                 held.release()
@@ -161,11 +166,10 @@ def _open_journal(
     reactor: IReactorTime,
     random_bytes: RandomBytes,
 ) -> Opened:
-    loaded = load(disk, path)
-    _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
     size = segment_size_for(settings.journal.segmentsize, disk.space(path).size_bytes)
     size = max(SMALLEST, min(size, settings.journal.maxsize // 4)) // BLOCK * BLOCK
     pool = SegmentPool(disk, path, size, files, reactor)
+    loaded = load(disk, path)
     writer = JournalWriter(
         disk,
         path,
@@ -174,6 +178,20 @@ def _open_journal(
         last_number=loaded.journal.highest_number,
         last_sequence=loaded.last_sequence,
     )
+    try:
+        return _go_on(settings, disk, locks, loaded, pool, writer)
+    except BaseException:
+        loaded.journal.close()
+        pool.close()
+        for segment in (*writer.segments.values(), *writer.spoiled):
+            close_read(segment.file)
+        raise
+
+
+def _go_on(
+    settings: QueueSettings, disk: IDisk, locks: list[ILock], loaded: Loaded, pool: SegmentPool, writer: JournalWriter
+) -> Opened:
+    _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
     writer.epoch = loaded.epoch + 1
     writer.horizon = loaded.sure_horizon
     freed_by_last = _sort_segments(loaded, pool, writer)
@@ -194,22 +212,14 @@ def _open_journal(
 
 
 def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex, int]:
-    """The clusters that count, open ones cut to their committed length; files of a checkpoint that came to nothing go.
-    All of that is durable with the next checkpoint, which takes a higher number than any file found. Names are read, files
-    are not. Gives the highest number too."""
+    """The clusters that count; files of a checkpoint that came to nothing go. That is durable with the next checkpoint,
+    which takes a higher number than any file found, and cuts open ones to their committed length. Names are read, files are
+    not. Gives the highest number too."""
     found = list(find_clusters(disk, root))
     for cluster_id in found:
         if cluster_id.checkpoint > loaded.checkpoint:
             disk.unlink(cluster_id.path(root))
     resting = index_clusters(loaded, root, found)
-    for cluster in resting.clusters.values():
-        if cluster.length is not None:
-            file = disk.open(cluster.path)
-            try:
-                if file.size() > cluster.length:
-                    file.truncate(cluster.length)
-            finally:
-                file.close()
     # The journal may still name places in files that an earlier start has removed: those numbers are not used again either.
     named = [place.cluster.checkpoint for place in loaded.owed]
     return resting, max([loaded.checkpoint, *named, *(cluster_id.checkpoint for cluster_id in found)])

@@ -123,6 +123,9 @@ class ClusteredQueue:
             epoch=lambda: self.naming.epoch,
         )
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
+        self._refused: list[ClusteredDraft] = []
+        """Large messages that were refused, and may yet be found in the journal: their files stay until a later batch denies
+        it."""
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
         self._is_closing = False
         self.braked = self._finishing = 0
@@ -189,8 +192,12 @@ class ClusteredQueue:
             raise Unavailable(f"the journal can't be written: {trouble}", trouble.errno in _FULL)
         if self.checkpoints.is_full:
             raise Unavailable("the journal is twice as long as `maxsize`: the disk is behind", full=True)
-        if self.opened.pool.is_short or self.space.is_short:
+        if self.space.is_short:
             raise Unavailable("the file system is full", full=True)
+        if self.opened.pool.is_short:
+            error = self.opened.pool.error
+            is_full = error is None or error.errno in _FULL
+            raise Unavailable(f"no journal segment can be made: {error}", is_full)
         if self._is_closing:
             raise Unavailable("the queue is closing")
         spool_id = self.naming.next()
@@ -310,12 +317,17 @@ class ClusteredQueue:
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
         """Nothing of it counts, settlements included (`ICommitOwner`): a report and its bounces share their fate."""
         for draft in item.drafts:
-            draft.drop()
+            if draft.is_in_silo:
+                self._refused.append(draft)
+            else:
+                draft.drop()
         for settlement in item.settlements:
             self.ledger.refuse(settlement)
         item.done.errback(Unavailable(f"the journal can't be written: {error}", error.errno in _FULL))
 
     def _on_batch(self) -> None:
+        while self._refused:  # what the disk may still say of them is denied now
+            self._refused.pop().drop()
         for area, waiting in self._ready.items():
             if waiting and (area in self._resting.woken or self._index.has_ready(area)):
                 self._fire(area)
@@ -327,7 +339,11 @@ class ClusteredQueue:
     def _on_sick(self) -> Sequence[IItem]:
         """A barrier failed: what lives in that segment and is in memory is said again first; the rest by and by."""
         writer = self.opened.writer
-        sick = max(writer.segments.copy(), default=0)
+        while writer.spoiled:
+            self.opened.pool.remove(writer.spoiled.pop())
+        sick = writer.sick
+        if not sick:
+            return ()  # a segment could not be begun: all that was written is well
         self.checkpoints.is_sick(sick)
         return [
             item

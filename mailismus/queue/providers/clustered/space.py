@@ -38,6 +38,7 @@ class SpaceWatch:
         """Less is free than `minfree` asks for."""
         self.spaces: tuple[Space, ...] = ()
         """Of queue and spool, as of the last look; none before the first, or when `minfree` is off."""
+        self._is_blind = False
 
     def start(self) -> None:
         """Begin to look, when `minfree` is not off."""
@@ -57,6 +58,7 @@ class SpaceWatch:
 
     def _has_looked(self, spaces: list[Space]) -> None:
         self.spaces = tuple(spaces)
+        self._is_blind = False
         is_short = any(is_below(space, self._minfree) for space in spaces)
         if is_short != self.is_short:
             self.is_short = is_short
@@ -67,7 +69,9 @@ class SpaceWatch:
         self._look_later()
 
     def _has_failed(self, failure: Failure) -> None:
-        self._log.warn("Free space can't be read: {error}", error=failure.value)
+        if not self._is_blind:
+            self._is_blind = True
+            self._log.warn("Free space can't be read: {error}", error=failure.value)
         self._look_later()
 
     def _look_later(self) -> None:

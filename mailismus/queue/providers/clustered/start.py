@@ -67,6 +67,14 @@ class Loaded:
 def load(disk: IDisk, directory: str) -> Loaded:
     """Replay the journal in this directory. Raises OSError."""
     journal = survey(disk, directory)
+    try:
+        return _replay(journal)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def _replay(journal: Journal) -> Loaded:
     found = Loaded(journal, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
     for segment, batch in replay(journal):
         found.sure_horizon = found.horizon

@@ -14,7 +14,7 @@ from functools import partial
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.logger import Logger
 
-from mailismus.disk.interface import IDisk
+from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Filter, Message
@@ -32,7 +32,7 @@ def read_file(disk: IDisk, path: str, length: int | None) -> bytes:
     try:
         return file.read_at(0, file.size() if length is None else length)
     finally:
-        file.close()
+        close_read(file)
 
 
 def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:

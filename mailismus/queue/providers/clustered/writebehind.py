@@ -7,20 +7,26 @@ by `make_durable`; nothing counts before the checkpoint's record is durable.
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 
 import attrs
 
 from mailismus.disk.interface import IDisk, IFile
+from mailismus.journal.segment import Segment
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.calendar import slot_of
 from mailismus.queue.providers.clustered.cluster import ClusterId, Place, header_line
 from mailismus.queue.providers.clustered.line import DONE, format_lines
+from mailismus.queue.providers.clustered.visit import read_file
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.message_file import MessageFileWriter, remove_message_file, remove_names
+
+RENEWED = ".new"
+"""Behind the name of a cluster while it is written anew."""
 
 FEW_FILES = 16
 """With no more files than this each is synced by itself; with more, the whole file system at once."""
@@ -52,6 +58,12 @@ class Moving:
     directories: set[str] = attrs.field(factory=set)
     left: set[str] = attrs.field(factory=set)
     """Directories that files were removed from."""
+    suspects: set[str] = attrs.field(factory=set)
+    """Files whose sync failed: what they hold is in the page cache at best."""
+    lacking: list[SpoolId] = attrs.field(factory=list)
+    """Messages whose content could not be read: they rest without it."""
+    unread: set[int] = attrs.field(factory=set)
+    """Numbers of the segments that hold it."""
 
 
 @attrs.frozen
@@ -60,6 +72,14 @@ class OpenCluster:
 
     id: ClusterId
     length: int
+
+
+class Unreadable(OSError):
+    """The content of a message can't be read in this segment of the journal."""
+
+    def __init__(self, spool_id: SpoolId, segment: int, why: str) -> None:
+        super().__init__(errno.EIO, f"the content of {spool_id:016X} can't be read in segment {segment}: {why}")
+        self.segment = segment
 
 
 class WriteBehind:
@@ -153,9 +173,9 @@ class WriteBehind:
         if not self._disk.exists(directory):
             self._disk.make_directory(directory)
             moving.directories.add(os.path.dirname(directory))
+        moving.grown[cluster_id] = 0  # first: a file that is made is ours, whatever comes then
         self._disk.create(path).close()
         moving.directories.add(directory)
-        moving.grown[cluster_id] = 0
         return OpenCluster(cluster_id, 0)
 
     def _append(self, moving: Moving, cluster_id: ClusterId, offset: int, pieces: list[bytes]) -> None:
@@ -179,9 +199,36 @@ class WriteBehind:
 
     def cut(self, moving: Moving, path: str, length: int) -> None:
         """Bytes behind its committed length go from an open cluster. Harmless when it is gone."""
+
+        def act(file: IFile) -> None:
+            if file.size() > length:
+                file.truncate(length)
+
         if self._disk.exists(path):
-            self._change(path, lambda file: file.truncate(length))
+            self._change(path, act)
             moving.files.add(path)
+
+    def renew(self, moving: Moving, path: str, length: int | None, offsets: Sequence[int]) -> None:
+        """The same lines at the same places, cut to `length` and marked, in another file of this name: for a cluster whose
+        sync failed, and which is never synced again as if well. Harmless when it is gone."""
+        new_path = path + RENEWED
+        if self._disk.exists(new_path):
+            self._disk.unlink(new_path)
+        if not self._disk.exists(path):
+            return
+        data = bytearray(read_file(self._disk, path, length))
+        for offset in offsets:
+            if offset < len(data):
+                data[offset : offset + 1] = DONE
+        file = self._disk.create(new_path)
+        try:
+            file.write_at(0, [bytes(data)])
+            file.sync()
+        finally:
+            file.close()
+        self._disk.rename(new_path, path)
+        moving.files.discard(path)
+        moving.directories.add(os.path.dirname(path))
 
     def unlink(self, moving: Moving, path: str) -> None:
         """A cluster without a live line, or of a checkpoint that came to nothing. Harmless when it is gone."""
@@ -195,9 +242,13 @@ class WriteBehind:
             moving.directories.add(directory)
             moving.left.add(directory)
 
-    def make_durable(self, moving: Moving) -> None:
+    def make_durable(self, moving: Moving, *, with_rest: bool = False) -> None:
         """The one barrier over all of it: names made and removed, lines, marks, contents. Then slots that are empty go,
-        which nobody needs to be durable."""
+        which nobody needs to be durable. `with_rest`: over whatever else was done in the queue's file system too."""
+        if with_rest:
+            moving.suspects |= moving.files
+            self._disk.sync_file_system(self._queue_path)
+            moving.suspects.clear()
         self._sync(moving)
         for directory in moving.left:
             if os.path.dirname(directory) != self._queue_path:
@@ -207,11 +258,15 @@ class WriteBehind:
     def _sync(self, moving: Moving) -> None:
         if len(moving.files) > FEW_FILES:
             self.whole_syncs += 1
+            moving.suspects |= moving.files
             self._disk.sync_file_system(self._queue_path)
             self._disk.sync_file_system(self._spool_path)
+            moving.suspects.clear()
             return
         for path in sorted(moving.files):
+            moving.suspects.add(path)
             self._change(path, lambda file: file.sync())
+            moving.suspects.discard(path)
         for path in sorted(moving.directories):
             self._disk.sync_directory(path)
 
@@ -221,3 +276,31 @@ class WriteBehind:
             act(file)
         finally:
             file.close()
+
+
+def copy_contents(
+    write: WriteBehind,
+    moving: Moving,
+    youngs: Sequence[YoungMessage],
+    segments: Mapping[int, Segment],
+    given_up: Container[int],
+) -> None:
+    """Contents out of memory or the journal into silos. Raises `Unreadable`, but of segments that are given up."""
+    contents = []
+    for young in youngs:
+        content = young.content
+        if content is None:
+            number, size = young.segment, young.message.size_bytes
+            try:
+                content = segments[number].file.read_at(young.offset, size)
+                why = "it is cut short" if len(content) != size else ""
+            except OSError as error:
+                why = str(error)
+            if why and number not in given_up:
+                raise Unreadable(young.message.spool_id, number, why)
+            if why or content is None:
+                moving.lacking.append(young.message.spool_id)
+                moving.unread.add(number)
+                continue
+        contents.append((young, content))
+    write.write_contents(moving, contents)

@@ -1,0 +1,62 @@
+"""`python -m tests.faults`: the fault table, for people: call and error, and what the outside sees of it.
+
+For each kind of call its first, middle and last one in the workload fail, once and for ever; `--kinds` lists the kinds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import gc
+
+from tests.faults.case import rehearse, run
+from tests.faults.cases import ERRNOS, Kind, faults_of, kinds
+from tests.faults.disk import FaultyDisk, Span
+
+SPANS = (Span.ONCE, Span.DISK)
+
+
+def cell(kind: Kind, calls: list[int], span: Span, *, hardlinks: bool) -> tuple[str, int]:
+    """What is seen, errors that look the same together; and how many cases that were."""
+    words: dict[str, list[str]] = {}
+    count = 0
+    for number in ERRNOS:
+        seen: set[str] = set()
+        for call in sorted({calls[0], calls[len(calls) // 2], calls[-1]}):
+            for fault in faults_of(kind, call, number, span):
+                seen.update(run(fault, hardlinks=hardlinks)[0].words.split(", "))
+                count += 1
+        if len(seen) > 1:
+            seen.discard("goes on")
+        if seen:
+            words.setdefault(", ".join(sorted(seen)), []).append(errno.errorcode[number])
+    if len(words) == 1:
+        return next(iter(words)), count
+    return "; ".join(f"{' '.join(names)}: {what}" for what, names in words.items()), count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--kinds", action="store_true", help="list the kinds of calls, and how many of each there are")
+    arguments = parser.parse_args()
+    disks: dict[bool, FaultyDisk] = {hardlinks: rehearse(hardlinks=hardlinks) for hardlinks in (False, True)}
+    found = {hardlinks: kinds(disk) for hardlinks, disk in disks.items()}
+    gc.freeze()
+    total = 0
+    print("| while | call | of a | once | for ever |\n|---|---|---|---|---|")
+    for kind in sorted(found[False].keys() | found[True].keys(), key=str):
+        hardlinks = kind not in found[False]
+        calls = found[hardlinks][kind]
+        if arguments.kinds:
+            print(f"| {kind.stage} | {kind.act} | {kind.place} | {len(calls)} calls | |")
+            continue
+        cells = [cell(kind, calls, span, hardlinks=hardlinks) for span in SPANS]
+        total += sum(count for _, count in cells)
+        place = f"{kind.place} (hard links)" if hardlinks else kind.place
+        print(f"| {kind.stage} | {kind.act} | {place} | {' | '.join(words for words, _ in cells)} |", flush=True)
+    if not arguments.kinds:
+        print(f"\n{total} cases; every one kept every promise.")
+
+
+if __name__ == "__main__":
+    main()
