@@ -26,6 +26,11 @@ _HEADER_MAGIC = b"MQJ-SEGM"
 _BATCH = struct.Struct("<4sQI16s")
 _BATCH_MAGIC = b"MQJB"
 _CRC = struct.Struct("<I")
+_LOOKS_ALIKE = 12
+"""Of the 16 bytes of a nonce: no other batch has so many of them by chance."""
+
+DENIES_NOTHING = (1 << 64) - 1
+"""As a header's last good sequence."""
 
 BATCH_HEAD_SIZE = _BATCH.size + _CRC.size
 """Bytes of a batch before its first record."""
@@ -67,9 +72,43 @@ def decode_header(block: bytes) -> SegmentHeader | None:
     return SegmentHeader(number, first, last_good, epoch, horizon, nonce)
 
 
-def looks_like_header(block: bytes) -> bool:
-    """Whether the block begins as a header does, whether or not it checks: to tell damage from a free file."""
-    return block.startswith(_HEADER_MAGIC)
+def is_unused(block: bytes) -> bool:
+    """Whether a segment's first block is that of a file that was never begun: no header was ever there."""
+    return not block.strip(b"\0")
+
+
+def guess_header(data: bytes, number: int) -> SegmentHeader | None:
+    """What the first batch tells of a segment whose header does not check: nonce and first sequence; that batch begins where
+    no client's bytes ever do. Such a header denies nothing, and knows no epoch and no horizon. None: it does not check
+    either."""
+    if len(data) < BLOCK + BATCH_HEAD_SIZE:
+        return None
+    _, sequence, _, nonce = _BATCH.unpack_from(data, BLOCK)
+    if decode_batch(data, BLOCK, nonce) is None:
+        return None
+    return SegmentHeader(number, sequence, DENIES_NOTHING, 0, 0, nonce)
+
+
+def highest_sequence(data: bytes) -> int:
+    """The highest sequence of any batch that checks by itself, whatever its nonce; 0: there is none."""
+    highest = 0
+    for offset in range(BLOCK, len(data) - BATCH_HEAD_SIZE, BLOCK):
+        magic, sequence, _, nonce = _BATCH.unpack_from(data, offset)
+        if magic == _BATCH_MAGIC and sequence > highest and decode_batch(data, offset, nonce) is not None:
+            highest = sequence
+    return highest
+
+
+def looks_torn(data: bytes, offset: int, nonce: bytes) -> bool:
+    """Whether a batch of this nonce was begun here, whatever became of it."""
+    if offset + BATCH_HEAD_SIZE > len(data):
+        return False
+    magic, _, _, found = _BATCH.unpack_from(data, offset)
+    return _alike(magic, _BATCH_MAGIC) >= 3 and _alike(found, nonce) >= _LOOKS_ALIKE
+
+
+def _alike(found: bytes, wanted: bytes) -> int:
+    return sum(one == other for one, other in zip(found, wanted, strict=True))
 
 
 @attrs.frozen

@@ -9,6 +9,8 @@ What the records mean is the queue's affair. The rules (explored state by state 
 4. A batch that does not check but has valid ones behind it is damage: it is reported, the others go on. So is a gap in
    the sequence that no checkpoint explains; a header that does not check is then what is missing, and otherwise a start
    of a segment that came to nothing.
+5. Where a header does not check, the first batch tells the nonce. What an earlier use of the file left there lies before
+   the horizon. A guessed header denies nothing: it may be that of a segment that was never begun.
 
 Memory: one segment at a time. Everything here blocks.
 """
@@ -21,7 +23,18 @@ from collections.abc import Iterator
 import attrs
 
 from mailismus.disk.interface import IDisk, IFile, close_read
-from mailismus.journal.batch import BLOCK, Batch, SegmentHeader, decode_batch, decode_header, looks_like_header
+from mailismus.journal.batch import (
+    BLOCK,
+    DENIES_NOTHING,
+    Batch,
+    SegmentHeader,
+    decode_batch,
+    decode_header,
+    guess_header,
+    highest_sequence,
+    is_unused,
+    looks_torn,
+)
 from mailismus.journal.segment import Segment
 
 SUFFIX = ".mqj"
@@ -51,7 +64,11 @@ class FoundSegment:
     counts: bool
     """It has a header and a batch that checks."""
     is_unreadable: bool
-    """It begins as a header does, but does not check: torn when it was begun, or damaged since."""
+    """It was begun once, and its header does not check: torn then, or damaged since."""
+    is_guessed: bool = False
+    """The header is what its first batch tells, because its own does not check."""
+    is_torn: bool = False
+    """Behind its last batch another one was begun: torn, and never answered; or damaged since."""
     limit: int = 0
     """Batches behind this sequence number are denied by a later header."""
     last_sequence: int = 0
@@ -76,6 +93,23 @@ class Journal:
     """Segments that count, in the order of their numbers."""
     others: list[FoundSegment]
     damages: list[Damage] = attrs.field(factory=list)
+    highest_name: int = 0
+    """The highest number that a file's name tells."""
+
+    @property
+    def lost_headers(self) -> int:
+        """How many do not check: each may have told of an epoch."""
+        return sum(segment.is_guessed for segment in self.used) + sum(segment.is_unreadable for segment in self.others)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Something may be missing, be it only what a crash tore off: a checkpoint may have been said that is not found."""
+        return bool(self.damages or self.lost_headers or self.torn)
+
+    @property
+    def torn(self) -> list[FoundSegment]:
+        """Segments whose last batch is not whole."""
+        return [segment for segment in (*self.used, *self.others) if segment.is_torn]
 
     def close(self) -> None:
         """Close every segment."""
@@ -84,8 +118,9 @@ class Journal:
 
     @property
     def highest_number(self) -> int:
-        """Of any header that can be read."""
-        return max((s.header.number for s in (*self.used, *self.others) if s.header is not None), default=0)
+        """Of any header that can be read, or any name."""
+        numbers = [s.header.number for s in (*self.used, *self.others) if s.header is not None]
+        return max([self.highest_name, *numbers])
 
     @property
     def epoch(self) -> int:
@@ -110,8 +145,9 @@ def survey(disk: IDisk, directory: str) -> Journal:
     except BaseException:
         journal.close()
         raise
-    used.sort(key=_number)
-    limit = 1 << 64
+    _guess_headers(journal)
+    used.sort(key=_order)
+    limit = DENIES_NOTHING
     for segment in reversed(used):
         segment.limit = limit
         assert segment.header is not None
@@ -119,8 +155,27 @@ def survey(disk: IDisk, directory: str) -> Journal:
     return journal
 
 
-def _number(segment: FoundSegment) -> int:
-    return segment.header.number if segment.header is not None else 0
+def _guess_headers(journal: Journal) -> None:
+    """Segments whose header does not check count by what their first batch tells, where that one does."""
+    taken = {segment.header.number for segment in journal.used if segment.header is not None}
+    for segment in [segment for segment in journal.others if segment.is_unreadable]:
+        stem = os.path.basename(segment.path).removesuffix(SUFFIX)
+        number = int(stem) if stem.isascii() and stem.isdigit() else 0
+        journal.highest_name = max(journal.highest_name, number)
+        while number in taken:
+            number += 1
+        segment.header = guess_header(segment.file.read_at(0, segment.size_bytes), number)
+        if segment.header is not None:
+            taken.add(number)
+            segment.counts = segment.is_guessed = True
+            journal.others.remove(segment)
+            journal.used.append(segment)
+
+
+def _order(segment: FoundSegment) -> tuple[int, bool, int]:
+    """A later segment has a higher number and a first sequence that is no lower; of a guessed header the number is none."""
+    assert segment.header is not None
+    return segment.header.first_sequence, not segment.is_guessed, segment.header.number
 
 
 def look_at(path: str, disk: IDisk) -> FoundSegment:
@@ -130,11 +185,15 @@ def look_at(path: str, disk: IDisk) -> FoundSegment:
         block = file.read_at(0, BLOCK)
         header = decode_header(block)
         size = file.size()
-        counts = header is not None and next(read_batches(file.read_at(0, size), header), None) is not None
+        data = file.read_at(0, size)
     except BaseException:
         close_read(file)
         raise
-    return FoundSegment(path, file, size, header, counts, header is None and looks_like_header(block))
+    found = FoundSegment(path, file, size, header, counts=False, is_unreadable=header is None and not is_unused(block))
+    if header is not None:
+        found.counts = next(read_batches(data, header), None) is not None
+        found.is_torn = not found.counts and looks_torn(data, BLOCK, header.nonce)
+    return found
 
 
 def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
@@ -163,6 +222,25 @@ def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
             if batch.sequence >= expected:
                 expected = batch.sequence + 1
                 yield segment, batch
+        else:
+            segment.is_torn = looks_torn(data, end, segment.header.nonce)
+        _note_header(journal, segment)
+    last = max([segment.last_sequence for segment in journal.used], default=0)
+    known = {damage.path for damage in journal.damages}
+    for other in journal.others:
+        if (
+            other.is_unreadable
+            and other.path not in known
+            and highest_sequence(other.file.read_at(0, other.size_bytes)) > last
+        ):
+            journal.damages.append(Damage(other.path, 0, other.size_bytes, DENIES_NOTHING))
+
+
+def _note_header(journal: Journal, segment: FoundSegment) -> None:
+    """A header that was guessed is damage if it was ever durable: the second batch is written when the first one is."""
+    assert segment.header is not None
+    if segment.is_guessed and segment.last_sequence > segment.header.first_sequence:
+        journal.damages.append(Damage(segment.path, 0, BLOCK, segment.last_sequence + 1))
 
 
 def replay_behind(journal: Journal, horizon: int) -> Iterator[tuple[FoundSegment, Batch]]:

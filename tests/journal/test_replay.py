@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.journal.batch import BLOCK
-from mailismus.journal.replay import Journal
+from mailismus.journal.replay import Journal, drop_explained
 from mailismus.journal.writer import Claim
 from tests.journal.world import SEGMENT, Item, World
 
@@ -81,13 +81,69 @@ def test_a_damaged_first_batch_does_not_take_its_header_along() -> None:
     assert offsets(journal) == [BLOCK]
 
 
-def test_a_lost_segment_in_the_middle_is_reported() -> None:
-    world = filled(5, size=400_000)
-    lost = world.writer.segments[2].path
-    world.disk.damage(lost, 0, b"MQJ-SEGMx")
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("at", [0, 3, 8, 12, 20, 28, 40, 50, 60, 66])
+def test_a_damaged_header_hides_no_batch(number: int, at: int) -> None:
+    world = filled(6, size=400_000)
+    lost = world.writer.segments[number].path
+    world.disk.damage(lost, at, b"\xff")
     journal, texts = world.found()
-    assert texts == [b"0", b"1", b"4"]
-    assert lost in [damage.path for damage in journal.damages]
+    assert texts == [b"0", b"1", b"2", b"3", b"4", b"5"]
+    assert [(damage.path, damage.offset) for damage in journal.damages] == [(lost, 0)]
+    assert journal.highest_number == 3
+
+
+def test_a_segment_without_header_and_first_batch_is_reported_wherever_it_is() -> None:
+    for number in (1, 2, 3):
+        world = filled(6, size=400_000)
+        lost = world.writer.segments[number].path
+        world.disk.damage(lost, 0, b"MQJ-SEGMx")
+        world.disk.damage(lost, BLOCK + 50, b"\xff")
+        journal, texts = world.found()
+        assert texts == [text for n, text in enumerate((b"0", b"1", b"2", b"3", b"4", b"5")) if n // 2 != number - 1]
+        assert lost in [damage.path for damage in journal.damages]
+
+
+def test_a_header_that_was_torn_when_its_segment_was_begun_brings_nothing_stale_back() -> None:
+    world = filled(4)
+    segment = world.writer.current
+    assert segment is not None
+    world.pool.adopt(segment)
+    world.writer.segments.clear()
+    world.writer.turn_over()
+    world.writer.horizon = world.writer.sequence
+    world.append(Item(b"new"))
+    world.turns()
+    world.disk.damage(segment.path, 5, b"torn")
+    journal, texts = world.found()
+    drop_explained(journal, journal.horizon)
+    assert texts == [b"new"]
+    assert journal.damages == []
+
+
+def test_a_failed_batch_stays_denied_when_a_header_before_it_does_not_check() -> None:
+    world = filled(3)
+    sick = world.writer.current
+    assert sick is not None
+    world.disk.fault = lambda act, path: OSError(5, "injected") if act == "sync" else None
+    world.append(Item(b"refused"))
+    world.turns()
+    world.disk.fault = None
+    world.append(Item(b"later"))
+    world.turns()
+    world.disk.damage(sick.path, 2, b"\xff")
+    assert world.found()[1] == [b"0", b"1", b"2", b"later"]
+
+
+def test_a_last_batch_that_is_not_whole_is_told_of() -> None:
+    world = filled(3)
+    assert world.found()[0].torn == []
+    assert world.writer.current is not None
+    world.disk.damage(world.writer.current.path, 3 * BLOCK + 37, b"\xff")
+    journal, texts = world.found()
+    assert texts == [b"0", b"1"]
+    assert [segment.path for segment in journal.torn] == [world.writer.current.path]
+    assert journal.is_doubtful
 
 
 def test_a_header_without_a_batch_denies_nothing() -> None:

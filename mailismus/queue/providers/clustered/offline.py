@@ -16,6 +16,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Filter, Message, Summary
 from mailismus.queue.providers.clustered.listing import Looks
 from mailismus.queue.providers.clustered.opening import find_clusters, index_clusters
+from mailismus.queue.providers.clustered.rescue import rescue
 from mailismus.queue.providers.clustered.start import load
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader, open_message
@@ -124,11 +125,13 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
     young = YoungIndex()
     for spool_id in sorted(loaded.youngs):
         young.add(loaded.youngs[spool_id], 0.0)
+    found = list(find_clusters(disk, queue_path))
+    resting = index_clusters(loaded, queue_path, found, rescue(loaded, disk, queue_path, found))
+    newest = max([loaded.checkpoint, *(cluster_id.checkpoint for cluster_id in resting.clusters)])
     segments = {}
     for segment in (*loaded.journal.others, *loaded.journal.used):
         segment.file.close()
         if segment.header is not None:
             segments[segment.header.number] = segment.path
-    resting = index_clusters(loaded, queue_path, find_clusters(disk, queue_path))
-    looks = Looks(disk, _AtOnce(), young, resting, lambda: loaded.checkpoint)
+    looks = Looks(disk, _AtOnce(), young, resting, lambda: newest)
     return OfflineQueue(looks, young, disk, spool_path, segments)

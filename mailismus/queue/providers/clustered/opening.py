@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -34,14 +34,15 @@ from mailismus.queue.providers.clustered.calendar import slot_start
 from mailismus.queue.providers.clustered.cluster import ClusterId, parse_cluster_path
 from mailismus.queue.providers.clustered.naming import SpoolIds
 from mailismus.queue.providers.clustered.record import epoch_record
+from mailismus.queue.providers.clustered.rescue import rescue
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.start import Loaded, load
 from mailismus.queue.providers.clustered.visit import keep_corrupt
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.silo import SILO_NAMES
+from mailismus.spool.sweep import NO_LINKS
 
 EX_IOERR, EX_TEMPFAIL, EX_NOPERM = 74, 75, 77
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 
 _log = Logger()
 
@@ -111,7 +112,7 @@ def _probe_links(spool_path: str, disk: IDisk) -> None:
         disk.create(paths[0]).close()
         disk.link(*paths)
     except OSError as error:
-        if error.errno in _NO_LINKS:
+        if error.errno in NO_LINKS:
             what = f"<hardlinks> is Y, but the file system of {spool_path} has no hard links ({error.strerror})"
             text = f"{what}: write <hardlinks>N</hardlinks>"
             raise StartError(os.EX_CONFIG, text, "mta/queue/spool/hardlinks") from error
@@ -216,26 +217,33 @@ def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex
     which takes a higher number than any file found, and cuts open ones to their committed length. Names are read, files are
     not. Gives the highest number too."""
     found = list(find_clusters(disk, root))
+    rescued = rescue(loaded, disk, root, found)
     for cluster_id in found:
-        if cluster_id.checkpoint > loaded.checkpoint:
+        if cluster_id.checkpoint > loaded.checkpoint and cluster_id not in rescued:
             disk.unlink(cluster_id.path(root))
-    resting = index_clusters(loaded, root, found)
+    resting = index_clusters(loaded, root, found, rescued)
     # The journal may still name places in files that an earlier start has removed: those numbers are not used again either.
     named = [place.cluster.checkpoint for place in loaded.owed]
     return resting, max([loaded.checkpoint, *named, *(cluster_id.checkpoint for cluster_id in found)])
 
 
-def index_clusters(loaded: Loaded, root: str, found: Iterable[ClusterId]) -> RestingIndex:
-    """An index of those of the clusters found that count."""
+def index_clusters(
+    loaded: Loaded, root: str, found: Iterable[ClusterId], rescued: Mapping[ClusterId, Iterable[int]]
+) -> RestingIndex:
+    """An index of those of the clusters found that count. `rescued`: see `rescue`."""
     resting = RestingIndex()
     for cluster_id in found:
-        if cluster_id.checkpoint <= loaded.checkpoint:
+        if cluster_id.checkpoint <= loaded.checkpoint or cluster_id in rescued:
             start = slot_start(cluster_id.slot) if cluster_id.slot else None
-            resting.add(Cluster(cluster_id, cluster_id.path(root), loaded.lengths.get(cluster_id)), start or 0.0)
+            length = None if cluster_id in rescued else loaded.lengths.get(cluster_id)
+            cluster = Cluster(cluster_id, cluster_id.path(root), length)
+            resting.add(cluster, start or 0.0)
+            for offset in rescued.get(cluster_id, ()):
+                resting.owe(cluster, offset)
     for place in loaded.owed:
-        cluster = resting.clusters.get(place.cluster)
-        if cluster is not None:
-            resting.owe(cluster, place.offset)
+        owing = resting.clusters.get(place.cluster)
+        if owing is not None:
+            resting.owe(owing, place.offset)
     return resting
 
 
@@ -292,6 +300,8 @@ def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter)
 
 def _set_aside(loaded: Loaded, disk: IDisk, corrupt_path: str) -> None:
     """What does not check is copied, as found, with a note where from; then the start goes on without it."""
+    for segment in loaded.journal.torn:
+        _log.warn("The last batch of {path} is not whole: it was never answered, or is damaged since.", path=segment.path)
     damages = loaded.journal.damages
     for damage in damages:
         _log.error(

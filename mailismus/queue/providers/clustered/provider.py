@@ -17,6 +17,7 @@ Source: `docs/formats/journal`, `docs/durability`.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
@@ -96,7 +97,19 @@ class ClusteredQueue:
         self._spool_path = settings.spool.rootpath
         self._index, self._resting = YoungIndex(), opened.resting
         first_new = SpoolId(opened.spool_ids.epoch << 32)
-        self.release = Release(disk, settings.spool, workers.files, reactor, self._index, self._resting, first_new)
+        corrupt = os.path.join(settings.rootpath, "corrupt")
+        self.visits = Visits(disk, settings.rootpath, workers.files, self._index, self._resting)
+        self.release = Release(
+            disk,
+            settings.spool,
+            workers.files,
+            reactor,
+            self._index,
+            self._resting,
+            first_new,
+            corrupt,
+            self.visits.set_aside,
+        )
         self.ledger = Ledger(self._index, self._resting, self.release, lambda: self.checkpoints.moving, self._wake_due)
         self.drafts = Budget(DRAFT_BYTES)
         self.behind = Budget(BEHIND_BYTES)
@@ -132,8 +145,7 @@ class ClusteredQueue:
         """Commits that were answered late; commits whose large messages are being made durable, not in the journal yet."""
         self._reactor = reactor
         self._idle: Deferred[None] | None = None
-        self.visits = Visits(disk, settings.rootpath, workers.files, self._index, self._resting)
-        self._contents = Contents(disk, settings.spool.rootpath, workers.files, self._index, opened.writer.segments)
+        self._contents = Contents(disk, settings.spool.rootpath, workers.files, self._index, opened.writer.segments, corrupt)
         self.looks = Looks(disk, workers.files, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
 
     # opening and closing

@@ -30,7 +30,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message
 from mailismus.queue.providers.clustered.resting import RestingIndex
-from mailismus.queue.providers.clustered.walk import QueueWalk
+from mailismus.queue.providers.clustered.walk import QueueWalk, SetAside
 from mailismus.queue.providers.clustered.young import YoungIndex
 from mailismus.spool.message_file import remove_every_name, remove_message_file, remove_names
 from mailismus.spool.references import ReferenceCache, Verdict
@@ -56,6 +56,8 @@ class Release:
         young: YoungIndex,
         resting: RestingIndex,
         first_new: SpoolId,
+        corrupt_path: str,
+        set_aside: SetAside,
     ) -> None:
         self._disk = disk
         self._root = settings.rootpath
@@ -74,6 +76,8 @@ class Release:
             first_new,
             self.remove,
             names_recipients=settings.hardlinks,
+            corrupt_path=corrupt_path,
+            set_aside=set_aside,
         )
         self._timer: IDelayedCall | None = None
         self._is_stopped = False

@@ -8,6 +8,7 @@ a hundred times more, all of it moved or over.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from contextlib import suppress
 
 import attrs
@@ -33,6 +34,10 @@ _BOUNDS = b"CE"
 """Kinds of records that say how far things have come: checkpoints and epochs."""
 _ENTRIES = b"MFLSP"
 """All other kinds."""
+_SETTLED = b"S"
+
+EPOCHS_A_HEADER = 2
+"""How much higher the epoch may be that a header told of which is lost: a start raises it by one, a full counter too."""
 
 
 @attrs.define
@@ -48,6 +53,8 @@ class Loaded:
     """The newest checkpoint's."""
     sure_horizon: int = 0
     """The newest that is surely durable: not one that the last batch alone tells of."""
+    record_horizon: int = 0
+    """The newest that a checkpoint's record tells of."""
     epoch: int = 0
     checkpoint: int = 0
     """Number of the newest checkpoint: cluster files of a higher one are nothing."""
@@ -57,6 +64,8 @@ class Loaded:
     """Lines that are over and may not be marked yet."""
     bad_lines: list[bytes] = attrs.field(factory=list)
     """Recipient lines and records that do not check though their batch does."""
+    is_doubtful: bool = False
+    """A checkpoint may have been made that is not found (`rescue`)."""
 
     @property
     def last_sequence(self) -> int:
@@ -89,7 +98,22 @@ def _replay(journal: Journal) -> Loaded:
         except Corrupt:
             found.bad_lines.append(batch.records)
     drop_explained(journal, found.horizon)
+    # A header tells of no horizon but a durable checkpoint's, whose record lies behind it.
+    found.is_doubtful = journal.is_doubtful or found.record_horizon < journal.horizon
+    if journal.lost_headers:
+        used = max((spool_id >> 32 for spool_id in found.youngs), default=0)
+        found.epoch = max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers
     return found
+
+
+def settled_among(loaded: Loaded, wanted: Container[QueueId]) -> set[QueueId]:
+    """Which of these entries the journal says are over, or have gone on, since the newest checkpoint found."""
+    settled: set[QueueId] = set()
+    for _, batch in replay_behind(loaded.journal, loaded.horizon):
+        with suppress(Corrupt):
+            for record in read_records(batch.records, _SETTLED):
+                settled.update(queue_id for queue_id, _ in parse_placed(record.text) if queue_id in wanted)
+    return settled
 
 
 def _apply(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
@@ -100,6 +124,7 @@ def _apply(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -
                 found.bad_lines.append(record.text)
             elif checkpoint.number >= found.checkpoint:
                 found.horizon = max(found.horizon, checkpoint.horizon)
+                found.record_horizon = checkpoint.horizon
                 found.epoch = max(found.epoch, checkpoint.epoch)
                 found.checkpoint, found.lengths = checkpoint.number, checkpoint.lengths
         case RecordKind.EPOCH:

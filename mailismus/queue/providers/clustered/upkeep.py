@@ -60,8 +60,10 @@ class Upkeep:
         self._queue_path = queue_path
         self._uncut = {c.id: c.length for c in resting.clusters.values() if c.length is not None}
         """Clusters with bytes behind their committed length: of a checkpoint that came to nothing."""
-        self._dead: set[ClusterId] = set()
+        self._dead = {cluster_id for cluster_id, length in self._uncut.items() if not length}
         """Files of checkpoints that came to nothing."""
+        for cluster_id in self._dead:
+            del self._uncut[cluster_id], resting.clusters[cluster_id]
         self._distrusted: set[ClusterId] = set()
         """Clusters whose sync failed."""
         self._told: set[str] = set()

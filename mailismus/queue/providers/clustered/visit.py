@@ -40,11 +40,11 @@ def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:
     return wanted.spool_id in (None, message.spool_id) and wanted.matches(message, entry)
 
 
-def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: bytes) -> None:
-    """A copy of bytes that do not check, with a note where from; the first copy of a name stays. Raises OSError."""
+def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: bytes) -> bool:
+    """A copy of bytes that do not check, with a note where from; the first copy of a name stays (False). Raises OSError."""
     path = os.path.join(directory, name)
     if disk.exists(path):
-        return
+        return False
     file = disk.create(path)
     try:
         file.write_at(0, [note, data])
@@ -52,6 +52,7 @@ def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: byte
     finally:
         file.close()
     disk.sync_directory(directory)
+    return True
 
 
 class Visits:
@@ -162,26 +163,30 @@ class Visits:
                 self._index.visit(cluster, now + UNREADABLE_S)
             return None
         if bad:
-            await self._set_aside(cluster, bad)
+            await self.set_aside(cluster, bad)
         if cluster.live is None and cluster.marked == marked:
             cluster.live = sum(not line.is_done and line.offset not in cluster.owed for line in lines)
         return lines
 
-    async def _set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:
+    async def set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:
+        """Keep a copy of lines that do not check, and tell of those that are new."""
         self.bad_lines += len(bad)
         for line in bad:
-            self._log.error(
-                "A line of {path} at {offset} does not check; set aside in {corrupt}, the rest goes on.",
-                path=cluster.path,
-                offset=line.offset,
-                corrupt=self._corrupt_path,
-            )
             name = f"{cluster.id.name.replace('/', '-')}-{line.offset}-{zlib.crc32(line.data):08x}"
             note = b"from %b at %d\n" % (os.fsencode(cluster.path), line.offset)
+            keep = partial(keep_corrupt, self._disk, self._corrupt_path, name, note, line.data)
             try:
-                await self._worker.run(partial(keep_corrupt, self._disk, self._corrupt_path, name, note, line.data))
+                if not await self._worker.run(keep):
+                    continue
+                where = f"set aside in {self._corrupt_path}"
             except OSError as error:
-                self._log.error("It can't be set aside: {error}", error=error)
+                where = f"it can't be set aside: {error}"
+            self._log.error(
+                "A line of {path} at {offset} does not check; {where}; the rest goes on.",
+                path=cluster.path,
+                offset=line.offset,
+                where=where,
+            )
 
 
 def _read_lines(disk: IDisk, path: str, area: Area, length: int | None) -> tuple[list[FoundLine], list[BadLine]]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from mailismus.disk.interface import IDisk
@@ -29,6 +30,8 @@ _LOOKS_LIKE_AN_ID = re.compile(rb"[0-9A-F]{16}")
 """In a damaged line: the bytes of such a message stay, for whoever repairs the line."""
 _SEVERAL = 2
 """Stands for the recipients of a message of which only the name is known."""
+
+SetAside = Callable[[Cluster, list[BadLine]], Coroutine[Deferred[bool], object, None]]
 
 
 class QueueWalk:
@@ -48,8 +51,11 @@ class QueueWalk:
         release: Callable[[SpoolId], None],
         *,
         names_recipients: bool,
+        corrupt_path: str,
+        set_aside: SetAside,
     ) -> None:
-        """`names_recipients`: message files may have names of recipients, and the sweep is to tell which of these live."""
+        """`names_recipients`: message files may have names of recipients, and the sweep is to tell which of these live.
+        `corrupt_path`: where what does not check is set aside, lines by `set_aside`."""
         self._disk = disk
         self._spool_path = spool_path
         self._worker = worker
@@ -59,6 +65,8 @@ class QueueWalk:
         self._first_new = first_new
         self._release = release
         self._names_recipients = names_recipients
+        self._corrupt_path = corrupt_path
+        self._set_aside = set_aside
         self._is_stopped = False
         self.is_running = False
         self.has_failed = False
@@ -110,6 +118,8 @@ class QueueWalk:
                     marked = cluster.marked
                     lines, bad = await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
                 self._see(cluster, lines, walk.saw, seen if is_first else None)
+                if bad:
+                    await self._set_aside(cluster, bad)
                 for line in bad:
                     for found in _LOOKS_LIKE_AN_ID.findall(line.data):
                         self.got_line(SpoolId(int(found, 16)), _SEVERAL)
@@ -154,16 +164,28 @@ class QueueWalk:
             at = bisect_left(ids, wanted)
             return at < len(ids) and ids[at] == wanted
 
+        aside = ""
         for silo in range(SILO_COUNT):
             if self._is_stopped:
                 return
-            act = partial(sweep_silo, self._disk, self._spool_path, silo, self._first_new, is_needed)
             try:
+                aside = aside or await self._worker.run(self._where_to)
+                act = partial(sweep_silo, self._disk, self._spool_path, silo, self._first_new, is_needed, aside)
                 self.strays += await self._worker.run(act)
             except OSError as error:
                 self._log.warn("Silo {silo} can't be swept: {error}", silo=silo, error=error)
-        if self.strays:
+        if self.strays and aside:
+            self._log.warn(
+                "{count} message files that no line names are moved to {aside}, where lines that did not check are.",
+                count=self.strays,
+                aside=aside,
+            )
+        elif self.strays:
             self._log.info("Removed {count} message files that no message needs.", count=self.strays)
+
+    def _where_to(self) -> str:
+        """The directory that strays go to; empty: nothing is set aside, nothing can belong to it."""
+        return self._corrupt_path if self._disk.list_directory(self._corrupt_path) else ""
 
 
 def _key(spool_id: SpoolId, number: int) -> int:
