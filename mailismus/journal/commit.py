@@ -103,6 +103,27 @@ class GroupCommit:
         """Nothing waits and nothing is being written."""
         return not self._waiting and not self._is_writing
 
+    @property
+    def pending_batches(self) -> int:
+        """Barriers that run, and those that what waits will take."""
+        return self._is_writing + -(-self.waiting_bytes // self._gather)
+
+    def refuse_waiting(self, error: OSError) -> int:
+        """What waits for a barrier and may fail, fails; gives how many items that were. What a barrier runs for goes on: it
+        may be durable."""
+        refused = [item for item in self._waiting if item.may_fail]
+        self._waiting = deque(item for item in self._waiting if not item.may_fail)
+        self.waiting_bytes = sum(item.size_bytes for item in self._waiting)
+        self._refuse(refused, error)
+        return len(refused)
+
+    def _refuse(self, refused: Sequence[IItem], error: OSError) -> None:
+        for item in refused:
+            try:
+                item.failed(error)
+            except Exception:
+                self._break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
+
     def append(self, item: IItem) -> None:
         """Write it with the next batch. What may fail and comes in trouble fails at once."""
         if item.may_fail and (self.trouble is not None or item.size_bytes > self._most):
@@ -195,11 +216,7 @@ class GroupCommit:
         kept = [item for item in (*batch, *self._waiting) if not item.may_fail]
         refused = [item for item in (*batch, *self._waiting) if item.may_fail]
         self._waiting = deque(kept)
-        for item in refused:
-            try:
-                item.failed(error)
-            except Exception:
-                self._break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
+        self._refuse(refused, error)
         if is_sick:
             self._writer.turn_over()
             self._waiting.extendleft(reversed(self._on_sick()))

@@ -51,7 +51,7 @@ class ClusteredHarness:
 
     def open(self) -> ClusteredQueue:
         """A start over what is on the disk."""
-        files, journal = ClockWorker(self.clock), ClockWorker(self.clock)
+        self.files, self.journal = files, journal = ClockWorker(self.clock), ClockWorker(self.clock)
         opened = open_queue(self.settings, self.disk, files, self.clock, self._random_bytes)
         self.opened = opened
         queue = ClusteredQueue(

@@ -16,10 +16,12 @@ T = TypeVar("T")
 
 
 class ClockWorker:
-    """`IWorker` whose acts are delayed calls."""
+    """`IWorker` whose acts are delayed calls. `slow_s`: seconds that each takes beyond its due, one after the other."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.slow_s = 0.0
+        self._free_at = 0.0
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
         done: Deferred[T] = Deferred()
@@ -33,7 +35,11 @@ class ClockWorker:
             else:
                 self._clock.callLater(ACT_S, done.callback, result)
 
-        self._clock.callLater(ACT_S, act)
+        begins_s = ACT_S
+        if self.slow_s:
+            self._free_at = max(self._free_at, self._clock.seconds()) + self.slow_s
+            begins_s += self._free_at - self._clock.seconds()
+        self._clock.callLater(begins_s, act)
         return done
 
     def stop(self) -> None:

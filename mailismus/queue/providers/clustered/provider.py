@@ -16,7 +16,6 @@ Source: `docs/formats/journal`, `docs/durability`.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Sequence
 
@@ -43,7 +42,9 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
+from mailismus.queue.providers.clustered.acceptance import Acceptance, is_full
 from mailismus.queue.providers.clustered.checkpoint import Checkpoints
+from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.content import Contents, as_storage_error
 from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft
 from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, say_again
@@ -51,6 +52,7 @@ from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.listing import Looks
 from mailismus.queue.providers.clustered.naming import Naming
 from mailismus.queue.providers.clustered.opening import Opened
+from mailismus.queue.providers.clustered.pressure import Pressure
 from mailismus.queue.providers.clustered.release import Release
 from mailismus.queue.providers.clustered.resting import RestingEntry
 from mailismus.queue.providers.clustered.space import SpaceWatch
@@ -67,13 +69,8 @@ BEHIND_BYTES = 8 << 20
 BRAKE_S = 0.2
 """Seconds that a 250 waits while the journal is longer than `maxsize`."""
 
-GIVE_UP_S = 5.0
-"""Seconds that a close waits for a journal that can't be written: what was settled meanwhile may be tried twice."""
-
 _LINE_SHARE = 10
 """A new recipient's line is at most so many times (length of the recipient + 64) long, escapes included."""
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class ClusteredQueue:
@@ -140,11 +137,12 @@ class ClusteredQueue:
         """Large messages that were refused, and may yet be found in the journal: their files stay until a later batch denies
         it."""
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
-        self._is_closing = False
-        self.braked = self._finishing = 0
-        """Commits that were answered late; commits whose large messages are being made durable, not in the journal yet."""
+        self.braked = 0
+        """Commits that were answered late."""
         self._reactor = reactor
-        self._idle: Deferred[None] | None = None
+        self.pressure = Pressure(self.commits, reactor)
+        self._acceptance = Acceptance(self.commits, self.checkpoints, opened.pool, self.space, self.pressure)
+        self._closing = Closing(self.commits, self.checkpoints, self.pressure, self._index, reactor, opened.release)
         self._contents = Contents(disk, settings.spool.rootpath, workers.files, self._index, opened.writer.segments, corrupt)
         self.looks = Looks(disk, workers.files, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
 
@@ -156,62 +154,22 @@ class ClusteredQueue:
             self._index.add(young, now)
         self.opened.pool.top_up()
         self.space.start()
+        self.pressure.start()
         self.checkpoints.start()
         self.release.walk_if_needed()
         return succeed(None)
 
     def close(self) -> Deferred[None]:
-        self._is_closing = True
+        self._acceptance.is_closing = True
         self.space.stop()
+        self.pressure.stop()
         self.release.stop()
-        if self.commits.trouble is None:
-            last = self.checkpoints.run()
-            last.addCallback(lambda _: self.checkpoints.run() if self._index.messages else None)
-            return last.addCallback(lambda _: self._close())
-        return self._close()
-
-    def _close(self) -> Deferred[None]:
-        self.checkpoints.stop()
-        self._idle = Deferred()
-        self.commits.hurry()
-        self._look_idle()
-        idle = self._idle or succeed(None)
-        if self._idle is not None:
-            self._reactor.callLater(GIVE_UP_S, self._give_up)
-        return idle.addCallback(lambda _: self.opened.release())
-
-    def _look_idle(self) -> None:
-        if self._idle is not None and self.commits.is_idle and not self._finishing:
-            idle, self._idle = self._idle, None
-            idle.callback(None)
-
-    def _give_up(self) -> None:
-        """It has taken long: go on waiting for a slow disk, not for a sick one."""
-        if self._idle is None:
-            return
-        if self.commits.trouble is None:
-            self._reactor.callLater(GIVE_UP_S, self._give_up)
-            return
-        self._log.error("Closed while the journal can't be written; what was settled last may be tried again.")
-        idle, self._idle = self._idle, None
-        idle.callback(None)
+        return self._closing.begin()
 
     # in
 
     def draft(self) -> IDraft:
-        trouble = self.commits.trouble
-        if trouble is not None:
-            raise Unavailable(f"the journal can't be written: {trouble}", trouble.errno in _FULL)
-        if self.checkpoints.is_full:
-            raise Unavailable("the journal is twice as long as `maxsize`: the disk is behind", full=True)
-        if self.space.is_short:
-            raise Unavailable("the file system is full", full=True)
-        if self.opened.pool.is_short:
-            error = self.opened.pool.error
-            is_full = error is None or error.errno in _FULL
-            raise Unavailable(f"no journal segment can be made: {error}", is_full)
-        if self._is_closing:
-            raise Unavailable("the queue is closing")
+        self._acceptance.check()
         spool_id = self.naming.next()
         file = MessageFileWriter(self._disk, self._spool_path, spool_id)
         files, bufsize = self._workers.files, self._settings.spool.bufsize
@@ -238,7 +196,7 @@ class ClusteredQueue:
             is_streaming = is_streaming or draft.is_in_silo
         item.drafts = drafts
         if is_streaming:
-            self._finishing += 1
+            self.pressure.finishing += 1
             finished = gatherResults(
                 [draft.finish(self._names_of(submission)) for draft, submission in zip(drafts, submissions, strict=True)],
                 consumeErrors=True,
@@ -283,8 +241,9 @@ class ClusteredQueue:
         item.done.errback(cause)
 
     def _has_finished(self, result: Failure | None) -> Failure | None:
-        self._finishing -= 1
-        self._look_idle()
+        self.pressure.finishing -= 1
+        self.pressure.finished += 1
+        self._closing.look()
         return result
 
     def _append(
@@ -335,7 +294,7 @@ class ClusteredQueue:
                 draft.drop()
         for settlement in item.settlements:
             self.ledger.refuse(settlement)
-        item.done.errback(Unavailable(f"the journal can't be written: {error}", error.errno in _FULL))
+        item.done.errback(Unavailable(f"the journal can't be written: {error}", is_full(error)))
 
     def _on_batch(self) -> None:
         while self._refused:  # what the disk may still say of them is denied now
@@ -345,8 +304,7 @@ class ClusteredQueue:
                 self._fire(area)
         self._resting.woken.clear()
         self.checkpoints.has_changed()
-        if self._idle is not None:
-            self._look_idle()
+        self._closing.look()
 
     def _on_sick(self) -> Sequence[IItem]:
         """A barrier failed: what lives in that segment and is in memory is said again first; the rest by and by."""

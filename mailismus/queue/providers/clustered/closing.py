@@ -1,0 +1,74 @@
+"""Closing: what was asked for is written, what is young is written behind, and nothing that a start needs.
+
+*Rules*: a slow disk is waited for, a sick one is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from mailismus.journal.commit import GroupCommit
+from mailismus.queue.providers.clustered.checkpoint import Checkpoints
+from mailismus.queue.providers.clustered.pressure import Pressure
+from mailismus.queue.providers.clustered.young import YoungIndex
+
+GIVE_UP_S = 5.0
+"""Seconds that a close waits for a journal that can't be written: what was settled meanwhile may be tried twice."""
+
+
+class Closing:
+    """The end of one queue. `released` is called last."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        commits: GroupCommit,
+        checkpoints: Checkpoints,
+        pressure: Pressure,
+        young: YoungIndex,
+        reactor: IReactorTime,
+        released: Callable[[], None],
+    ) -> None:
+        self._commits, self._checkpoints, self._pressure = commits, checkpoints, pressure
+        self._young, self._reactor, self._released = young, reactor, released
+        self._idle: Deferred[None] | None = None
+
+    def begin(self) -> Deferred[None]:
+        """Fires when all that was asked for is durable, or never will be."""
+        if self._commits.trouble is not None:
+            return self._close()
+        last = self._checkpoints.run()
+        last.addCallback(lambda _: self._checkpoints.run() if self._young.messages else None)
+        return last.addCallback(lambda _: self._close())
+
+    def _close(self) -> Deferred[None]:
+        self._checkpoints.stop()
+        self._idle = Deferred()
+        self._commits.hurry()
+        self.look()
+        idle = self._idle or succeed(None)
+        if self._idle is not None:
+            self._reactor.callLater(GIVE_UP_S, self._give_up)
+        return idle.addCallback(lambda _: self._released())
+
+    def look(self) -> None:
+        """Something has ended: perhaps that was all."""
+        if self._idle is not None and self._commits.is_idle and not self._pressure.finishing:
+            idle, self._idle = self._idle, None
+            idle.callback(None)
+
+    def _give_up(self) -> None:
+        """It has taken long: go on waiting for a slow disk, not for a sick one."""
+        if self._idle is None:
+            return
+        if self._commits.trouble is None:
+            self._reactor.callLater(GIVE_UP_S, self._give_up)
+            return
+        self._log.error("Closed while the journal can't be written; what was settled last may be tried again.")
+        idle, self._idle = self._idle, None
+        idle.callback(None)
