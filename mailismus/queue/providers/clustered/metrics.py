@@ -49,6 +49,7 @@ def _refusing(queue: ClusteredQueue) -> Counts:
         ("journal_long",): int(queue.checkpoints.is_full),
         ("no_segment",): int(queue.opened.pool.is_short),
         ("minfree",): int(queue.space.is_short),
+        ("slow_disk",): int(queue.pressure.is_shedding),
     }
 
 

@@ -67,6 +67,7 @@ class QueueWalk:
         self._names_recipients = names_recipients
         self._corrupt_path = corrupt_path
         self._set_aside = set_aside
+        self._is_careful = False
         self._is_stopped = False
         self.is_running = False
         self.has_failed = False
@@ -164,28 +165,27 @@ class QueueWalk:
             at = bisect_left(ids, wanted)
             return at < len(ids) and ids[at] == wanted
 
-        aside = ""
         for silo in range(SILO_COUNT):
             if self._is_stopped:
                 return
             try:
-                aside = aside or await self._worker.run(self._where_to)
-                act = partial(sweep_silo, self._disk, self._spool_path, silo, self._first_new, is_needed, aside)
-                self.strays += await self._worker.run(act)
+                self.strays += await self._worker.run(partial(self._sweep_silo, silo, is_needed))
             except OSError as error:
                 self._log.warn("Silo {silo} can't be swept: {error}", silo=silo, error=error)
-        if self.strays and aside:
+        if self.strays and self._is_careful:
             self._log.warn(
-                "{count} message files that no line names are moved to {aside}, where lines that did not check are.",
+                "{count} message files that no line names are moved to {path}, where lines that did not check are.",
                 count=self.strays,
-                aside=aside,
+                path=self._corrupt_path,
             )
         elif self.strays:
             self._log.info("Removed {count} message files that no message needs.", count=self.strays)
 
-    def _where_to(self) -> str:
-        """The directory that strays go to; empty: nothing is set aside, nothing can belong to it."""
-        return self._corrupt_path if self._disk.list_directory(self._corrupt_path) else ""
+    def _sweep_silo(self, silo: int, is_needed: Callable[[SpoolId, int], bool]) -> int:
+        """In a worker. While something is set aside, strays may belong to it."""
+        self._is_careful = bool(self._disk.list_directory(self._corrupt_path))
+        aside = self._corrupt_path if self._is_careful else ""
+        return sweep_silo(self._disk, self._spool_path, silo, self._first_new, is_needed, aside)
 
 
 def _key(spool_id: SpoolId, number: int) -> int:
