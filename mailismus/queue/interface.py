@@ -240,6 +240,10 @@ class IQueue(Protocol):
     def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
         """Matching deferred entries are due now (flush); gives their number. A crash forgets it."""
 
+    def hasten(self, latest: float, now: float) -> None:
+        """Whatever waits for a time behind `latest`, in any area, may be taken at `now`: the clock was set back, or may have
+        been. Costs nothing where that is nothing; a crash forgets it."""
+
     @property
     def max_envelope_bytes(self) -> int:
         """What the sum of (length of recipient + 64) may be in one envelope; more is refused at RCPT (452 4.5.3)."""

@@ -28,6 +28,7 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
 from mailismus.queue.bounces import Bounces
+from mailismus.queue.clockwatch import CLOCK_JUMP_S, ClockWatch
 from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import (
     Area,
@@ -43,7 +44,7 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.listeners import Listeners
-from mailismus.queue.retry import RetryRule, lengthening_of, next_attempt_at
+from mailismus.queue.retry import RetryRule, lengthening_of, longest_delay_s, next_attempt_at
 
 MAX_IN_DOUBT = 200
 """Outcomes that may be known and not durable at a time."""
@@ -53,9 +54,6 @@ PER_MESSAGE = 200
 
 REPORT_SHARE = 10
 """One part in so many of `max_out` is kept for bounces: neither deliveries nor reports starve the others."""
-
-CLOCK_JUMP_S = 60.0
-"""The wall clock jumped when it moves by more than this against the monotonic one."""
 
 
 @attrs.define
@@ -90,8 +88,8 @@ class QueueManager:
         self._report_rule = RetryRule(retry.delays_s, retry.maxtime_reports_s)
         self._clock = clock
         self._monotonic = monotonic
-        self._offset_s = clock.seconds() - monotonic()
-        self._jumped_at = clock.seconds()
+        self._watch = ClockWatch(clock, monotonic, self._jumped)
+        self._now = self._watch.now
         self._mail_log = mail_log
         share = max(1, max_out // REPORT_SHARE) if max_out else 0
         self._max_out = max(1, max_out - share) if max_out else 0
@@ -316,7 +314,7 @@ class QueueManager:
         known = self._out.get(spool_id)
         if known is not None and known.taken_at is not None:
             return min(now, max(known.taken_at, entry.due_at))
-        return entry.due_at if self._jumped_at <= entry.due_at <= now else None
+        return entry.due_at if self._watch.jumped_at <= entry.due_at <= now else None
 
     def _settled(self, gone: Sequence[SpoolId], count: int, due_at: float | None) -> None:
         for spool_id in gone:
@@ -360,18 +358,11 @@ class QueueManager:
 
     # Within
 
-    def _now(self) -> float:
-        """The time, with an eye on the clock: after a jump, what is out was taken nobody knows when."""
-        now = self._clock.seconds()
-        offset_s = now - self._monotonic()
-        jump_s = offset_s - self._offset_s
-        self._offset_s = offset_s
-        if jump_s > CLOCK_JUMP_S or jump_s < -CLOCK_JUMP_S:
-            self.log.warn("the clock jumped by {jump_s:.0f} s", jump_s=jump_s)
-            self._jumped_at = now
-            for known in self._out.values():
-                known.taken_at = None
-        return now
+    def _jumped(self, now: float) -> None:
+        """The clock did: what is out was taken nobody knows when, and nobody waits longer than the longest delay."""
+        for known in self._out.values():
+            known.taken_at = None
+        self._provider.hasten(now + longest_delay_s(self._rule) + CLOCK_JUMP_S, now)
 
     def _come_back(self, spool_id: SpoolId, count: int) -> None:
         """So many entries of the message are no longer out."""

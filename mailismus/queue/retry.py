@@ -3,7 +3,8 @@
 After attempt n fails, attempt n+1 comes the n-th delay later (the last delay repeats), lengthened by at most a tenth. One
 that would fall at or after arrival + maxtime is made at that moment and is the last; when it has failed, the entry has
 expired. Expiry goes by the wall clock, but never before an attempt that was made after the later of the start and a
-jump of the clock: a wrong clock alone makes no bounces.
+jump of the clock: a wrong clock alone makes no bounces. What arrived later than now, by a clock that was wrong then, is as
+old as its attempts make it.
 
 *Rules*: the same lengthening for all recipients of a message in one attempt, so that they stay together; different ones for
 different messages, so that what failed together does not come back together.
@@ -44,10 +45,17 @@ def next_attempt_at(
     due_at = now + delay_s * (1 + LENGTHENING * lengthening)
     if not rule.maxtime_s:
         return due_at
+    if received_at > now:
+        received_at = now - sum(rule.delays_s[min(n, len(rule.delays_s) - 1)] for n in range(attempts - 1))
     expires_at = received_at + rule.maxtime_s
     if made_at is not None and made_at >= expires_at - SLACK_S:
         return None
     return max(now, min(due_at, expires_at))
+
+
+def longest_delay_s(rule: RetryRule) -> float:
+    """Seconds that an entry waits at most."""
+    return max(rule.delays_s) * (1 + LENGTHENING)
 
 
 def lengthening_of(spool_id: SpoolId, attempts: int, salt: int) -> float:

@@ -130,3 +130,34 @@ class LookingContract(Contract):
         assert len(bench.take_ids(Area.DEFERRED)) == 1
         bench.wait(bench.queue.visit_all(Filter(), bench.now()))
         assert bench.take(Area.DEFERRED) == []
+
+    def test_what_waits_too_long_is_hastened_in_every_area(self, bench: Bench) -> None:
+        now, soon, late = bench.now(), bench.now() + 100, bench.now() + 1_000_000
+        first = bench.put(addresses(3))
+        bounce, deferred, sooner = bench.take_ids()
+        settlements = [
+            Settlement(bounce, Area.BOUNCES, late, 1, NO_REPLY),
+            Settlement(deferred, Area.DEFERRED, late, 1, LATER_REPLY),
+            Settlement(sooner, Area.DEFERRED, soon, 1, LATER_REPLY),
+        ]
+        bench.commit((), settlements)
+        second = bench.put()
+        bench.queue.give_back(bench.take_ids(), late)
+        for _ in range(10):
+            bench.harness.advance(0.01)
+        assert [bench.take(area) for area in Area] == [[], [], []]
+        bench.queue.hasten(soon, now)
+        assert ids(bench.take_until(Area.BOUNCES, 1)) == [QueueId(first, 1)]
+        assert ids(bench.take_until(Area.DEFERRED, 1)) == [QueueId(first, 2)]
+        assert ids(bench.take_until(Area.INCOMING, 1)) == [QueueId(second, 1)]
+        assert bench.take(Area.DEFERRED) == []
+
+    def test_who_waits_is_told_of_what_was_hastened(self, bench: Bench) -> None:
+        bench.put()
+        bench.defer(bench.take_ids(), bench.now() + 1_000_000)
+        told: list[None] = []
+        bench.queue.ready(Area.DEFERRED).addCallback(told.append)
+        bench.queue.hasten(bench.now() + 100, bench.now())
+        for _ in range(10):
+            bench.harness.advance(0.01)
+        assert told == [None]

@@ -70,6 +70,8 @@ class World:
         self.tried: dict[QueueId, int] = {}
         """Attempts that ended in a deferral or a bounce."""
         self.refusals: list[int] = []
+        self.jumped_s = 0.0
+        """How far the wall clock has jumped, as against the monotonic one."""
         self.unreadable = 0
         """Times that a message could not be read."""
         self.start_errors: list[StartError] = []
@@ -100,7 +102,7 @@ class World:
         self.disk.stage = "run"
         clock = self.harness.clock
         self.manager = QueueManager(
-            self.queue, self.harness.settings.retry, clock, lambda: float(clock.seconds()), NullLog()
+            self.queue, self.harness.settings.retry, clock, lambda: float(clock.seconds()) - self.jumped_s, NullLog()
         )
         self.settle_down()
         return True

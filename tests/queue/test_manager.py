@@ -222,6 +222,35 @@ def test_a_clock_that_is_set_back_expires_nothing(world: World) -> None:
     assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
 
 
+def test_a_clock_that_is_set_back_by_a_year_stalls_nothing(world: World) -> None:
+    world.put(b"deferred@d.example", b"bounced@d.example", b"new@d.example")
+    (message,) = world.take()
+    deferred, bounced, new = message.entries
+    world.manager.settle(message, [(deferred, DEFERRED), (bounced, FAILED)])
+    world.manager.give_back(message, [new], 60.0)
+    world.clock.advance(0)
+    world.jump(-365 * 86400)
+    world.clock.advance(0.5)
+    found = []
+    for _ in range(2):
+        found += [e.recipient for area in (Area.INCOMING, Area.DEFERRED) for m in world.take(area) for e in m.entries]
+        world.clock.advance(0)
+    assert sorted(found) == [b"deferred@d.example", b"new@d.example"]
+
+
+def test_what_a_start_finds_to_be_due_in_a_year_is_tried_now(world: World) -> None:
+    world.put()
+    message, entry = world.take_one()
+    world.manager.settle(message, [(entry, DEFERRED)])
+    world.clock.advance(0)
+    world.clock.rightNow -= 365 * 86400
+    again = QueueManager(world.provider, SHORT, world.clock, world.clock.seconds, world.mail_log)
+    taken: list[list[Message]] = []
+    again.take(Area.DEFERRED, 10).addCallback(taken.append)
+    world.clock.advance(0)
+    assert [m.spool_id for m in taken[0]] == [message.spool_id]
+
+
 def test_a_clock_that_drifts_is_no_jump(world: World) -> None:
     world.put(b"a@d.example", b"b@d.example")
     (message,) = world.take()

@@ -82,6 +82,14 @@ def test_nothing_expires_by_an_attempt_made_before_the_clock_jumped() -> None:
     assert next_attempt_at(SHORT, received_at=ARRIVAL, attempts=2, made_at=now, now=now, lengthening=0.0) is None
 
 
+def test_what_arrived_by_a_wrong_clock_expires_by_its_attempts() -> None:
+    arrived, now = ARRIVAL + 1e7, ARRIVAL
+    nexts = [
+        next_attempt_at(SHORT, received_at=arrived, attempts=n, made_at=now, now=now, lengthening=0.0) for n in range(1, 7)
+    ]
+    assert nexts == [now + 1, now + 2, now + 2, now + 2, None, None]
+
+
 def test_without_maxtime_nothing_expires() -> None:
     rule = RetryRule((1.0,), 0.0)
     now = ARRIVAL + 1e9

@@ -200,14 +200,15 @@ class Checkpoints:
         if self.moving is not None:
             return
         now = self._now()
-        since = self._young.oldest_since()
-        if (since is not None and now - since >= self._maxage_s) or (
-            self._changed_at is not None and now - self._changed_at >= IDLE_S
+        since, changed_at = self._young.oldest_since(), self._changed_at
+        # What lies ahead of now does so because the clock was set back.
+        if (since is not None and not 0 <= now - since < self._maxage_s) or (
+            changed_at is not None and not 0 <= now - changed_at < IDLE_S
         ):
             self._begin_if_allowed()
 
     def _begin_if_allowed(self) -> None:
-        if self._now() >= self._not_before and self._commit.trouble is None and not self._is_stopped:
+        if not 0 < self._not_before - self._now() <= AGAIN_S and self._commit.trouble is None and not self._is_stopped:
             self.run()
 
     def run(self) -> Deferred[None]:

@@ -372,6 +372,12 @@ class ClusteredQueue:
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self.looks.search(wanted, after, limit))
 
+    def hasten(self, latest: float, now: float) -> None:
+        if self.checkpoints.moving is not None:  # lines that are written already rest with the time they had
+            self.checkpoints.run().addCallback(lambda _: self.hasten(latest, now))
+        for area in self._index.hasten(latest, now) | self._resting.hasten(latest, now):
+            self._fire(area)
+
     def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
         # What is being moved would rest with the time it had when its line was written.
         moved = self.checkpoints.run() if self.checkpoints.moving is not None else succeed(None)

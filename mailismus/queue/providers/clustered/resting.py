@@ -17,6 +17,7 @@ import attrs
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Message, Predicate
+from mailismus.queue.providers.clustered.calendar import WIDEST_S, slot_start
 from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, Place
 
 OutYoung = Callable[[SpoolId], int]
@@ -133,6 +134,21 @@ class RestingIndex:
         """Before all others of this time: the lines that wait of it are in memory, those of one cluster at a time."""
         cluster.next_visit = at
         heapq.heappush(self._visits[cluster.id.area], (at, -next(self._order), cluster))
+
+    def hasten(self, latest: float, now: float) -> set[Area]:
+        """As `IQueue.hasten`; the areas in which something may be due by it."""
+        touched = set()
+        for cluster in self.clusters.values():
+            start = slot_start(cluster.id.slot) if cluster.id.slot else None
+            may_wait = start is None or start + WIDEST_S > latest
+            late = {offset for offset, until in cluster.not_before.items() if until > latest}
+            if may_wait or late or (cluster.next_visit is not None and cluster.next_visit > latest):
+                for offset in late:
+                    del cluster.not_before[offset]
+                cluster.flushes.append(lambda _, entry: entry.due_at > latest)
+                self.read_again(cluster, now)
+                touched.add(cluster.id.area)
+        return touched
 
     def read_again(self, cluster: Cluster, at: float) -> None:
         """There is something in it that its last visit did not see."""
