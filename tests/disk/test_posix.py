@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
+from mailismus.disk import posix
 from mailismus.disk.posix import Access, PosixDisk
 
 
@@ -137,3 +140,42 @@ def test_a_parent_that_others_can_write_is_refused_unless_it_is_sticky(home: Pat
 def test_a_directory_of_another_user_is_refused(home: Path) -> None:
     os.chown(home, 12345, 12345)
     assert f"chown -R 0 {home}" in str(PosixDisk().refuse_unsafe(str(home)))
+
+
+def test_whether_a_name_is_taken_is_not_guessed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = PosixDisk()
+    (home / "file").write_bytes(b"")
+    assert disk.exists(str(home / "file"))
+    assert not disk.exists(str(home / "none"))
+    assert not disk.exists(str(home / "file" / "below"))
+
+    def fail(path: str) -> os.stat_result:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "lstat", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        disk.exists(str(home / "file"))
+
+
+def test_a_write_that_comes_no_further_fails(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = PosixDisk().create(str(home / "file"))
+    monkeypatch.setattr(os, "pwritev", lambda fd, buffers, offset: 1)
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: 0)
+    with pytest.raises(OSError, match="nothing more is written"):
+        file.write_at(0, [b"hello"])
+
+
+def test_a_file_system_is_synced_again_when_a_signal_came_between(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [errno.EINTR, errno.EINTR, 0]
+
+    class Library:
+        def syncfs(self, fd: int) -> int:
+            ctypes.set_errno(answers[0])
+            return -1 if answers.pop(0) else 0
+
+    monkeypatch.setattr(posix, "_libc", Library())
+    PosixDisk().sync_file_system(str(home))
+    assert answers == []
+    answers.append(errno.EIO)
+    with pytest.raises(OSError, match="Input/output error"):
+        PosixDisk().sync_file_system(str(home))

@@ -223,3 +223,70 @@ def test_an_item_longer_than_a_segment_is_refused_at_once() -> None:
     item = Item(b"x", size=SEGMENT)
     world.append(item)
     assert item.error is not None
+
+
+def test_an_item_that_breaks_takes_no_other_along_and_ends_accepting() -> None:
+    world = World()
+    first, broken, last, settle = Item(b"1"), Item(b"2"), Item(b"3"), Item(b"4", may_fail=False)
+
+    def break_down(segment: int, offset: int) -> None:
+        raise ValueError("a bug")
+
+    broken.durable = break_down  # type: ignore[method-assign]  # one of the many has a bug
+    world.append(first, broken, last)
+    world.turns()
+    assert first.place is not None
+    assert last.place is not None
+    assert not world.commit.is_telling
+    refused = Item(b"5")
+    world.append(refused, settle)
+    world.clock.advance(COMPANY_S)
+    world.turns()
+    assert refused.error is not None
+    assert settle.place is not None
+    assert world.commit.trouble is not None
+
+
+def test_what_waits_can_be_refused_while_a_barrier_runs() -> None:
+    world = World()
+    first, second, settle = Item(b"1"), Item(b"2"), Item(b"3", may_fail=False)
+    world.append(first)
+    world.clock.advance(0)
+    world.append(second, settle)
+    assert world.commit.pending_batches == 2
+    assert world.commit.refuse_waiting(OSError(errno.EAGAIN, "slow")) == 1
+    assert second.error is not None
+    world.turns()
+    assert first.place is not None
+    assert settle.place is not None
+    assert world.commit.pending_batches == 0
+
+
+def test_a_segment_that_can_not_be_begun_is_spoiled_and_none_is_sick() -> None:
+    world = World()
+    world.append(Item(b"1"))
+    world.turns()
+    world.writer.turn_over()
+    world.disk.fault = lambda act, path: OSError(5, "injected") if act == "write" else None
+    refused = Item(b"2")
+    world.append(refused)
+    world.turns()
+    assert refused.error is not None
+    assert world.writer.sick == 0
+    assert len(world.writer.spoiled) == 1
+    world.disk.fault = None
+    again = Item(b"3")
+    world.append(again)
+    world.turns()
+    assert again.place is not None
+    assert world.found()[1] == [b"1", b"3"]
+
+
+def test_a_segment_that_can_not_be_renamed_is_used_under_its_old_name() -> None:
+    world = World()
+    world.disk.fault = lambda act, path: OSError(5, "injected") if act == "rename" else None
+    item = Item(b"1")
+    world.append(item)
+    world.turns()
+    assert item.place is not None
+    assert world.found()[1] == [b"1"]

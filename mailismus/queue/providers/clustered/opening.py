@@ -38,6 +38,7 @@ from mailismus.queue.providers.clustered.rescue import rescue
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.start import Loaded, load
 from mailismus.queue.providers.clustered.visit import keep_corrupt
+from mailismus.queue.providers.clustered.writebehind import RENEWED
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.silo import SILO_NAMES
 from mailismus.spool.sweep import NO_LINKS
@@ -216,7 +217,10 @@ def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex
     """The clusters that count; files of a checkpoint that came to nothing go. That is durable with the next checkpoint,
     which takes a higher number than any file found, and cuts open ones to their committed length. Names are read, files are
     not. Gives the highest number too."""
-    found = list(find_clusters(disk, root))
+    leftovers: list[str] = []
+    found = list(find_clusters(disk, root, leftovers))
+    for path in leftovers:
+        disk.unlink(path)
     rescued = rescue(loaded, disk, root, found)
     for cluster_id in found:
         if cluster_id.checkpoint > loaded.checkpoint and cluster_id not in rescued:
@@ -247,18 +251,22 @@ def index_clusters(
     return resting
 
 
-def find_clusters(disk: IDisk, root: str) -> Iterator[ClusterId]:
-    """All cluster files by their names, whether or not they count."""
+def find_clusters(disk: IDisk, root: str, leftovers: list[str] | None = None) -> Iterator[ClusterId]:
+    """All cluster files by their names, whether or not they count. `leftovers` gets the paths of those that were being
+    written anew."""
     for area in Area:
         directory = os.path.join(root, area.value)
-        names = sorted(disk.list_directory(directory))
-        if area is not Area.DEFERRED:
-            yield from filter(None, (parse_cluster_path(area, "", name) for name in names))
-            continue
-        for slot in names:
-            if slot_start(slot) is not None:
-                files = sorted(disk.list_directory(os.path.join(directory, slot)))
-                yield from filter(None, (parse_cluster_path(area, slot, name) for name in files))
+        slots = [""]
+        if area is Area.DEFERRED:
+            slots = [name for name in sorted(disk.list_directory(directory)) if slot_start(name) is not None]
+        for slot in slots:
+            here = os.path.join(directory, slot) if slot else directory
+            for name in sorted(disk.list_directory(here)):
+                cluster_id = parse_cluster_path(area, slot, name)
+                if cluster_id is not None:
+                    yield cluster_id
+                elif leftovers is not None and parse_cluster_path(area, slot, name.removesuffix(RENEWED)) is not None:
+                    leftovers.append(os.path.join(here, name))
 
 
 def _sort_segments(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> list[Segment]:
