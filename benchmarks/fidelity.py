@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> bool:
         at = stack.enter_context(stage(options.directory))
         made = stack.enter_context(trial(at.root, MIXES[options.mix]))
         if options.keep is not None:
-            stack.callback(keep, at, made, options.keep)
+            stack.callback(keep, at.logs, made, options.keep)
         server: Server = Other(options.other) if options.other else Ours()
         stack.callback(server.close)
         directory = at.root / "server"

@@ -88,6 +88,7 @@ class Flaky(Recording):
     def connection_lost(self, error: Exception | None) -> None:
         """It is gone."""
         self._weather.connections.discard(self)
+        super().connection_lost(error)
 
     def greeting(self) -> bytes:
         """A greeting, or a refusal."""

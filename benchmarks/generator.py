@@ -2,7 +2,8 @@
 
 It keeps some sessions to the server, reconnects when they break, and writes a line for each message that was answered, or
 whose final dot was not (`records`): that one is in doubt and not sent again, while one that never got so far is. Rules:
-content, size and number of recipients follow from the seed; at most `--rate` messages a second begin.
+content, size and number of recipients follow from the seed; at most `--rate` messages a second begin. On SIGUSR1 no more
+messages begin, and it ends once those that have begun are done with.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import itertools
 import random
+import signal
 import time
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -34,10 +37,10 @@ class Numbered:
     recipients: int
 
 
-def numbered(messages: int, size: Size, recipients: int, seed: int) -> Iterator[Numbered]:
-    """The messages of a trial, 1 to `recipients` recipients each."""
+def numbered(messages: int, size: Size, recipients: int, seed: int, first: int = 0) -> Iterator[Numbered]:
+    """The messages of a trial, 1 to `recipients` recipients each; their numbers begin with `first`. 0 messages: no end."""
     rng = random.Random(seed)
-    for number in range(messages):
+    for number in range(first, first + messages) if messages else itertools.count(first):
         yield Numbered(number, size.draw(rng), rng.randint(1, recipients))
 
 
@@ -139,10 +142,14 @@ class Generator:
         self._record, self._port, self._source, self._pace = record, port, source, Pace(rate)
         self._block = Block()
 
+    def end(self) -> None:
+        """No more messages begin."""
+        self._source = iter(())
+
     async def session(self, pipelining: bool) -> None:
         """Sends until there is nothing left, connecting as often as needed."""
         connection: Connection | None = None
-        for message in self._source:
+        while (message := next(self._source, None)) is not None:
             await self._pace.turn()
             answered = False
             while not answered:
@@ -192,8 +199,10 @@ class Generator:
 
 async def generate(options: argparse.Namespace, record: BinaryIO) -> None:
     """All sessions, every second of which pipelines."""
-    source = numbered(options.messages, Size(options.size, options.fixed), options.recipients, options.seed)
+    size = Size(options.size, options.fixed)
+    source = numbered(options.messages, size, options.recipients, options.seed, options.first)
     generator = Generator(record, options.port, source, options.rate)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, generator.end)
     await asyncio.gather(*(generator.session(index % 2 == 1) for index in range(options.sessions)))
 
 
@@ -202,7 +211,8 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generator")
     parser.add_argument("record", help="the file for the record")
     parser.add_argument("port", type=int, help="where the server listens on 127.0.0.1")
-    parser.add_argument("--messages", type=int, default=10000)
+    parser.add_argument("--messages", type=int, default=10000, help="how many (0: until SIGUSR1)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first")
     parser.add_argument("--size", type=int, default=4096, help="bytes of content: the largest, or with --fixed each")
     parser.add_argument("--fixed", action="store_true", help="all of one size, not log-uniform from 0")
     parser.add_argument("--recipients", type=int, default=1, help="1 to this many for each message")

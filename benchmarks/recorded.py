@@ -34,8 +34,8 @@ def first_arrival(path: Path, recipient: bytes, timeout_s: float) -> float:
         at = data.find(recipient)
         if data and at >= 0:
             begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at) + 1
-            if end:
-                return parse_deliveries(data[begin:end])[0].at_s
+            if end and (taken := parse_deliveries(data[begin:end])):
+                return taken[0].at_s
         time.sleep(0.02)
     raise TrialError(f"waited {timeout_s:.0f} s in vain for {recipient.decode() or 'any recipient'} at the sink")
 

@@ -1,9 +1,10 @@
 """A fast SMTP sink that keeps a record of what it took: `python -m benchmarks.recording_sink FILE PORT`.
 
 It offers PIPELINING and 8BITMIME, takes everything, and writes a line for each message (`records.Delivery`) at the moment
-it answers the final dot. Rules: the record is in the file within 0.1 s of the reply, and the last of it before a clean end
-(SIGTERM). Not here: judgement (`verdict`); sinks that refuse or hang (`flaky_sink`, `refusing_sink`, `hanging_sink`)
-override what is answered. It is an instrument for one trusted peer: commands are barely checked.
+it answers the final dot, and for each transaction that its peer broke off (`records.Broken`). Rules: the record is in the
+file within 0.1 s of the reply, and the last of it before a clean end (SIGTERM). Not here: judgement (`verdict`); sinks that
+refuse or hang (`flaky_sink`, `refusing_sink`, `hanging_sink`) override what is answered. It is an instrument for one
+trusted peer: commands are barely checked.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from benchmarks.content import digest, skip_trace, unstuff
-from benchmarks.records import Delivery
+from benchmarks.records import Broken, Delivery
 
 END = b"\r\n.\r\n"
 MAX_LINE = 4096
@@ -45,6 +46,7 @@ class Recording(asyncio.Protocol):
         self._recipients: list[bytes] = []
         self._replies: list[bytes] = []
         self._is_hung_up = False
+        self._is_open = False
 
     # ------------------------------------------------------------------ what is answered
 
@@ -70,6 +72,11 @@ class Recording(asyncio.Protocol):
         transport.write(greeting)
         if not greeting.startswith(b"220"):
             self.hang_up()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """A transaction that was open is broken off; but not by us."""
+        if self._is_open and not self._is_hung_up:
+            self._record.write(Broken(time.monotonic(), len(self._recipients)).line())
 
     def data_received(self, data: bytes) -> None:
         """All that can be answered is, in one write; the record is made before the reply leaves."""
@@ -103,7 +110,7 @@ class Recording(asyncio.Protocol):
         del self._buffer[: end + 2]
         verb = line[:4].upper()
         if verb == b"MAIL":
-            self._sender, self._recipients = _path(line), []
+            self._sender, self._recipients, self._is_open = _path(line), [], True
             self._replies.append(b"250 2.1.0 Ok\r\n")
         elif verb == b"RCPT":
             path = _path(line)
@@ -119,10 +126,12 @@ class Recording(asyncio.Protocol):
         elif verb == b"EHLO":
             self._replies.append(b"250-sink.trial.example\r\n250-PIPELINING\r\n250 8BITMIME\r\n")
         elif verb == b"QUIT":
+            self._is_open = False
             self._transport.write(b"".join([*self._replies, b"221 2.0.0 Bye\r\n"]))
             self._transport.close()
             return False
         else:
+            self._is_open = self._is_open and verb != b"RSET"
             self._replies.append(b"250 2.0.0 Ok\r\n" if verb in (b"HELO", b"RSET", b"NOOP") else b"500 5.5.2 Unknown\r\n")
         return True
 
@@ -136,7 +145,7 @@ class Recording(asyncio.Protocol):
                 return False
             wire, end = bytes(memoryview(self._buffer)[: found + 2]), found + 5
         del self._buffer[:end]
-        self._body = False
+        self._body = self._is_open = False
         final = self.final()
         if final is Final.REFUSE:
             self._replies.append(b"451 4.3.0 Not now\r\n")

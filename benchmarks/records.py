@@ -72,6 +72,19 @@ class Delivery:
             yield number_and_index(address)
 
 
+@attrs.frozen
+class Broken:
+    """The sink's peer was gone in the middle of a transaction: between MAIL and the reply to the final dot."""
+
+    at_s: float
+    recipients: int
+    """Accepted in it."""
+
+    def line(self) -> bytes:
+        """`B AT RECIPIENTS`."""
+        return b"B %.6f %d\n" % (self.at_s, self.recipients)
+
+
 def whole_lines(data: bytes) -> list[bytes]:
     """The complete lines."""
     return data.split(b"\n")[:-1]
@@ -90,10 +103,18 @@ def parse_sent(data: bytes) -> tuple[list[Acknowledged], list[Unanswered]]:
     return acknowledged, unanswered
 
 
+def parse_broken(data: bytes) -> list[Broken]:
+    """What the sink's record says of transactions that were broken off."""
+    lines = [line.split(b" ") for line in whole_lines(data) if line.startswith(b"B ")]
+    return [Broken(float(at), int(recipients)) for _, at, recipients in lines]
+
+
 def parse_deliveries(data: bytes) -> list[Delivery]:
-    """The sink's record."""
+    """The sink's record of what it took."""
     found = []
     for line in whole_lines(data):
+        if line.startswith(b"B "):
+            continue
         kind, at, size, digest, sender, recipients = line.split(b" ", 5)
         paths, path = tuple(recipients.split(b",")) if recipients else (), b"" if sender == b"<>" else sender
         found.append(Delivery(float(at), path, paths, int(size), digest.decode(), kind == b"D"))

@@ -52,6 +52,15 @@ class Server(Protocol):
     def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
         """Starts it; gives the process id of its first process when it accepts mail. Raises: TrialError."""
 
+    def launch(self, place: Place, wrapper: Sequence[str] = ()) -> None:
+        """Starts it and returns at once, ready or not. Raises: TrialError."""
+
+    def await_ready(self) -> int:
+        """Returns when it accepts mail, with the process id of its first process. Raises: TrialError."""
+
+    def running(self) -> bool:
+        """Whether its first process lives."""
+
     @property
     def port(self) -> int:
         """Where it listens on 127.0.0.1."""
@@ -129,6 +138,19 @@ class Single:
         """Whether the first process lives."""
         return self._process is not None and self._process.running()
 
+    def launch(self, place: Place, wrapper: Sequence[str] = ()) -> None:
+        """Starts it and returns at once."""
+        raise NotImplementedError
+
+    def await_ready(self) -> int:
+        """Waits until it accepts mail; gives the process id of its first process. Raises: TrialError."""
+        raise NotImplementedError
+
+    def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
+        """Both."""
+        self.launch(place, wrapper)
+        return self.await_ready()
+
     def _launch(
         self, place: Place, wrapper: Sequence[str], command: Sequence[str], environment: dict[str, str] | None = None
     ) -> Process:
@@ -169,11 +191,13 @@ class Single:
 
 @attrs.frozen
 class Extras:
-    """Elements put into our configuration, which is else all defaults: into `queue`, `deliver` and before the relay."""
+    """Elements put into our configuration, which is else all defaults: into `queue`, `deliver`, before the relay, into
+    `spool`."""
 
     queue: str = ""
     deliver: str = ""
     relays: str = ""
+    spool: str = ""
 
 
 class Ours(Single):
@@ -185,6 +209,7 @@ class Ours(Single):
         super().__init__(label)
         self.tree, self.extras = tree, extras or Extras()
         self.config = Path()
+        self._log, self._seen = Path(), 0
 
     def environment(self) -> dict[str, str]:
         """The environment in which this tree's package and plugin are the ones found."""
@@ -207,10 +232,11 @@ class Ours(Single):
             QUEUEMORE=self.extras.queue,
             DELIVER=self.extras.deliver,
             RELAYS=self.extras.relays,
+            SPOOLMORE=self.extras.spool,
         )
 
-    def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
-        """Starts it on the queue and waits for its `ready:` line."""
+    def launch(self, place: Place, wrapper: Sequence[str] = ()) -> None:
+        """Starts it on the queue."""
         self.configure(place)
         twistd = [
             "-c",
@@ -221,17 +247,21 @@ class Ours(Single):
             "--config",
             str(self.config),
         ]
-        log = place.logs / f"{self.name}.out"
-        seen = log.stat().st_size if log.exists() else 0
-        process = self._launch(place, wrapper, [sys.executable, *twistd], self.environment())
+        self._log = place.logs / f"{self.name}.out"
+        self._seen = self._log.stat().st_size if self._log.exists() else 0
+        self._launch(place, wrapper, [sys.executable, *twistd], self.environment())
+
+    def await_ready(self) -> int:
+        """Waits for its `ready:` line."""
+        process = self.process
 
         def is_ready() -> bool:
-            with log.open("rb") as f:
-                f.seek(seen)
+            with self._log.open("rb") as f:
+                f.seek(self._seen)
                 self._port = ready_port(f.read())
             return self._port > 0 or not process.running()
 
-        wait_until(is_ready, 120, f"{self.name} to be ready: {tail(log)}", 0.01)
+        wait_until(is_ready, 120, f"{self.name} to be ready: {tail(self._log)}", 0.01)
         if not process.running():
             raise TrialError(f"{self.name} did not start: {process.complaint()}")
         return process.pid
@@ -250,14 +280,18 @@ class Other(Single):
         super().__init__(label)
         self._template = template
 
-    def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
-        """Starts it and waits until it greets."""
+    def launch(self, place: Place, wrapper: Sequence[str] = ()) -> None:
+        """Starts it."""
         for path in (place.directory, place.queue):
             path.mkdir(parents=True, exist_ok=True)
         self._port = place.port or free_port()
         names = {"port": self._port, "relay": place.sink_port, "queue": place.queue, "directory": place.directory}
         argv = [part.format(**names) for part in shlex.split(self._template)]
-        process = self._launch(place, wrapper, argv)
+        self._launch(place, wrapper, argv)
+
+    def await_ready(self) -> int:
+        """Waits until it greets."""
+        process = self.process
         wait_until(lambda: not process.running() or accepts(self._port), 120, f"{self.name} to greet", 0.01)
         if not process.running():
             raise TrialError(f"{self.name} did not start: {process.complaint()}")
@@ -274,10 +308,10 @@ class Postfix(Single):
         """`extras`: lines for the end of main.cf."""
         super().__init__(label)
         self._extras = extras
-        self.etc = Path()
+        self.etc = self._logs = Path()
 
-    def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
-        """Starts its master in the foreground and waits until it greets."""
+    def launch(self, place: Place, wrapper: Sequence[str] = ()) -> None:
+        """Starts its master in the foreground."""
         if os.geteuid():
             raise TrialError("Postfix can be started by root only (use --only ours)")
         if " " in str(place.directory):
@@ -300,10 +334,15 @@ class Postfix(Single):
                 SINK=place.sink_port,
                 EXTRAS=self._extras,
             )
-        process = self._launch(place, wrapper, [program("postfix"), "-c", str(etc), "start-fg"])
+        self._logs = place.logs
+        self._launch(place, wrapper, [program("postfix"), "-c", str(etc), "start-fg"])
+
+    def await_ready(self) -> int:
+        """Waits until it greets."""
+        process = self.process
         wait_until(lambda: not process.running() or accepts(self._port), 60, "Postfix to greet", 0.05)
         if not process.running():
-            raise TrialError(f"Postfix did not start: {process.complaint()} {tail(place.logs / 'mail.log')}")
+            raise TrialError(f"Postfix did not start: {process.complaint()} {tail(self._logs / 'mail.log')}")
         return process.pid
 
     def stop(self) -> None:

@@ -1,6 +1,8 @@
 """A trial of a whole server with numbered messages: generator, server, recording sink, and what they wrote down.
 
-Used by `fidelity` and `kill_loop`. Rules: every process is ended; every wait is bounded. Not here: judgement (`verdict`).
+Used by `fidelity` and by the harnesses of the tests.
+
+Rules: every process is ended; every wait is bounded. Not here: judgement (`verdict`).
 """
 
 from __future__ import annotations
@@ -20,9 +22,8 @@ from pathlib import Path
 import attrs
 
 from benchmarks.processes import Process, TrialError, free_port, listeners, start, wait_until
-from benchmarks.records import Acknowledged, Delivery, Unanswered, parse_deliveries, parse_sent
+from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered, parse_broken, parse_deliveries, parse_sent
 from benchmarks.servers import TREE, Ours, Server
-from benchmarks.stage import Stage
 
 EMPTY_TIMEOUT_S = 60.0
 
@@ -44,7 +45,9 @@ class Mix:
 
 SMALL = Mix("4 KiB, 1 recipient", 4096, True, 1)
 ANY = Mix("0 to 5 MB, 1 to 50 recipients", 5_000_000, False, 50)
-MIXES = {"small": SMALL, "any": ANY}
+VARIED = Mix("0 to 400 KB, 1 to 3 recipients", 400_000, False, 3)
+"""Some of them larger than `largemsgsize`, most of them small."""
+MIXES = {"small": SMALL, "any": ANY, "varied": VARIED}
 
 
 class NextHop(enum.Enum):
@@ -104,13 +107,22 @@ class Trial:
             os.kill(self.sink.pid, signal.SIGUSR1)
             wait_until(lambda: listeners(self.sink_port) > 0, 10, "the flaky sink to listen")
 
-    def start_generator(self, port: int, messages: int, rate: float, seed: int) -> Process:
-        """Starts the numbered generator."""
+    def start_generator(self, port: int, messages: int, rate: float, seed: int, first: int = 0) -> Process:
+        """Starts the numbered generator; with 0 messages it ends by `end_load`."""
         argv = [sys.executable, "-m", "benchmarks.generator", str(self.sent_path), str(port), "--messages", str(messages)]
-        argv += ["--rate", str(rate), "--seed", str(seed), *self.mix.arguments()]
+        argv += ["--rate", str(rate), "--seed", str(seed), "--first", str(first), *self.mix.arguments()]
         process = start("generator", argv, self.directory, cwd=TREE)
         self._processes.append(process)
         return process
+
+    def end_load(self, generator: Process, timeout_s: float) -> None:
+        """No more messages begin; returns when all that have begun are done with. Raises: TrialError."""
+        progress = Follower(self.sent_path)  # once it has sent something it also listens to signals
+        wait_until(lambda: progress.look() > 0 or not generator.running(), timeout_s, "the generator to send")
+        if generator.running():
+            os.kill(generator.pid, signal.SIGUSR1)
+        if generator.wait(timeout_s):
+            raise TrialError(generator.complaint())
 
     def sent(self) -> tuple[list[Acknowledged], list[Unanswered]]:
         """The generator's record."""
@@ -119,6 +131,10 @@ class Trial:
     def deliveries(self) -> list[Delivery]:
         """The sink's record."""
         return parse_deliveries(self.sink_path.read_bytes() if self.sink_path.exists() else b"")
+
+    def broken(self) -> list[Broken]:
+        """Transactions of the sink's that were broken off."""
+        return parse_broken(self.sink_path.read_bytes() if self.sink_path.exists() else b"")
 
     def missing(self) -> int:
         """How many acknowledged entries have not arrived."""
@@ -189,9 +205,9 @@ def left_in_queue(server: Server) -> dict[str, int]:
         time.sleep(0.5)
 
 
-def keep(at: Stage, made: Trial, directory: Path) -> None:
+def keep(logs: Path, made: Trial, directory: Path) -> None:
     """Copies the server's logs and both records to a new directory."""
-    shutil.copytree(at.logs, directory)
+    shutil.copytree(logs, directory)
     for path in (made.sent_path, made.sink_path):
         if path.exists():
             shutil.copy(path, directory)

@@ -3,7 +3,7 @@
 Rules: every acknowledged recipient must have arrived; every arrival must have the content that was sent, and must not have
 been refused; of a message in doubt all recipients arrive or none; a recipient may arrive again only if the sink had not
 answered the earlier arrival (it closed the connection), or had answered it shortly before a kill, or to a server already
-dead. Judged when the queue is empty.
+dead. A refusal said after the power was cut promises nothing: that message is in doubt. Judged when the queue is empty.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from benchmarks.records import Acknowledged, Delivery, Unanswered
+from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered
 from benchmarks.report import table
 
 BEFORE_KILL_S = 1.0
@@ -21,10 +21,16 @@ BEFORE_KILL_S = 1.0
 
 @attrs.frozen
 class Outage:
-    """A kill and the moment from which the restarted server was ready (monotonic seconds)."""
+    """A kill and the moment from which the restarted server was ready (monotonic seconds); for a power cut also when that
+    was, a little before the kill."""
 
     killed_at_s: float
     ready_at_s: float
+    cut_at_s: float | None = None
+
+    def covers(self, at_s: float) -> bool:
+        """Between the kill and the moment of readiness."""
+        return self.killed_at_s <= at_s <= self.ready_at_s
 
 
 @attrs.frozen
@@ -51,6 +57,8 @@ class Verdict:
     doubled_after_kill: int
     unexplained: tuple[tuple[int, int, float], ...]
     most_at_one_kill: int
+    open_at_kills: int
+    """Entries of the transactions that were open at the sink at a kill, and broken off by it."""
     refusals: tuple[tuple[str, int], ...]
     """Each reply by which messages were refused, and how many."""
 
@@ -99,8 +107,10 @@ def judge(
     unanswered: Sequence[Unanswered],
     deliveries: Sequence[Delivery],
     outages: Sequence[Outage] = (),
+    broken: Sequence[Broken] = (),
 ) -> Verdict:
     """Raises: ValueError when the sink has mail that is not of the trial."""
+    in_doubt = [message for message in unanswered if not message.reply or _is_said_without_power(message, outages)]
     sent = {message.number: message for message in acknowledged}
     arrivals: dict[tuple[int, int], list[Delivery]] = {}
     digests: dict[int, set[tuple[int, str]]] = {}
@@ -115,11 +125,11 @@ def judge(
         if (message.number, index) not in arrivals
     ]
     expected = {message.number: {(message.size_bytes, message.digest)} for message in acknowledged}
-    expected |= {message.number: {(message.size_bytes, message.digest)} for message in unanswered if not message.reply}
+    expected |= {message.number: {(message.size_bytes, message.digest)} for message in in_doubt}
     wrong = [number for number, contents in digests.items() if contents != expected.get(number)]
     torn = [
         message.number
-        for message in unanswered
+        for message in in_doubt
         if 0 < sum((message.number, index) in arrivals for index in range(message.recipients)) < message.recipients
     ]
     unsaid = before = after = 0
@@ -143,8 +153,8 @@ def judge(
         acknowledged_messages=len(acknowledged),
         acknowledged=sum(message.recipients for message in acknowledged),
         bytes_acknowledged=sum(message.size_bytes for message in acknowledged),
-        unanswered_messages=sum(not message.reply for message in unanswered),
-        refused_messages=sum(bool(message.reply) for message in unanswered),
+        unanswered_messages=len(in_doubt),
+        refused_messages=len(unanswered) - len(in_doubt),
         arrived=len(arrivals),
         unacknowledged_arrived=sum(number not in sent for number, _ in arrivals),
         lost=tuple(lost),
@@ -156,5 +166,10 @@ def judge(
         doubled_after_kill=after,
         unexplained=tuple(unexplained),
         most_at_one_kill=max(at_kill, default=0),
+        open_at_kills=sum(one.recipients for one in broken if any(outage.covers(one.at_s) for outage in outages)),
         refusals=tuple(Counter(message.reply for message in unanswered if message.reply).most_common()),
     )
+
+
+def _is_said_without_power(message: Unanswered, outages: Sequence[Outage]) -> bool:
+    return any(outage.cut_at_s is not None and outage.cut_at_s <= message.at_s <= outage.ready_at_s for outage in outages)

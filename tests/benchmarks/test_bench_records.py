@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.records import Acknowledged, Delivery, Unanswered, parse_deliveries, parse_sent
+from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered, parse_broken, parse_deliveries, parse_sent
 
 
 def test_the_generators_record_is_read_back() -> None:
@@ -16,7 +16,10 @@ def test_the_generators_record_is_read_back() -> None:
 def test_the_sinks_record_is_read_back_with_the_null_sender_too() -> None:
     one = Delivery(1.5, b"s0.n7@a.example", (b"r0.n7@b.example", b"r1.n7@b.example"), 0, "ab")
     two = Delivery(2.5, b"", (b"r0.n8@b.example",), 9, "cd", is_answered=False)
-    assert parse_deliveries(one.line() + two.line()) == [one, two]
+    broken = Broken(1.75, 3)
+    data = one.line() + broken.line() + two.line()
+    assert parse_deliveries(data) == [one, two]
+    assert parse_broken(data) == [broken]
     assert list(one.entries()) == [(7, 0), (7, 1)]
 
 

@@ -7,7 +7,7 @@ import io
 
 from benchmarks.flaky_sink import Flaky, Mood, Weather
 from benchmarks.recording_sink import Recording
-from benchmarks.records import parse_deliveries
+from benchmarks.records import parse_broken, parse_deliveries
 from benchmarks.refusing_sink import Refusing, parse_refusals
 
 HELLO = b"EHLO x\r\n"
@@ -22,7 +22,7 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
-        self.ended = False
+        self.ended = self.closed = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         assert not self.ended
@@ -31,8 +31,11 @@ class Wire(asyncio.Transport):
     def write_eof(self) -> None:
         self.ended = True
 
+    def close(self) -> None:
+        self.closed = True
+
     def is_closing(self) -> bool:
-        return False
+        return self.closed
 
 
 def _codes(wire: Wire) -> list[bytes]:
@@ -122,3 +125,28 @@ def test_the_refusing_sink_writes_down_each_recipient_it_refuses() -> None:
     assert _codes(wire) == [b"220", b"250", b"451", b"451"]
     found = parse_refusals(record.getvalue())
     assert {entry: len(times) for entry, times in found.items()} == {(7, 0): 1, (7, 1): 1}
+
+
+def test_a_transaction_that_its_peer_breaks_off_is_recorded_and_a_finished_one_is_not() -> None:
+    for talk, found in (
+        (MAIL + RCPTS, [2]),
+        (MAIL + RCPTS + b"DATA\r\nbegun", [2]),
+        (MAIL + RCPTS + b"RSET\r\n", []),
+        (MAIL + RCPTS + WHOLE, []),
+        (MAIL + RCPTS + WHOLE + b"QUIT\r\n", []),
+        (HELLO, []),
+    ):
+        record = io.BytesIO()
+        sink = Recording(record)
+        _talk(sink, talk)
+        sink.connection_lost(None)
+        assert [broken.recipients for broken in parse_broken(record.getvalue())] == found, talk
+
+
+def test_a_transaction_that_the_sink_itself_ends_is_not_broken_off() -> None:
+    record, weather = io.BytesIO(), _weather(Mood.WELL)
+    sink = Flaky(record, weather)
+    _talk(sink, MAIL + RCPTS)
+    sink.hang_up()
+    sink.connection_lost(None)
+    assert record.getvalue() == b""

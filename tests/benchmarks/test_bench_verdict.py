@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from benchmarks.content import recipient, sender
-from benchmarks.records import Acknowledged, Delivery, Unanswered
+from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered
 from benchmarks.verdict import Outage, judge
 
 
@@ -95,3 +95,19 @@ def test_a_message_in_doubt_arrives_for_all_its_recipients_or_for_none() -> None
 def test_the_replies_of_refusals_are_counted() -> None:
     refused = [Unanswered(2.0, number, 1, 100, "-", "452 full" if number else "451 no") for number in range(3)]
     assert judge([], refused, []).refusals == (("452 full", 2), ("451 no", 1))
+
+
+def test_a_refusal_said_after_the_power_was_cut_leaves_the_message_in_doubt() -> None:
+    refused = Unanswered(9.9, 1, 2, 100, "good", "451 4.3.0 no")
+    cut = [Outage(10.0, 11.0, cut_at_s=9.8)]
+    both = [_arrival(12.0, 1, 0, 1)]
+    assert judge([], [refused], both, cut).good
+    assert judge([], [refused], both, cut).unanswered_messages == 1
+    assert judge([], [refused], [_arrival(12.0, 1, 0)], cut).torn == (1,)
+    assert not judge([], [refused], both, [Outage(10.0, 11.0)]).good
+    assert not judge([], [attrs.evolve(refused, at_s=9.7)], both, cut).good
+
+
+def test_what_was_open_at_a_kill_is_counted() -> None:
+    broken = [Broken(9.9, 1), Broken(10.0, 3), Broken(11.0, 2), Broken(11.1, 1)]
+    assert judge([], [], [], [Outage(10.0, 11.0)], broken).open_at_kills == 5
