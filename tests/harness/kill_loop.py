@@ -132,7 +132,9 @@ def tell(outcome: Outcome) -> None:
     print(f"lost (message, recipient): {verdict.lost[:20]}; wrong: {verdict.wrong[:20]}; torn: {verdict.torn[:20]}")
     for number, index, at_s in verdict.unexplained[:10]:
         print(f"unexplained: message {number}, recipient {index}, first answered at {at_s:.3f}")
-    print(f"left: {outcome.left}, flushes: {outcome.flushes}, set aside: {outcome.corrupt_files}")
+    print(
+        f"left: {outcome.left}, flushes: {outcome.flushes}, set aside: {outcome.corrupt_files}, stray: {outcome.stray_files}"
+    )
     for line in outcome.complaints[:10]:
         print(line)
     for reply, count in verdict.refusals[:5]:

@@ -105,6 +105,8 @@ class Outcome:
     flushes: int
     corrupt_files: int
     """Set aside as damaged: a crash must never look like damage."""
+    stray_files: int
+    """Message files and clusters that are there though the queue is empty."""
     complaints: tuple[str, ...]
     """What the server's log has of its own faults."""
     load_s: float
@@ -162,7 +164,8 @@ class Round:
             judge(*made.sent(), deliveries, self._outages, made.broken()),
             left,
             flushes,
-            _count_files(self._ground.home / "queue" / "corrupt"),
+            _count(self._ground.home / "queue" / "corrupt", "*"),
+            _count(self._ground.home, "*.msg") + _count(self._ground.home, "*.mqc"),
             complaints(self._place.logs),
             self._load_s,
             sum(len(delivery.recipients) for delivery in deliveries if delivery.at_s <= load_ends_s),
@@ -226,8 +229,8 @@ class Round:
         return flushes
 
 
-def _count_files(directory: Path) -> int:
-    return sum(path.is_file() for path in directory.rglob("*")) if directory.exists() else 0
+def _count(directory: Path, pattern: str) -> int:
+    return sum(path.is_file() for path in directory.rglob(pattern)) if directory.exists() else 0
 
 
 def complaints(logs: Path) -> tuple[str, ...]:

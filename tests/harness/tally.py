@@ -43,6 +43,7 @@ class Figures:
     refused_messages: int = 0
     left: int = 0
     corrupt_files: int = 0
+    stray_files: int = 0
     complaints: int = 0
     bad_rounds: int = 0
     seconds: float = 0.0
@@ -73,6 +74,7 @@ class Figures:
             refused_messages=verdict.refused_messages,
             left=sum(outcome.left.values()),
             corrupt_files=outcome.corrupt_files,
+            stray_files=outcome.stray_files,
             complaints=len(outcome.complaints),
             bad_rounds=int(not outcome.good),
             seconds=round(seconds, 1),
@@ -140,7 +142,7 @@ class Record:
 
 HEADER = ["", "kills", "SIGTERMs", "messages", "entries", "lost", "wrong content", "only some recipients", "doubled"]
 HEADER += ["of these not answered by the sink", "at a kill", "elsewhere", "mean a kill", "allowed", "in doubt", "refused"]
-HEADER += ["left", "set aside", "own faults", "slowest start s", "s"]
+HEADER += ["left", "set aside", "stray files", "own faults", "slowest start s", "s"]
 
 
 def _cells(figures: Figures) -> Sequence[str]:
@@ -148,6 +150,6 @@ def _cells(figures: Figures) -> Sequence[str]:
     cells: list[object] = [figures.kills, figures.stops, figures.messages, figures.entries, figures.lost, figures.wrong]
     cells += [figures.torn, figures.doubled, figures.doubled_unanswered, figures.doubled_at_kills, figures.unexplained]
     cells += [f"{figures.doubled_at_kills / kills:.1f}", f"{figures.allowed / kills:.1f}", figures.in_doubt_messages]
-    cells += [figures.refused_messages, figures.left, figures.corrupt_files, figures.complaints]
+    cells += [figures.refused_messages, figures.left, figures.corrupt_files, figures.stray_files, figures.complaints]
     cells += [f"{figures.slowest_start_s:.1f}", f"{figures.seconds:.0f}"]
     return [str(cell) for cell in cells]

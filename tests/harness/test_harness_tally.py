@@ -23,13 +23,13 @@ def _plan(next_hop: NextHop = NextHop.UP) -> Plan:
 
 def test_a_round_allows_20_ms_of_its_rate_a_kill_and_what_was_open() -> None:
     verdict = attrs.evolve(judge([], [], []), open_at_kills=3, doubled_after_kill=2, doubled_before_kill=1)
-    outcome = Outcome(verdict, {"incoming": 0}, 0, 0, (), load_s=4.0, arrived_in_load=800, slowest_start_s=1.0)
+    outcome = Outcome(verdict, {"incoming": 0}, 0, 0, 0, (), load_s=4.0, arrived_in_load=800, slowest_start_s=1.0)
     figures = Figures.of(_plan(), outcome, 9.0)
     assert (figures.kills, figures.stops, figures.doubled_at_kills, figures.allowed) == (2, 1, 3, 2 * 0.02 * 200 + 5)
     assert figures.good
 
 
-CLEAN = Outcome(judge([], [], []), {}, 1, 0, (), 1.0, 0, 1.0)
+CLEAN = Outcome(judge([], [], []), {}, 1, 0, 0, (), 1.0, 0, 1.0)
 BAD = [
     attrs.evolve(CLEAN, left={"incoming": 1}),
     attrs.evolve(CLEAN, corrupt_files=1),
