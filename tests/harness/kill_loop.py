@@ -42,7 +42,9 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.harness.kill_loop", description="Nothing lost by kill -9, power cuts or clean stops."
     )
-    parser.add_argument("--kills", type=int, default=10, help="in all, those of --record included")
+    parser.add_argument(
+        "--kills", type=int, default=10, help="in all, those of --record included; 0: one round of clean stops"
+    )
     parser.add_argument("--a-round", type=int, default=10, help="kills a round")
     parser.add_argument("--stops", type=int, default=2, help="clean stops a round")
     hops = [hop.value for hop in NextHop]
@@ -53,6 +55,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--mix", choices=sorted(MIXES), default="varied", help="sizes and recipients (default: varied)")
     parser.add_argument("--rate", default="100-1000", help="messages a second at most; a range: each round its own")
     parser.add_argument("--longest", type=float, default=2.0, help="seconds of load between two kills at most")
+    parser.add_argument("--least", type=int, default=0, help="messages acknowledged between two kills at least")
     parser.add_argument("--seed", type=int, default=0, help="of sizes, moments and order (default: from the clock)")
     parser.add_argument("--disk-mb", type=int, default=4000, help="size of the file system for --power-cut (a sparse file)")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each drain")
@@ -77,7 +80,7 @@ def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) 
     next_hop = hops[number % len(hops)] if options.next_hop == "turn" else NextHop(options.next_hop)
     slowest, _, fastest = str(options.rate).partition("-")
     low, high = float(slowest), float(fastest or slowest)
-    in_start = sum(rng.random() < IN_START_SHARE for _ in range(kills))
+    in_start = sum(rng.random() < IN_START_SHARE for _ in range(kills - 1))  # one at least under load
     steps = [Step.KILL_IN_START] * in_start + [Step.KILL] * (kills - in_start) + [Step.STOP] * options.stops
     queue = SOON if next_hop is NextHop.FLAKY else ""
     queue += HURRIED if number // len(hops) % 2 else ""
@@ -89,6 +92,7 @@ def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) 
         rate=round(low * (high / low) ** rng.random()) if high > low else low,
         steps=in_turn(steps, rng),
         longest_s=options.longest,
+        least=options.least,
         extras=Extras(queue=queue, spool=spool),
         seed=seed,
         timeout_s=options.timeout,
@@ -154,7 +158,7 @@ def run(options: argparse.Namespace) -> Record:
         server: Single = Other(options.other) if options.other else Ours()
         stack.callback(server.close)
         ground = Ground(at, server, disk, not options.no_barriers)
-        while record.kills < options.kills:
+        while record.kills < options.kills or not record.rows:
             number = len(record.rows)
             plan = plan_round(options, number, min(options.a_round, options.kills - record.kills), rng.randrange(1 << 30))
             began_s = time.monotonic()

@@ -23,6 +23,7 @@ from benchmarks.processes import TrialError
 
 FS_IOC_SHUTDOWN = (2 << 30) | (4 << 16) | (ord("X") << 8) | 125  # _IOR('X', 125, __u32)
 NO_LOG_FLUSH = 2
+ENVIRONMENT = {**os.environ, "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin", "LC_ALL": "C"}
 PATIENCE_S, PAUSE_S = 5.0, 0.05
 """How long, and how often, a busy mount is tried again."""
 
@@ -40,7 +41,7 @@ class FileSystem(enum.Enum):
 
 def _run(command: Sequence[str]) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
     except OSError as e:
         raise TrialError(f"{command[0]}: {e.strerror}") from e
     if done.returncode:

@@ -10,6 +10,7 @@ that ends by itself, or that a SIGTERM does not end, is a failure.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import random
 import time
@@ -22,7 +23,7 @@ from benchmarks.load import program
 from benchmarks.processes import TrialError, free_port, wait_until
 from benchmarks.servers import Extras, Ours, Place, Single
 from benchmarks.stage import Stage, say
-from benchmarks.trial import Mix, NextHop, Trial, administer, left_in_queue, queue_counts
+from benchmarks.trial import Follower, Mix, NextHop, Trial, administer, left_in_queue, queue_counts
 from benchmarks.verdict import Outage, Verdict, judge
 from tests.harness.power import LoopDisk
 
@@ -32,7 +33,8 @@ DYING_S = 0.02
 """At most this long lives a server whose power has been cut."""
 AFTER_STOP_S = 0.7
 """So long at least runs a server that was stopped cleanly before, so that no kill excuses what a stop has doubled."""
-MAX_FLUSHES, FLUSH_IDLE_S = 3, 8.0
+MAX_FLUSHES, FLUSH_IDLE_S = 3, 20.0
+SWEEP_S = 30.0
 BRIEF_IDLE_S = 2.0
 """So long is waited for what will not come, where losses are expected."""
 NO_BARRIERS = ("fsync", "fdatasync", "sync_file_range", "msync", "syncfs", "sync")
@@ -60,6 +62,8 @@ class Plan:
     steps: tuple[Step, ...]
     longest_s: float
     """Load between two steps lasts up to this."""
+    least: int
+    """So many messages at least are acknowledged between two steps, however long it takes."""
     extras: Extras
     seed: int
     timeout_s: float
@@ -106,7 +110,7 @@ class Outcome:
     corrupt_files: int
     """Set aside as damaged: a crash must never look like damage."""
     stray_files: int
-    """Message files and clusters that are there though the queue is empty."""
+    """Message files and clusters that one more start has not removed though the queue is empty."""
     complaints: tuple[str, ...]
     """What the server's log has of its own faults."""
     load_s: float
@@ -117,7 +121,7 @@ class Outcome:
     @property
     def good(self) -> bool:
         """Whether every promise was kept."""
-        is_clean = not (any(self.left.values()) or self.corrupt_files or self.complaints)
+        is_clean = not (any(self.left.values()) or self.corrupt_files or self.stray_files or self.complaints)
         return self.verdict.good and is_clean and self.flushes <= 1
 
 
@@ -135,6 +139,7 @@ class Round:
         self._down_at_s, self._cut_at_s = 0.0, None if ground.disk is None else 0.0
         self._slowest_start_s, self._start_s = 0.0, 0.5
         self._load_s = 0.0
+        self._acknowledged = Follower(made.sent_path, b"A ")
 
     def run(self) -> Outcome:
         """Raises: TrialError."""
@@ -158,6 +163,7 @@ class Round:
         flushes = self._drain()
         left = left_in_queue(self._server)
         self._stop()
+        strays = self._sweep()
         made.sink.stop()
         deliveries = made.deliveries()
         return Outcome(
@@ -165,7 +171,7 @@ class Round:
             left,
             flushes,
             _count(self._ground.home / "queue" / "corrupt", "*"),
-            _count(self._ground.home, "*.msg") + _count(self._ground.home, "*.mqc"),
+            strays,
             complaints(self._place.logs),
             self._load_s,
             sum(len(delivery.recipients) for delivery in deliveries if delivery.at_s <= load_ends_s),
@@ -186,8 +192,11 @@ class Round:
 
     def _wait_under_load(self, shortest_s: float) -> None:
         seconds = max(shortest_s, self._rng.random() * self._plan.longest_s)
+        began_s, before = time.monotonic(), self._acknowledged.look()
         time.sleep(seconds)
-        self._load_s += seconds
+        least = before + self._plan.least
+        wait_until(lambda: self._acknowledged.look() >= least, self._plan.timeout_s, "messages to be acknowledged")
+        self._load_s += time.monotonic() - began_s
 
     def _end_life(self, step: Step) -> None:
         if not self._server.running():
@@ -212,6 +221,20 @@ class Round:
         code = self._server.process.popen.returncode
         if code not in FAREWELL:
             raise TrialError(f"a clean stop came to nothing: {self._server.process.complaint()}")
+
+    def _sweep(self) -> int:
+        """How many files of the empty queue are still there after one more start, if there are any now: a walk may have
+        been due."""
+        if not isinstance(self._server, Ours) or not self._strays():
+            return 0
+        self._begin_life(None, is_after_kill=False)
+        with contextlib.suppress(TrialError):
+            wait_until(lambda: not self._strays(), SWEEP_S, "stray files to be removed", 0.1)
+        self._stop()
+        return self._strays()
+
+    def _strays(self) -> int:
+        return _count(self._ground.home, "*.msg") + _count(self._ground.home, "*.mqc")
 
     def _drain(self) -> int:
         """Waits until all has arrived; gives how many flushes it took. One must be enough, and only with the hop down."""

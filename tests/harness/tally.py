@@ -35,6 +35,8 @@ class Figures:
     doubled: int = 0
     doubled_unanswered: int = 0
     doubled_at_kills: int = 0
+    doubled_to_the_dead: int = 0
+    """Of those at kills: answered after the kill, so their transactions were open at it."""
     unexplained: int = 0
     open_at_kills: int = 0
     allowed: float = 0.0
@@ -67,6 +69,7 @@ class Figures:
             doubled=verdict.doubled,
             doubled_unanswered=verdict.doubled_unanswered,
             doubled_at_kills=at_kills,
+            doubled_to_the_dead=verdict.doubled_after_kill,
             unexplained=len(verdict.unexplained),
             open_at_kills=open_at_kills,
             allowed=plan.kills * SETTLE_S * rate + open_at_kills,
@@ -141,14 +144,24 @@ class Record:
 
 
 HEADER = ["", "kills", "SIGTERMs", "messages", "entries", "lost", "wrong content", "only some recipients", "doubled"]
-HEADER += ["of these not answered by the sink", "at a kill", "elsewhere", "mean a kill", "allowed", "in doubt", "refused"]
+HEADER += [
+    "of these not answered by the sink",
+    "at a kill",
+    "of these to the dead",
+    "elsewhere",
+    "mean a kill",
+    "allowed",
+    "in doubt",
+    "refused",
+]
 HEADER += ["left", "set aside", "stray files", "own faults", "slowest start s", "s"]
 
 
 def _cells(figures: Figures) -> Sequence[str]:
     kills = max(1, figures.kills)
     cells: list[object] = [figures.kills, figures.stops, figures.messages, figures.entries, figures.lost, figures.wrong]
-    cells += [figures.torn, figures.doubled, figures.doubled_unanswered, figures.doubled_at_kills, figures.unexplained]
+    cells += [figures.torn, figures.doubled, figures.doubled_unanswered, figures.doubled_at_kills]
+    cells += [figures.doubled_to_the_dead, figures.unexplained]
     cells += [f"{figures.doubled_at_kills / kills:.1f}", f"{figures.allowed / kills:.1f}", figures.in_doubt_messages]
     cells += [figures.refused_messages, figures.left, figures.corrupt_files, figures.stray_files, figures.complaints]
     cells += [f"{figures.slowest_start_s:.1f}", f"{figures.seconds:.0f}"]

@@ -18,7 +18,7 @@ GOOD = Figures(kills=10, stops=1, messages=50, entries=60, allowed=30.0, slowest
 
 
 def _plan(next_hop: NextHop = NextHop.UP) -> Plan:
-    return Plan(0, SMALL, next_hop, 100.0, (Step.KILL, Step.KILL_IN_START, Step.STOP), 1.0, Extras(), 7, 10.0)
+    return Plan(0, SMALL, next_hop, 100.0, (Step.KILL, Step.KILL_IN_START, Step.STOP), 1.0, 0, Extras(), 7, 10.0)
 
 
 def test_a_round_allows_20_ms_of_its_rate_a_kill_and_what_was_open() -> None:
@@ -35,6 +35,7 @@ BAD = [
     attrs.evolve(CLEAN, corrupt_files=1),
     attrs.evolve(CLEAN, complaints=("log:1: Traceback",)),
     attrs.evolve(CLEAN, flushes=2),
+    attrs.evolve(CLEAN, stray_files=1),
 ]
 
 
