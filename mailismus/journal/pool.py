@@ -125,6 +125,9 @@ class SegmentPool:
         names = set(self._disk.list_directory(self._directory))
         while (name := f"ready-{self._made}.mqj") in names:
             self._made += 1
+        # Another segment may have had this name, and its new one may not be durable yet: if the name were another file's
+        # already, a power cut could leave that segment without any.
+        self._disk.sync_directory(self._directory)
         return make_segment(self._disk, self._directory, name, size_bytes)
 
     def _has_made(self, segment: Segment) -> None:

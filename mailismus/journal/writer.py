@@ -128,6 +128,10 @@ class JournalWriter:
         segment = self._next_segment(claim)
         self._number += 1
         path = os.path.join(self._directory, file_name(self._number))
+        while path != segment.path and self._disk.exists(path):
+            # A free segment's, which was to be begun under this number when a crash came before its header.
+            self._number += 1
+            path = os.path.join(self._directory, file_name(self._number))
         if path != segment.path:
             # Not synced, and no reason to stop: the header, not the name, says which segment this is.
             with suppress(OSError):

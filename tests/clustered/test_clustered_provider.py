@@ -124,3 +124,21 @@ def test_a_flush_holds_for_all_entries_of_a_message_that_goes_out_in_parts() -> 
         bench.remove(taken)
         count += len(taken)
     assert count == 50
+
+
+def test_the_file_of_a_refused_message_stays_until_the_disk_can_not_tell_of_it_any_more() -> None:
+    """Its batch may be on the disk whole, though its barrier failed: until a later batch denies that, it may come back."""
+    harness, bench = running()
+    submission = bench.submission(content=b"x" * 300_000 + b"\r\n")
+    harness.settle_down()
+    harness.disk.fault = lambda act, path: OSError(5, "injected") if act == "sync" and "journal" in path else None
+    refused: list[Failure] = []
+    bench.queue.commit([submission], ()).addErrback(refused.append)
+    harness.settle_down()
+    assert len(refused) == 1
+    assert any(name.endswith(".msg") for name in harness.disk.names)
+    harness.disk.fault = None
+    harness.advance(4)
+    bench.put()
+    harness.settle_down()
+    assert not any(name.endswith(".msg") for name in harness.disk.names)

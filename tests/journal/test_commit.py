@@ -290,3 +290,25 @@ def test_a_segment_that_can_not_be_renamed_is_used_under_its_old_name() -> None:
     world.turns()
     assert item.place is not None
     assert world.found()[1] == [b"1"]
+
+
+def test_a_segment_takes_no_name_that_another_file_has() -> None:
+    """A crash may have left a free segment under the next number's name, its header not written yet."""
+    world = World()
+    world.disk.create("/j/00000001.mqj").write_at(0, [b"free"])
+    item = Item(b"1")
+    world.append(item)
+    world.turns()
+    assert item.place is not None
+    assert world.writer.current is not None
+    assert world.writer.current.path == "/j/00000002.mqj"
+    assert world.disk.content_of("/j/00000001.mqj") == b"free"
+
+
+def test_a_new_segment_waits_until_no_other_can_have_its_name_again() -> None:
+    """A rename away from that name is durable first: else a power cut could leave the renamed one without any."""
+    world = World(free_segments=0)
+    before = len(world.disk.acts)
+    world.pool.ensure(1)
+    acts = [act for act, _ in world.disk.acts[before:]]
+    assert acts.index("sync directory") < acts.index("create")

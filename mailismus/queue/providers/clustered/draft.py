@@ -234,6 +234,30 @@ class ClusteredDraft:
             self._work()
 
 
+class Refused:
+    """Drafts whose commits have failed. If the disk may still tell of them (their batch's barrier failed), their message
+    files stay until a later batch, which denies that one, is durable: after a crash before it they come back whole, or not.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[ClusteredDraft] = []
+
+    def add(self, drafts: Sequence[ClusteredDraft], *, may_be_found: bool) -> None:
+        """Their commit has failed."""
+        for draft in drafts:
+            if may_be_found and draft.is_in_silo:
+                self._kept.append(draft)
+            else:
+                draft.drop()
+
+    def drop(self) -> None:
+        """A later batch is durable."""
+        if self._kept:
+            kept, self._kept = self._kept, []
+            for draft in kept:
+                draft.drop()
+
+
 def _join(pieces: list[bytes], data: bytes) -> None:
     """Append."""
     if len(data) < SMALL and pieces and len(pieces[-1]) < 8 * SMALL:

@@ -29,7 +29,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
 from mailismus.errors import Unavailable
 from mailismus.journal.commit import GroupCommit, IItem
-from mailismus.journal.writer import most_records_size
+from mailismus.journal.writer import NoSegment, most_records_size
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import (
     Area,
@@ -46,7 +46,7 @@ from mailismus.queue.providers.clustered.acceptance import Acceptance, is_full
 from mailismus.queue.providers.clustered.checkpoint import Checkpoints
 from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.content import Contents, as_storage_error
-from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft
+from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft, Refused
 from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, say_again
 from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.listing import Looks
@@ -133,12 +133,10 @@ class ClusteredQueue:
             epoch=lambda: self.naming.epoch,
         )
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
-        self._refused: list[ClusteredDraft] = []
-        """Large messages that were refused, and may yet be found in the journal: their files stay until a later batch denies
-        it."""
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
         self.braked = 0
         """Commits that were answered late."""
+        self._refused = Refused()
         self._reactor = reactor
         self.pressure = Pressure(self.commits, reactor)
         self._acceptance = Acceptance(self.commits, self.checkpoints, opened.pool, self.space, self.pressure)
@@ -236,8 +234,7 @@ class ClusteredQueue:
     def _not_finished(self, failure: Failure, item: CommitItem) -> None:
         """A large message could not be made durable: nothing of the commit counts."""
         cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
-        for draft in item.drafts:
-            draft.drop()
+        self._refused.add(item.drafts, may_be_found=False)
         item.done.errback(cause)
 
     def _has_finished(self, result: Failure | None) -> Failure | None:
@@ -287,18 +284,13 @@ class ClusteredQueue:
 
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
         """Nothing of it counts, settlements included (`ICommitOwner`): a report and its bounces share their fate."""
-        for draft in item.drafts:
-            if draft.is_in_silo:
-                self._refused.append(draft)
-            else:
-                draft.drop()
+        self._refused.add(item.drafts, may_be_found=not isinstance(error, NoSegment))
         for settlement in item.settlements:
             self.ledger.refuse(settlement)
         item.done.errback(Unavailable(f"the journal can't be written: {error}", is_full(error)))
 
     def _on_batch(self) -> None:
-        while self._refused:  # what the disk may still say of them is denied now
-            self._refused.pop().drop()
+        self._refused.drop()
         for area, waiting in self._ready.items():
             if waiting and (area in self._resting.woken or self._index.has_ready(area)):
                 self._fire(area)
