@@ -1,0 +1,137 @@
+"""Workloads: which sequences of operations are looked at, and how far.
+
+A workload is explored in its last operation: crashes in the others are those of a shorter one. So workloads of up to three
+operations are looked at as a tree, and where an operation does not apply, neither does what comes behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import attrs
+
+from tests.crash.explorer import Depth
+from tests.crash.operations import EVERY_OPERATION, MORE, NEEDS_ANOTHER, NEEDS_YOUNG, OPERATIONS
+from tests.crash.states import FileSystem
+
+Names = tuple[str, ...]
+
+POSIX = (FileSystem.POSIX,)
+BOTH = (FileSystem.POSIX, FileSystem.EXT4)
+
+SHALLOW = Depth(BOTH, drain_each=97)
+DEEP = Depth(BOTH, is_deep=True, drain_each=97)
+QUICK = Depth(POSIX, drain_each=197)
+
+
+@attrs.frozen
+class Task:
+    """One workload, looked at so far."""
+
+    names: Names
+    depth: Depth
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+def all_beginning_with(first: str) -> Iterator[Task]:
+    """Every workload of up to three operations that begins with this one: two crashes deep for up to two, one for three.
+    What happens at once, and what goes wrong, is looked at as one of two, and in the middle of three."""
+    if first in OPERATIONS:
+        yield Task((first,), DEEP)
+        for second in OPERATIONS:
+            yield Task((first, second), DEEP)
+        for second in MORE:
+            yield Task((first, second), SHALLOW)
+        for second, third in product(EVERY_OPERATION, OPERATIONS):
+            yield Task((first, second, third), SHALLOW)
+    else:
+        yield Task((first,), SHALLOW)
+        for second in EVERY_OPERATION:
+            yield Task((first, second), SHALLOW)
+
+
+SOON = ("store three", "store a large one", "checkpoint", "fail a barrier", "restart")
+"""Single operations that are looked at two crashes deep each time."""
+
+
+ALONE = tuple(name for name in EVERY_OPERATION if name not in NEEDS_ANOTHER)
+"""Those that say something by themselves."""
+
+
+def singles() -> list[Task]:
+    """Every operation by itself."""
+    return [Task((name,), DEEP if name in SOON else SHALLOW) for name in ALONE]
+
+
+def pairs() -> list[Task]:
+    """Every operation behind a message with three recipients; some behind an open cluster."""
+    behind = [("store three", name) for name in EVERY_OPERATION if name not in LONG]
+    behind += [("append", name) for name in EVERY_OPERATION if name not in (*LONG, *NEEDS_YOUNG)]
+    return [Task(names, QUICK) for names in behind]
+
+
+LONG = ("reuse a segment", "kill at a segment")
+"""Each time only by themselves, and in longer ones."""
+
+
+LONGER: dict[str, Names] = {
+    "deliver all of three": ("store three", "deliver", "deliver", "deliver"),
+    "a large one goes": ("store a large one", "checkpoint", "deliver", "deliver", "checkpoint"),
+    "in and out of a cluster": ("store three", "checkpoint", "deliver", "checkpoint", "restart", "deliver", "checkpoint"),
+    "retries move": ("store", "checkpoint", "retry a resting one", "checkpoint", "deliver", "checkpoint"),
+    "appends and starts": ("append", "restart", "append", "restart"),
+    "an append fails": ("append", "store", "fail a checkpoint", "restart", "checkpoint"),
+    "an append's record fails": ("append", "store", "fail a record and deliver", "store", "checkpoint", "restart"),
+    "a checkpoint fails": ("store three", "fail a checkpoint", "deliver", "checkpoint"),
+    "its record fails": ("store three", "fail a record", "deliver", "checkpoint"),
+    "settled while moved": ("store three", "deliver while moved", "checkpoint", "restart"),
+    "retried while moved": ("store three", "retry while moved", "checkpoint", "restart"),
+    "settled when sealed": ("store three", "deliver when sealed", "checkpoint", "restart"),
+    "retried when sealed": ("store three", "retry when sealed", "checkpoint", "restart"),
+    "in the gap": ("store in the gap", "deliver in the gap", "retry in the gap", "restart"),
+    "resting in the gap": ("store three", "checkpoint", "retry in the gap", "checkpoint", "deliver in the gap", "restart"),
+    "a large one is refused": ("store three", "refuse a large one", "store", "checkpoint", "restart"),
+    "failures in a row": ("store three", "fail a settle", "fail twice", "fail a barrier", "restart", "restart"),
+    "bounced and expired": ("store three", "bounce", "checkpoint", "expire", "checkpoint", "restart"),
+    "two reports": ("store three", "report", "store three", "bounce", "report while moved", "checkpoint", "deliver all"),
+    "a large report": ("store a large one", "bounce", "report with all of it", "checkpoint", "deliver all", "restart"),
+    "what rests is reported": ("store three", "bounce", "checkpoint", "bounce", "report", "checkpoint", "restart"),
+    "a start reports": ("store three", "bounce", "bounce", "restart", "report", "restart"),
+    "a report fails": ("store three", "report while its barrier fails", "checkpoint", "restart"),
+    "many at once": ("store many", "checkpoint", "store many", "checkpoint", "restart", "deliver all", "checkpoint"),
+    "used again and again": ("store three", "reuse a segment", "restart", "reuse a segment", "restart"),
+    "killed at once": ("store", "restart at once", "checkpoint", "restart at once"),
+    "killed at a segment": ("reuse a segment", "restart", "kill at a segment", "restart"),
+    "the dead are gone": ("store", "fail a record", "restart", "unlink a done one", "checkpoint", "restart"),
+    "marked again": ("append", "deliver", "checkpoint", "restart", "checkpoint", "restart", "checkpoint"),
+}
+"""Longer ones, each for something that three operations do not bring about."""
+
+LINKED = (
+    "a large one goes",
+    "in and out of a cluster",
+    "a checkpoint fails",
+    "its record fails",
+    "settled while moved",
+    "retried when sealed",
+    "what rests is reported",
+    "a large report",
+)
+"""Those in which message files get names, lose them, or get them in vain."""
+
+
+SWITCHED = ("in and out of a cluster", "settled while moved", "a large one goes")
+"""Those over which the setting is changed."""
+
+
+def quick_selection() -> list[tuple[Task, bool, bool]]:
+    """What finds most, soon: each with the setting of hard links before the crash, and after."""
+    selection = [(Task((name,), SHALLOW), False, False) for name in ALONE if name not in LONG]
+    selection += [(Task(names, QUICK), False, False) for names in LONGER.values()]
+    selection += [(Task(LONGER[name], QUICK), True, True) for name in LINKED]
+    selection += [(Task((name,), DEEP), False, False) for name in SOON]
+    selection += [(Task(LONGER[name], QUICK), before, not before) for name in SWITCHED for before in (False, True)]
+    return selection
