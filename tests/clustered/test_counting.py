@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
@@ -14,6 +14,8 @@ from mailismus.queue.providers.clustered.line import format_lines
 from tests.clustered.test_cluster import cluster_file, read, sample_lines
 
 
+@example([False, False], [1] * 12, set(), 3000)
+@example([False] * 4, [1, 1, 2, 2] * 3, set(), 3000)
 @given(
     st.lists(st.booleans(), max_size=12),
     st.lists(st.integers(1, 3), min_size=12, max_size=12),

@@ -77,8 +77,8 @@ def _sum(found: Iterable[tuple[bytes, ...]]) -> LiveLines:
     lone: list[int] = []
     sizes: dict[SpoolId, int] = {}
     for spool_id, recipient_count, size in dict.fromkeys(lines):
-        if recipient_count == b"1":
-            lone.append(int(size))
-        else:
+        if recipient_count != b"1":
             sizes[SpoolId(int(spool_id, 16))] = int(size)
+        elif not lone:
+            lone = [int(size) for _, recipient_count, size in lines if recipient_count == b"1"]
     return LiveLines(len(lines), len(lone), sum(lone), sizes)
