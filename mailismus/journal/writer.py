@@ -127,16 +127,9 @@ class JournalWriter:
     def _begin(self, last_good: int, claim: Claim) -> Segment:
         segment = self._next_segment(claim)
         self._number += 1
-        path = os.path.join(self._directory, file_name(self._number))
-        while path != segment.path and self._disk.exists(path):
-            # A free segment's, which was to be begun under this number when a crash came before its header.
-            self._number += 1
-            path = os.path.join(self._directory, file_name(self._number))
-        if path != segment.path:
-            # Not synced, and no reason to stop: the header, not the name, says which segment this is.
-            with suppress(OSError):
-                self._disk.rename(segment.path, path)
-                segment.path = path
+        # Not synced, and no reason to stop: the header, not the name, says which segment this is.
+        with suppress(OSError):
+            self._name(segment)
         nonce = self._random_bytes(NONCE_SIZE)
         try:
             segment.begin(SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce))
@@ -145,6 +138,17 @@ class JournalWriter:
             raise
         self.current = self.segments[self._number] = segment
         return segment
+
+    def _name(self, segment: Segment) -> None:
+        """The segment's file is named after its number, the first from `_number` on that no other file has: one may be a free
+        segment's, which was to be begun under this number when a crash came before its header."""
+        path = os.path.join(self._directory, file_name(self._number))
+        while path != segment.path and self._disk.exists(path):
+            self._number += 1
+            path = os.path.join(self._directory, file_name(self._number))
+        if path != segment.path:
+            self._disk.rename(segment.path, path)
+            segment.path = path
 
 
 def most_records_size(segment_bytes: int) -> int:
