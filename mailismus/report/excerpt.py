@@ -9,6 +9,8 @@ readers take it at its word (a multipart cut in the middle, base64 that breaks o
 8-bit bytes, is encoded (quoted-printable). A whole message of 8-bit lines stays as it is (8bit).
 
 *Not here*: the MIME structure around it (`compose`).
+
+Contents may be large, and the reactor waits: whatever looks at a whole one takes time in proportion to its size alone.
 """
 
 from __future__ import annotations
@@ -25,9 +27,6 @@ MAX_LINE = 998
 LARGEST = 10_000_000
 """Bytes of content that a report returns where no limit is set."""
 
-_FIRST_DOT = re.compile(rb"(\A|\r\n)\.").sub
-_BARE = re.compile(rb"\r(?!\n)|(?<!\r)\n|\0").search
-_LONG = re.compile(rb"[^\n]{%d}" % (MAX_LINE + 2)).search
 _MESSAGE_ID = re.compile(rb"<[!#-'*+\-./0-9=?A-Z^-~]+@[!#-'*+\-./0-9=?A-Z\[\]:^-~]+>").fullmatch
 
 
@@ -43,7 +42,11 @@ class Excerpt:
     @property
     def is_mailable(self) -> bool:
         """Whether it may stand in a message as it is."""
-        return _BARE(self.content) is None and _LONG(self.content) is None
+        content = self.content
+        ends = content.count(b"\r\n")
+        if content.count(b"\r") != ends or content.count(b"\n") != ends or b"\0" in content:
+            return False
+        return max(map(len, content.split(b"\r\n"))) <= MAX_LINE
 
     def field(self, name: bytes) -> bytes:
         """The value of the first header field of this name, unfolded; `b""` if there is none. Any bytes but CR and LF."""
@@ -66,7 +69,7 @@ def cut_out(stored: bytes, size_bytes: int, limit: int) -> Excerpt:
     """What is returned of a content of `size_bytes`, as stored, of which this is the beginning (`wanted_bytes` of it)."""
     limit = limit or LARGEST
     if size_bytes <= limit and len(stored) >= size_bytes:
-        return Excerpt(_FIRST_DOT(rb"\1", stored), size_bytes, True)
+        return Excerpt(_unstuff(stored), size_bytes, True)
     end = 0 if stored.startswith(b"\r\n") else stored.find(b"\r\n\r\n", 0, HEADER_BYTES) + 2
     if end < 2 and not stored.startswith(b"\r\n"):  # no end in sight
         kept = _whole_lines(stored[:HEADER_BYTES])
@@ -74,7 +77,7 @@ def cut_out(stored: bytes, size_bytes: int, limit: int) -> Excerpt:
         kept = stored[:end]
         if limit > end + 2:
             kept += b"\r\n" + _whole_lines(stored[end + 2 : limit])
-    return Excerpt(_FIRST_DOT(rb"\1", kept), size_bytes, False)
+    return Excerpt(_unstuff(kept), size_bytes, False)
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -86,10 +89,16 @@ def _whole_lines(data: bytes) -> bytes:
 def quote(content: bytes) -> bytes:
     """Quoted-printable (RFC 2045 6.7): line ends stay, whatever else is not plainly printable is encoded."""
     return b"\r\n".join(
-        binascii.b2a_qp(line, quotetabs=False, istext=False).replace(b"\n", b"\r\n") for line in content.split(b"\r\n")
+        line and binascii.b2a_qp(line, quotetabs=False, istext=False).replace(b"\n", b"\r\n")
+        for line in content.split(b"\r\n")
     )
 
 
 def stuff(content: bytes) -> bytes:
     """As on the wire: a line that begins with a dot gets another (RFC 5321 4.5.2)."""
-    return _FIRST_DOT(rb"\1..", content)
+    stuffed = content.replace(b"\r\n.", b"\r\n..")
+    return b"." + stuffed if stuffed.startswith(b".") else stuffed
+
+
+def _unstuff(stored: bytes) -> bytes:
+    return stored.removeprefix(b".").replace(b"\r\n.", b"\r\n")

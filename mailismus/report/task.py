@@ -9,7 +9,8 @@
   those of one message, which stay together.
 - Bounces are reported as soon as the queue says that there are some; the intervals only bound how long something can be
   overlooked. After trouble with the queue nothing is tried for `interval_error`, and what was in hand is given back.
-- Of a content no more is read than is returned of it.
+- Of a content no more is read than is returned of it. A report of many recipients is composed in many turns: nobody else
+  waits for it.
 
 *Not here*: which bounces belong together (`queue.rounds`), how a report gets to its sender (it is a message like any other).
 """
@@ -21,20 +22,21 @@ from collections.abc import Callable
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.config.settings import ReportSettings
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.envelope import Envelope
-from mailismus.mail.ids import format_spool_id
+from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.observe.audit import Action
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
 from mailismus.queue.audited import audited_bounce
 from mailismus.queue.interface import Area, IContent, Message
-from mailismus.report.compose import Origin, compose
+from mailismus.report.compose import Origin, Report, compose_in_steps
 from mailismus.report.excerpt import Excerpt, cut_out, wanted_bytes
 from mailismus.report.queue_seam import ReportQueue
 
@@ -263,7 +265,7 @@ class ReportTask:
         draft = self._queue.draft()
         now = int(self._clock.seconds())
         try:
-            report = compose(self._origin, draft.spool_id, message, excerpt, now, self._random)
+            report = await self._compose(draft.spool_id, message, excerpt, now)
             waits = draft.write(report.content)
             if waits is not None:
                 await waits
@@ -281,6 +283,13 @@ class ReportTask:
         self.counters.reports += 1
         self.counters.reported += len(message.entries)
         self.held -= len(message.entries)
+
+    async def _compose(self, spool_id: SpoolId, message: Message, excerpt: Excerpt | None, now: int) -> Report:
+        """The report of these bounces; one of many recipients takes many turns of the reactor."""
+        steps = compose_in_steps(self._origin, spool_id, message, excerpt, now, self._random)
+        while (report := next(steps)) is None:
+            await deferLater(self._clock, 0)
+        return report
 
     async def _discard(self, message: Message) -> None:
         await self._queue.discard(message)

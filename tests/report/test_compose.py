@@ -10,7 +10,7 @@ import pytest
 
 from mailismus.mail.reply import Reply
 from mailismus.report.compose import Origin, compose
-from mailismus.report.excerpt import cut_out
+from mailismus.report.excerpt import Excerpt, cut_out
 from tests.report.samples import (
     ARRIVED,
     CONTENT,
@@ -201,6 +201,25 @@ def test_lines_that_mail_may_not_have_are_encoded_and_come_back(content: bytes) 
     part = parts_of(parsed(report))[2]
     assert part.get_content_type() == "text/rfc822-headers"
     assert part.get_payload(decode=True) == content.replace(b"..a", b".a")
+
+
+@pytest.mark.parametrize(
+    ("content", "is_mailable"),
+    [
+        (b"x" * 998 + b"\r\n" + b"y" * 998, True),
+        (b"x" * 999 + b"\r\n", False),
+        (b"\r\n" + b"y" * 999, False),
+        (b"a\r\n\r\nb\r\n", True),
+        (b"a\r\r\nb", False),
+        (b"a\n\r\nb", False),
+        (b"a\n\rb\r\n", False),
+        (b"a\r", False),
+        (b"a\0b\r\n", False),
+        (b"", True),
+    ],
+)
+def test_what_may_stand_in_a_message_as_it_is(content: bytes, is_mailable: bool) -> None:
+    assert Excerpt(content, len(content), True).is_mailable is is_mailable
 
 
 def test_the_boundary_never_occurs_inside() -> None:

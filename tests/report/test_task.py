@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed
@@ -110,6 +112,28 @@ def test_no_more_are_made_at_a_time_than_a_few(bench: Bench) -> None:
     waiting[0].callback(None)
     bench.run()
     assert len(waiting) == LIMIT + 1
+
+
+def test_a_report_of_many_recipients_does_not_keep_the_reactor(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(queuecache=1000)
+    acts: list[str] = []
+
+    def noting(act: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            acts.append(act)
+            return function(*given)
+
+        return noted
+
+    monkeypatch.setattr(bench.queue, "draft", noting("begun", bench.queue.draft))
+    monkeypatch.setattr(bench.queue, "report", noting("made", bench.queue.report))
+    for _ in range(2):
+        bench.fail(*(b"r%d@b%d.example" % (number, number) for number in range(150)))
+    acts.clear()
+    bench.task.start()
+    bench.run()
+    assert acts == ["begun", "begun", "made", "made"]
+    assert [content.count(b"Final-Recipient:") for _, content, _ in bench.reports()] == [150, 150]
 
 
 def test_there_is_room_again_as_each_is_reported() -> None:
@@ -362,7 +386,7 @@ def test_no_more_of_a_content_is_read_than_is_returned(attachmsg: int, pieces: i
 
 
 def test_a_bug_loses_no_bounce(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mailismus.report.task.compose", lambda *_: 1 / 0)
+    monkeypatch.setattr("mailismus.report.task.compose_in_steps", lambda *_: 1 / 0)
     drafts: list[MemoryDraft] = []
     draft = bench.provider.draft
 
