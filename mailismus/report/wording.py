@@ -209,7 +209,7 @@ def cause_of(reply: Reply | None, host: bytes) -> Cause:
     """Why this happened, as far as the last reply and who gave it (as in `Outcome.host`) tell."""
     if reply is None:
         return Cause.UNKNOWN
-    if _MAY_HAVE_BEEN(reply.text):
+    if not reply.is_permanent and _MAY_HAVE_BEEN(reply.text):
         return Cause.IN_DOUBT
     _, _, detail = reply.enhanced.partition(b".")
     if host == LOCAL and detail[:2] == b"3.":

@@ -45,6 +45,7 @@ from tests.report.samples import FAILED, HOST, bounce, message, notice_of, repor
         (451, b"4.4.1", b"connect to mx failed: Connection refused", HOST, Cause.NOT_REACHED),
         (451, b"4.4.2", b"connection lost while the message was sent", HOST, Cause.NOT_REACHED),
         (451, b"4.4.2", b"connection lost after the final dot: the message may have been sent", HOST, Cause.IN_DOUBT),
+        (550, b"5.1.1", b"user unknown; the message may have been sent", HOST, Cause.NO_MAILBOX),
         (451, b"4.3.0", b"server stopped during delivery: the message may have been delivered", b"local", Cause.IN_DOUBT),
         (451, b"4.4.3", b"the address of x can't be found", b"none", Cause.NO_NAME_SERVICE),
         (451, b"4.7.1", b"Greylisted", HOST, Cause.PUT_OFF),
