@@ -103,12 +103,13 @@ class Answer(Protocol):
             self._answer(b"400 Bad Request", b"")
         elif words[0] not in (b"GET", b"HEAD"):
             self._answer(b"405 Method Not Allowed", b"", b"Allow: GET, HEAD\r\n")
-        elif words[1].partition(b"?")[0] != PATH:
-            self._answer(b"404 Not Found", b"The metrics are at /metrics.\n")
         else:
-            self._answer_page(is_head=words[0] == b"HEAD")
+            self._answer_question(words[1], is_head=words[0] == b"HEAD")
 
-    def _answer_page(self, is_head: bool) -> None:
+    def _answer_question(self, target: bytes, is_head: bool) -> None:
+        if target.partition(b"?")[0] != PATH:
+            self._answer(b"404 Not Found", b"The metrics are at /metrics.\n", is_head=is_head)
+            return
         try:
             page = self._answers.page()
         except Exception:

@@ -91,8 +91,10 @@ def test_what_comes_behind_the_question_is_not_looked_at() -> None:
     assert (house.asked, transport.said.count(b"HTTP/1.1")) == (1, 1)
 
 
-def test_a_head_has_the_length_and_no_content() -> None:
-    assert House().ask(GOOD.replace(b"GET", b"HEAD")).endswith(b"Content-Length: 4\r\nConnection: close\r\n\r\n")
+@pytest.mark.parametrize(("path", "size"), [(b"/metrics", 4), (b"/other", 29)])
+def test_a_head_has_the_length_and_no_content(path: bytes, size: int) -> None:
+    answer = House().ask(GOOD.replace(b"GET", b"HEAD").replace(b"/metrics", path))
+    assert answer.endswith(b"Content-Length: %d\r\nConnection: close\r\n\r\n" % size)
 
 
 @pytest.mark.parametrize(
