@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 
 MAX_LINES = 1000
 MAX_LINE_BYTES = 2000
@@ -45,10 +46,10 @@ class History:
                 stream.seek(max(0, size - _MAX_BYTES))
                 lines = stream.read(_MAX_BYTES).split(b"\n")[:-1]
             kept = [line for line in lines[-MAX_LINES:] if len(line) <= MAX_LINE_BYTES]
-            if len(lines) > 2 * MAX_LINES or size > _MAX_BYTES:
-                self._rewrite(kept)
         except OSError:
             return []
+        if len(lines) > 2 * MAX_LINES or size > _MAX_BYTES:
+            self._cut(kept)
         found = [line.decode("utf-8", "surrogateescape") for line in kept]
         self._last = found[-1] if found else ""
         return found
@@ -66,11 +67,18 @@ class History:
         except OSError:
             pass
 
-    def _rewrite(self, lines: list[bytes]) -> None:
+    def _cut(self, lines: list[bytes]) -> None:
+        """To these lines. Where that can't be done it stays as it is."""
         written = f"{self._path}.{os.getpid()}"
-        with open(written, "xb", opener=_open_own) as stream:
-            stream.write(b"".join(line + b"\n" for line in lines))
-        os.rename(written, self._path)
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(written)  # of one who crashed here, and had our process id
+            with open(written, "xb", opener=_open_own) as stream:
+                stream.write(b"".join(line + b"\n" for line in lines))
+            os.rename(written, self._path)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(written)
 
 
 def _open_own(path: str, flags: int) -> int:

@@ -55,6 +55,21 @@ def test_it_is_bounded(file: Path) -> None:
     assert os.listdir(file.parent) == ["history"]
 
 
+def test_a_file_that_can_not_be_cut_is_read_all_the_same(file: Path) -> None:
+    typed(file, *(f"list {number}" for number in range(3 * MAX_LINES)))
+    (file.parent / f"history.{os.getpid()}").mkdir()
+    assert History(str(file)).load()[-1] == f"list {3 * MAX_LINES - 1}"
+    assert file.read_text().count("\n") == 3 * MAX_LINES
+
+
+def test_what_a_crash_left_of_cutting_is_no_obstacle(file: Path) -> None:
+    typed(file, *(f"list {number}" for number in range(3 * MAX_LINES)))
+    (file.parent / f"history.{os.getpid()}").write_text("half a li")
+    assert len(History(str(file)).load()) == MAX_LINES
+    assert os.listdir(file.parent) == ["history"]
+    assert file.read_text().count("\n") == MAX_LINES
+
+
 def test_a_huge_file_is_not_read_whole_and_is_cut(file: Path) -> None:
     typed(file, "list")
     with file.open("r+b") as stream:
