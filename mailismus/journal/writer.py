@@ -140,8 +140,8 @@ class JournalWriter:
         return segment
 
     def _name(self, segment: Segment) -> None:
-        """The segment's file is named after its number, the first from `_number` on that no other file has: one may be a free
-        segment's, which was to be begun under this number when a crash came before its header."""
+        """The file gets the name of the segment's number, which is the next that no other file has: a free segment may have
+        it, which was to be begun under this number when a crash came before its header."""
         path = os.path.join(self._directory, file_name(self._number))
         while path != segment.path and self._disk.exists(path):
             self._number += 1
