@@ -1,0 +1,80 @@
+"""The documents: no dead links, and a recipe for the service that fits its unit. Commands: `tests.start.test_manual`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+
+
+def slug(heading: str) -> str:
+    """The anchor that a heading gets on a page of HTML."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def anchors(page: str) -> set[str]:
+    text = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+def dead_links(page: Path) -> Iterator[str]:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if link.startswith("https://"):
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+            yield link
+
+
+def dead_paths(text: str) -> list[str]:
+    """What a text of the README names in quotes and is not in the tree."""
+    found = re.findall(r"``((?:docs|config|systemd)/[\w./-]*|\.ci/\w+)``", text)
+    return [path for path in found if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    assert list(dead_links(page)) == []
+
+
+def test_a_dead_link_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One: `two`\n```\n# no heading\n```\n[a](#one-two) [b](#no-heading) [c](page.md#x) [d](none.md) [e](page.md)"
+    )
+    assert list(dead_links(page)) == ["#no-heading", "page.md#x", "none.md"]
+
+
+def test_what_the_readme_names_is_there() -> None:
+    text = (ROOT / "README.rst").read_text()
+    assert dead_paths(text) == []
+    assert dead_paths("``docs/none.md`` ``docs/formats/``") == ["docs/none.md"]
+
+
+def test_every_page_beside_the_formats_is_named_by_the_readme() -> None:
+    text = (ROOT / "README.rst").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f"``docs/{page.name}``" in text
+
+
+def test_the_service_is_installed_where_its_unit_looks() -> None:
+    unit = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "systemd" / "mailismus.service").read_text(), re.MULTILINE))
+    recipe = (ROOT / "docs" / "cookbook.md").read_text().partition("## Run it as a service")[2].partition("\n## ")[0]
+    program = unit["ExecStart"].split()
+    environment = program[0].removesuffix("/bin/twistd")
+    assert f"python3 -m venv {environment} && {environment}/bin/pip install ." in recipe
+    assert f"mailismus config sample > {program[-1]}" in recipe
+    for made in (
+        f"useradd --system --home-dir /var/lib/{unit['StateDirectory']} --shell /usr/sbin/nologin {unit['User']}\n",
+        f"-m {unit['StateDirectoryMode'][1:]} /var/lib/{unit['StateDirectory']}\n",
+        f"-m {unit['LogsDirectoryMode'][1:]} /var/log/{unit['LogsDirectory']}\n",
+        f"<var>/var/lib/{unit['StateDirectory']}</var>",
+        f"<logs>/var/log/{unit['LogsDirectory']}</logs>",
+    ):
+        assert made in recipe
