@@ -28,8 +28,8 @@ def register(
         epilog=wording.MANUAL_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    page.add_argument("page", choices=("commands", "settings"), metavar="PAGE", help="commands or settings")
-    page.add_argument("--markdown", action="store_true", help="settings as Markdown, not as a page for man")
+    page.add_argument("page", choices=("commands", "settings"), metavar="PAGE", help="which one: commands or settings")
+    page.add_argument("--markdown", action="store_true", help="write settings as Markdown, not as a page for man")
     page.set_defaults(run=lambda arguments: _print(arguments, build_parser))
 
 

@@ -29,6 +29,7 @@ files:
 
 signals of the server:
   SIGTERM, SIGINT   stop; mail behind its final dot is waited for
+  SIGHUP            read the configuration and certificates again
   SIGUSR1           reopen the logs
 
 exit codes:

@@ -111,3 +111,9 @@ def test_a_page_has_no_fault_that_groff_or_mandoc_finds(page: Path) -> None:
             assert (done.stdout + done.stderr, done.returncode) == ("", 0)
     assert page.read_text().startswith('.\\" Generated')
     assert ran >= 0
+
+
+def test_every_signal_that_the_server_obeys_is_in_the_help() -> None:
+    text = build_parser().format_help()
+    for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1"):
+        assert f"{name} " in text or f"{name}," in text
