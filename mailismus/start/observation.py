@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -58,6 +59,7 @@ class Observation:
         self._readers: list[Reader] = []
         self._bound: list[listen.Listening] = []
         self._endpoint: MetricsEndpoint | None = None
+        self._make_endpoint: Callable[[list[Reader]], MetricsEndpoint]
 
     def _make_audit(self, settings: AuditSettings | None) -> AuditLog | None:
         if settings is None:
@@ -74,6 +76,13 @@ class Observation:
                 text = f"the audit log {error.filename} can't be written: {error.strerror}"
                 raise StartError(exit_code_of(error), text, f"mta/{name}/audit") from error
         if self._wanted is not None:
+            # Here, where a start can be refused and privileges are not dropped; only here, for it takes a fifth of a second.
+            from mailismus.observe.metrics_page import CONTENT_TYPE, MetricsPage
+
+            def make_endpoint(readers: list[Reader]) -> MetricsEndpoint:
+                return MetricsEndpoint(MetricsPage(readers, time.monotonic), CONTENT_TYPE, self._clock, self._reactor)
+
+            self._make_endpoint = make_endpoint
             self._bound = listen.bind("metrics", self._wanted.interface, self._wanted.port)
 
     def close(self) -> None:
@@ -108,11 +117,8 @@ class Observation:
             self._thread.start()
         if not self._bound:
             return
-        from mailismus.observe.metrics_page import CONTENT_TYPE, MetricsPage  # here: it takes a fifth of a second
-
         self._process.start()
-        page = MetricsPage(self._readers, time.monotonic)
-        self._endpoint = MetricsEndpoint(page, CONTENT_TYPE, self._clock, self._reactor)
+        self._endpoint = self._make_endpoint(self._readers)
         self._endpoint.start([one.bound for one in self._bound])
         for one in self._bound:
             host = f"[{one.host}]" if ":" in one.host else one.host

@@ -103,14 +103,14 @@ def test_every_option_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_has_no_fault_that_groff_or_mandoc_finds(page: Path) -> None:
-    ran = 0
-    for command in (["groff", "-man", "-ww", "-b", "-z", "-Tutf8"], ["mandoc", "-Tlint"]):
-        if shutil.which(command[0]):
-            ran += 1
-            done = subprocess.run([*command, str(page)], capture_output=True, text=True, timeout=60)
-            assert (done.stdout + done.stderr, done.returncode) == ("", 0)
     assert page.read_text().startswith('.\\" Generated')
-    assert ran >= 0
+    commands = ["groff", "-man", "-ww", "-b", "-z", "-Tutf8"], ["mandoc", "-Tlint"]
+    here = [command for command in commands if shutil.which(command[0])]
+    if not here:
+        pytest.skip("neither groff nor mandoc is installed")
+    for command in here:
+        done = subprocess.run([*command, str(page)], capture_output=True, text=True, timeout=60)
+        assert (done.stdout + done.stderr, done.returncode) == ("", 0)
 
 
 def test_every_signal_that_the_server_obeys_is_in_the_help() -> None:
