@@ -169,6 +169,10 @@ class AuditLog:
     def _end(self) -> Deferred[None]:
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
+        left = sum(chunk.data.count(b"\n") for chunk in self._chunks)
+        if left:
+            self.lost += left
+            self._log.error("The audit log {path} is closed without its last {left} lines", path=self._path, left=left)
         return succeed(None)
 
     def _has_closed(self) -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.logger import LogEvent
+from twisted.logger import LogEvent, formatEvent
 from twisted.python.failure import Failure
 
 from mailismus.config.names import DATE_TOKENS
@@ -258,11 +258,20 @@ def test_a_stop_waits_for_the_last_lines_but_not_for_ever(house: House) -> None:
 
 def test_a_stop_does_not_wait_for_a_log_that_can_not_be_written(house: House) -> None:
     house.worker.fault = OSError(28, "No space left on device")
-    house.write()
+    house.write(2)
     over: list[None] = []
     house.log.close().addCallback(over.append)
     house.worker.work()
     assert (over, house.clock.getDelayedCalls()) == ([None], [])
+    assert [event["log_level"].name for event in house.events] == ["error", "error"]
+    assert formatEvent(house.events[-1]).endswith("is closed without its last 2 lines")
+
+
+def test_a_stop_is_silent_when_all_was_written(house: House) -> None:
+    house.write(3)
+    house.log.close()
+    house.worker.work()
+    assert (len(house.lines()), house.events) == (3, [])
 
 
 def test_the_configuration_takes_the_tokens_that_are_replaced() -> None:
