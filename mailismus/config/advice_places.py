@@ -12,7 +12,9 @@ import stat
 from collections.abc import Iterator
 
 from mailismus.config import table_application as app
+from mailismus.config import table_deliver as dlv
 from mailismus.config import table_queue as que
+from mailismus.config import table_report as rep
 from mailismus.config import table_submit as sub
 from mailismus.config.advice import Advice, line_of, refuse, warn
 from mailismus.config.check import Given
@@ -44,6 +46,7 @@ def advise_places(top: Given, settings: Settings, ground: Ground) -> Iterator[Ad
         yield from _advise_private(place, ground, told)
     yield from _advise_directory(userpath, ground, told)
     yield from _advise_run_directory(socket, ground, told)
+    yield from _advise_audits(top, settings, ground, told)
     yield from _advise_nesting([*private, userpath])
     yield from _advise_room(settings.queue.minfree, private, line_of(que.MINFREE, top, queue), ground)
     yield from _advise_files(top, settings, ground)
@@ -115,6 +118,28 @@ def _advise_run_directory(place: Place, ground: Ground, told: set[str]) -> Itera
         yield refuse(line, f"{title} is {path}, which others can write (mode {spot.mode:04o}): run: chmod go-w {path}")
     else:
         yield from _advise_directory(place, ground, told)
+
+
+def _advise_audits(top: Given, settings: Settings, ground: Ground, told: set[str]) -> Iterator[Advice]:
+    """A file, in a directory where it can be made. Of a name with a date only what is above the date is known."""
+    mta = top.one(MTA)
+    deliver, report = mta.one(dlv.DELIVER), mta.one(rep.REPORT)
+    for audit, block, setting in (
+        (settings.deliver.audit, deliver, dlv.AUDIT),
+        (settings.report.audit, report, rep.AUDIT),
+    ):
+        if audit is None:
+            continue
+        line, path = line_of(setting, top, mta, block), audit.path
+        title = f"<audit> of <{block.block.name}>"
+        kind = ground.look(path).kind
+        if kind is Kind.LINK:
+            yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the file itself")
+        elif kind is Kind.DIRECTORY:
+            yield refuse(line, f"{title} is {path}, a directory: write a file in it, such as {path}/%DT%.log")
+        else:
+            directory = posixpath.dirname(path.partition("%")[0])
+            yield from _advise_directory((f"the directory of {title}", directory, line), ground, told)
 
 
 def _advise_making(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:

@@ -339,6 +339,39 @@ def test_a_socket_where_others_can_write_is_an_error(mode: int) -> None:
     assert "chmod go-w /s/var/run" in text
 
 
+@pytest.mark.parametrize("block", ["deliver", "report"])
+@pytest.mark.parametrize(
+    ("audit", "spots", "words"),
+    [
+        ("%DIRLOG%/a.log", {}, []),
+        ("%DIRLOG%/%Y%/a-%DT%.log", {"/s/var/logs": DIRECTORY}, []),
+        ("/d", {"/d": DIRECTORY}, ["<audit> of", "is /d, a directory", "write a file in it, such as /d/%DT%.log"]),
+        ("/d/a", {"/d": DIRECTORY, "/d/a": Spot(Kind.LINK)}, ["is /d/a, a symbolic link", "write the file itself"]),
+        (
+            "/d/a",
+            {"/d": attrs.evolve(DIRECTORY, may_make=False)},
+            ["the directory of <audit> of", "/d, where user mailismus"],
+        ),
+        ("/d/%Y%/a", {"/d": attrs.evolve(DIRECTORY, may_make=False)}, ["is /d, where user mailismus may not write"]),
+        ("/d/a", {"/d": Spot(Kind.FILE)}, ["is /d, which is no directory"]),
+        ("/d/e/a", {}, ["is /d/e, which does not exist", "install -d -m 700 -o mailismus /d"]),
+    ],
+)
+def test_an_audit_log_that_can_not_be_made_is_an_error(
+    block: str, audit: str, spots: dict[str, Spot], words: list[str]
+) -> None:
+    ground = FakeGround(WELL | spots, lowest_port=0)
+    text = PLAIN.replace("<mta>", f"<mta>\n<{block}><audit>{audit}</audit></{block}>")
+    found = places_of(text, ground)
+    if not words:
+        assert found == []
+        return
+    line, said = only(found)
+    assert found[0].severity is Severity.ERROR
+    assert line == 1 + text.partition("<audit>")[0].count("\n")
+    assert all(word in said for word in words), said
+
+
 def test_a_root_that_is_not_there_is_warned_of() -> None:
     text = beside_domains("<mailserver><application><dirpaths>\n<root>/x</root></dirpaths></application></mailserver>")
     ground = FakeGround(lowest_port=0)
