@@ -26,7 +26,7 @@ from pathlib import Path
 from benchmarks.processes import TrialError
 from benchmarks.servers import Extras, Other, Ours, Single
 from benchmarks.stage import file_system, say, stage
-from benchmarks.trial import MIXES, NextHop, keep, trial
+from benchmarks.trial import MIXES, NextHop, Trial, keep, trial
 from tests.harness.power import FileSystem, LoopDisk
 from tests.harness.rounds import Ground, Outcome, Plan, Round, Step, in_turn
 from tests.harness.tally import Figures, Record
@@ -100,25 +100,29 @@ def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) 
 
 
 def play(ground: Ground, plan: Plan, kept: Path | None) -> Outcome:
-    """One round. Raises: TrialError."""
+    """One round; a bad one is kept. Raises: TrialError."""
     directory, logs = ground.at.root / f"round-{plan.number}", ground.at.logs / f"round-{plan.number}"
     for path in (directory, logs):
         path.mkdir(mode=0o755)
-    with contextlib.ExitStack() as stack:
-        made = stack.enter_context(trial(directory, plan.mix, plan.next_hop, plan.seed))
-        is_good = False
+    with trial(directory, plan.mix, plan.next_hop, plan.seed) as made:
         try:
             outcome = Round(ground, plan, made, logs).run()
-            is_good = outcome.good
-        finally:
-            if not is_good:
-                ground.server.kill()
-                if kept is not None:
-                    keep(logs, made, kept)
-                    shutil.copytree(ground.home, kept / "home")
+        except TrialError:
+            keep_all(ground, logs, made, kept)
+            raise
+        if not outcome.good:
+            keep_all(ground, logs, made, kept)
     for path in (directory, logs):
         shutil.rmtree(path, ignore_errors=True)
     return outcome
+
+
+def keep_all(ground: Ground, logs: Path, made: Trial, kept: Path | None) -> None:
+    """Copies what can be looked at to a new directory, if there is to be one; no server runs afterwards."""
+    ground.server.kill()
+    if kept is not None:
+        keep(logs, made, kept)
+        shutil.copytree(ground.home, kept / "home")
 
 
 def describe(plan: Plan, figures: Figures) -> str:
@@ -145,11 +149,11 @@ def tell(outcome: Outcome) -> None:
         print(f"refused {count}: {reply}")
 
 
-def run(options: argparse.Namespace) -> Record:
-    """All rounds that are still to be done; ends with the first bad one. Raises: TrialError."""
+def run(options: argparse.Namespace, record: Record) -> None:
+    """All rounds that are still to be done, one by one into the record; ends with the first bad one. Raises: TrialError."""
     if options.other and options.next_hop in ("turn", "down"):
         raise TrialError("another server can't be flushed: --next-hop up or flaky")
-    record, rng = Record(options.record, settings(options)), random.Random(options.seed or time.time_ns())
+    rng = random.Random(options.seed or time.time_ns())
     with contextlib.ExitStack() as stack:
         at = stack.enter_context(stage(options.directory))
         disk = None
@@ -162,7 +166,7 @@ def run(options: argparse.Namespace) -> Record:
             number = len(record.rows)
             plan = plan_round(options, number, min(options.a_round, options.kills - record.kills), rng.randrange(1 << 30))
             began_s = time.monotonic()
-            kept = None if options.keep is None else options.keep / f"round-{number}"
+            kept = None if options.keep is None else options.keep / f"round-{number}-{plan.seed}"
             outcome = play(ground, plan, kept)
             figures = Figures.of(plan, outcome, time.monotonic() - began_s)
             record.add(plan, figures)
@@ -170,23 +174,24 @@ def run(options: argparse.Namespace) -> Record:
             if not outcome.good:
                 tell(outcome)
                 break
-    return record
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Gives the exit code: 0 when nothing was lost and nothing doubled without a reason."""
     options = arguments().parse_args(argv)
+    record, is_whole = Record(options.record, settings(options)), False
     try:
-        record = run(options)
+        run(options, record)
+        is_whole = True
     except TrialError as e:
         say(f"stopped: {e}")
-        return 1
-    print(record.markdown(f"{settings(options)['how']}, hardlinks {options.hardlinks}"))
-    total = record.total()
-    if not total.is_within_p4:
-        print(f"\ndoubled at kills: {total.doubled_at_kills}, allowed {total.allowed:.0f}")
-    print("good" if total.good else "**not good**", flush=True)
-    return 0 if total.good else 1
+    finally:
+        total = record.total()
+        print(record.markdown(f"{settings(options)['how']}, hardlinks {options.hardlinks}"))
+        if not total.is_within_p4:
+            print(f"\ndoubled at kills: {total.doubled_at_kills}, allowed {total.allowed:.0f}")
+        print("good" if total.good and is_whole else "**not good**", flush=True)
+    return 0 if total.good and is_whole else 1
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from benchmarks.stage import MEMORY_FILE_SYSTEMS, file_system
 from tests.harness import full_disk, kill_loop, sync_check
 from tests.harness.ability import lacks_power_cuts, lacks_tracing
 from tests.harness.power import FileSystem
-from tests.harness.tally import Figures
+from tests.harness.tally import Figures, Record
 
 
 @pytest.fixture
@@ -34,7 +34,9 @@ def _need(*reasons: str | None) -> None:
 
 def _rounds(directory: str, *more: str) -> Figures:
     argv = ["--directory", directory, "--rate", "200", "--longest", "0.5", "--least", "20", "--disk-mb", "1000", *more]
-    return kill_loop.run(kill_loop.arguments().parse_args(argv)).total()
+    record = Record(None, {})
+    kill_loop.run(kill_loop.arguments().parse_args(argv), record)
+    return record.total()
 
 
 def _is_whole(total: Figures) -> bool:
