@@ -354,10 +354,13 @@ class MemoryQueue:
         return succeed(Page(tuple(found), None))
 
     def hasten(self, latest: float, now: float) -> None:
+        touched = set()
         for line in [line for held in self._held.values() for line in held.lines.values()]:
             if line.ticket and line.wake_at > latest:
                 self._wait_until(line, now)
-        self._clock.callLater(0, self._wake, set(Area))
+                touched.add(line.entry.area)
+        if touched:
+            self._clock.callLater(0, self._wake, touched)
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
         number = 0
