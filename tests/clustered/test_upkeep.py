@@ -288,3 +288,25 @@ def test_bounces_of_a_cluster_that_can_not_be_marked_are_reported_once(resting: 
     resting.heal()
     resting.restart()
     assert resting.bench.entry_count() == 0
+
+
+def test_a_stop_whose_checkpoint_fails_at_its_record_leaves_no_entry_twice(resting: Resting) -> None:
+    resting.bench.put(addresses(2))
+    failed: list[str] = []
+
+    def fault(act: str, path: str) -> OSError | None:
+        if act == "sync" and path.endswith(".mqj") and not failed:
+            failed.append(path)
+            return EIO
+        return None
+
+    resting.harness.disk.fault = fault
+    resting.harness.wait(resting.queue.close())
+    assert failed
+    resting.heal()
+    resting.restart()
+    assert resting.bench.entry_count() == 3 + 2
+    resting.deliver(10)
+    resting.checkpoint()
+    resting.restart()
+    assert resting.bench.entry_count() == 0

@@ -1,6 +1,7 @@
 """`python -m tests.faults`: the fault table, for people: call and error, and what the outside sees of it.
 
-For each kind of call its first, middle and last one in the workload fail, once and for ever; `--kinds` lists the kinds.
+For each kind of call its first, middle and last one in the workload fail, once and for ever at that place. `--kinds` lists
+the kinds.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import argparse
 import errno
 import gc
+import sys
 
 from tests.faults.case import rehearse, run
 from tests.faults.cases import ERRNOS, Kind, faults_of, kinds
-from tests.faults.disk import FaultyDisk, Span
+from tests.faults.disk import Span
 
-SPANS = (Span.ONCE, Span.DISK)
+SPANS = (Span.ONCE, Span.PLACE)
 
 
 def cell(kind: Kind, calls: list[int], span: Span, *, hardlinks: bool) -> tuple[str, int]:
@@ -39,23 +41,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--kinds", action="store_true", help="list the kinds of calls, and how many of each there are")
     arguments = parser.parse_args()
-    disks: dict[bool, FaultyDisk] = {hardlinks: rehearse(hardlinks=hardlinks) for hardlinks in (False, True)}
-    found = {hardlinks: kinds(disk) for hardlinks, disk in disks.items()}
+    found = {hardlinks: kinds(rehearse(hardlinks=hardlinks)) for hardlinks in (False, True)}
+    every = sorted(found[False].keys() | found[True].keys(), key=str)
+    if arguments.kinds:
+        for kind in every:
+            print(f"{kind}: {len(found[kind not in found[False]][kind])} calls")
+        return
     gc.freeze()
     total = 0
-    print("| while | call | of a | once | for ever |\n|---|---|---|---|---|")
-    for kind in sorted(found[False].keys() | found[True].keys(), key=str):
+    rows: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for kind in every:
         hardlinks = kind not in found[False]
-        calls = found[hardlinks][kind]
-        if arguments.kinds:
-            print(f"| {kind.stage} | {kind.act} | {kind.place} | {len(calls)} calls | |")
-            continue
-        cells = [cell(kind, calls, span, hardlinks=hardlinks) for span in SPANS]
+        cells = [cell(kind, found[hardlinks][kind], span, hardlinks=hardlinks) for span in SPANS]
         total += sum(count for _, count in cells)
-        place = f"{kind.place} (hard links)" if hardlinks else kind.place
-        print(f"| {kind.stage} | {kind.act} | {place} | {' | '.join(words for words, _ in cells)} |", flush=True)
-    if not arguments.kinds:
-        print(f"\n{total} cases; every one kept every promise.")
+        print(f"{kind}: {' | '.join(words for words, _ in cells)}", file=sys.stderr)
+        alike = rows.setdefault((kind.stage, *(words for words, _ in cells)), {})
+        alike.setdefault(kind.act, []).append(f"{kind.place} (hard links)" if hardlinks else kind.place)
+    print("| while | what fails | once | for ever at that place |\n|---|---|---|---|")
+    for (stage, *words), acts in rows.items():
+        what = "; ".join(f"{act}: {', '.join(places)}" for act, places in acts.items())
+        print(f"| {stage} | {what} | {' | '.join(words)} |")
+    print(f"\n{total} cases; every one kept every promise.")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,10 @@ GROWS = frozenset({"mkdir", "create", "link", "rename", "write", "sync", "lock"}
 PAGE = 4096
 
 
+class Killed(BaseException):
+    """The process is no more: nothing catches it."""
+
+
 class Span(enum.Enum):
     """How long a fault lasts."""
 
@@ -77,6 +81,8 @@ class FaultyDisk(MemoryDisk):
         self.is_ill: Callable[[str, str], bool] | None = None
         """Calls that fail beside the plan, with EIO: for what is done about that, and may fail in its turn."""
         self.plan: Fault | None = None
+        self.dies_at = 0
+        """Number of the call at which the process is killed, before it is done; 0: it is not."""
         self.met: tuple[str, str] | None = None
         """The call that failed first."""
         self.failed = 0
@@ -91,6 +97,8 @@ class FaultyDisk(MemoryDisk):
 
     def meet(self, act: str, path: str) -> bool:
         """A call: raises what the plan says. True: a write that shall be torn, then fail."""
+        if 0 < self.dies_at <= len(self.calls) + 1:
+            raise Killed(f"{act} {path}")
         self.calls.append((act, path))
         self.stages.append(self.stage)
         if self.is_ill is not None and self.is_ill(act, path):
@@ -117,11 +125,13 @@ class FaultyDisk(MemoryDisk):
 
     def kill(self) -> None:
         super().kill()
+        self.dies_at = 0
         self.open_files.clear()
         self.distrusted.clear()
 
     def power_cut(self) -> None:
         super().power_cut()
+        self.dies_at = 0
         self.open_files.clear()
         self.distrusted.clear()
         self._lost.clear()

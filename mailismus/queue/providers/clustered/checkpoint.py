@@ -212,7 +212,7 @@ class Checkpoints:
             self.run()
 
     def run(self) -> Deferred[None]:
-        """One checkpoint, now, or the one under way; fires when it is over, durable or abandoned. Never fails."""
+        """One checkpoint, now, or the one under way; fires when it is over: durable, abandoned, not begun. Never fails."""
         done: Deferred[None] = Deferred()
         self._whole.append(done)
         if self._commit.is_telling:
@@ -226,7 +226,9 @@ class Checkpoints:
 
     def _begin(self) -> None:
         self._is_beginning = False
-        if self.moving is None:
+        if self.moving is None and self._commit.trouble is not None:
+            self._tell()  # what lives is being said again behind this horizon: it would be there twice
+        elif self.moving is None:
             self.moving = Moving(self._next_number, self._commit.applied_sequence, self._now(), {})
             self._next_number += 1
             Deferred.fromCoroutine(self._run(self.moving)).addErrback(self._has_broken, self.moving)
