@@ -1,0 +1,59 @@
+"""Each check of a header and a batch stands by itself: bytes that pass all others are refused by it."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, SegmentHeader, decode_batch, decode_header, encode_batch
+
+NONCE = b"0123456789abcdef"
+HEADER = SegmentHeader(7, 40, 39, 3, 12, NONCE)
+HEADER_SIZE = 64
+
+
+def with_crc(data: bytes) -> bytes:
+    return data + zlib.crc32(data).to_bytes(4, "little")
+
+
+def header_with(at: int, data: bytes) -> bytes:
+    """The header with other bytes there, its CRC right."""
+    head = bytearray(HEADER.encode()[:HEADER_SIZE])
+    head[at : at + len(data)] = data
+    return with_crc(bytes(head)).ljust(BLOCK, b"\0")
+
+
+def batch_with(at: int, data: bytes, records: bytes = b"records") -> bytes:
+    """A batch with other bytes in its head, its CRC right."""
+    whole = b"".join(encode_batch(NONCE, 7, [records], len(records)))
+    head = bytearray(whole[: BATCH_HEAD_SIZE - 4])
+    head[at : at + len(data)] = data
+    crc = zlib.crc32(records, zlib.crc32(bytes(head))).to_bytes(4, "little")
+    return bytes(head) + crc + whole[BATCH_HEAD_SIZE:]
+
+
+def test_the_bytes_made_here_are_right_but_for_what_is_changed() -> None:
+    assert header_with(0, b"MQJ-SEGM") == HEADER.encode()
+    assert batch_with(0, b"MQJB") == b"".join(encode_batch(NONCE, 7, [b"records"], 7))
+
+
+@pytest.mark.parametrize(("at", "data"), [(0, b"MQJ-SEGN"), (8, b"\2\0\0\0")], ids=["magic", "version"])
+def test_a_header_of_something_else_is_none(at: int, data: bytes) -> None:
+    assert decode_header(header_with(at, data)) is None
+
+
+def test_a_header_in_a_block_cut_short_is_none() -> None:
+    for size in range(HEADER_SIZE + 4):
+        assert decode_header(HEADER.encode()[:size]) is None
+
+
+@pytest.mark.parametrize(("at", "data"), [(0, b"MQJC"), (16, b"f" * 16)], ids=["magic", "nonce"])
+def test_a_batch_of_something_else_is_none(at: int, data: bytes) -> None:
+    assert decode_batch(batch_with(at, data), 0, NONCE) is None
+
+
+def test_a_batch_longer_than_its_segment_is_none() -> None:
+    """Its CRC says what is there."""
+    cut = batch_with(12, (8).to_bytes(4, "little"))[: BATCH_HEAD_SIZE + 7]
+    assert decode_batch(cut, 0, NONCE) is None
