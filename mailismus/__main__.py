@@ -14,7 +14,7 @@ from typing import NoReturn, TextIO
 
 from mailismus.admin.commands import CommandTools
 from mailismus.admin.commands import register as register_admin
-from mailismus.admin.source import OfflineQueue
+from mailismus.admin.source import OfflineQueue, PlanCounter
 from mailismus.config.load import DEFAULT_FILES, find_file, load
 from mailismus.config.settings import Settings
 from mailismus.errors import ConfigError, StartError, StorageError
@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser
     )
     configcommands.register(commands)
-    register_admin(commands, CommandTools(load_settings, _open_offline, _dump, complain))
+    register_admin(commands, CommandTools(load_settings, _open_offline, _new_counter, _dump, complain))
     manual.register(commands, build_parser)
     return parser
 
@@ -80,6 +80,13 @@ def _open_offline(queue_path: str, spool_path: str) -> OfflineQueue:
     from mailismus.queue.providers.clustered.offline import open_readonly
 
     return open_readonly(queue_path, spool_path)
+
+
+def _new_counter() -> PlanCounter:
+    from mailismus.disk.posix import Access, PosixDisk
+    from mailismus.queue.providers.clustered import planned
+
+    return planned.PlanCounter(PosixDisk(Access.READ_ONLY))
 
 
 def _dump(path: str, out: TextIO) -> None:

@@ -21,7 +21,7 @@ import attrs
 from mailismus.admin import wording
 from mailismus.admin.queuecommands import COMMANDS, Command, Reach
 from mailismus.admin.shell import Shell, run_shell
-from mailismus.admin.source import OfflineQueue, OfflineSource, Source, need_server, open_server
+from mailismus.admin.source import OfflineQueue, OfflineSource, PlanCounter, Source, need_server, open_server
 from mailismus.config.settings import Settings
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
@@ -37,6 +37,9 @@ class CommandTools:
     open_offline: Callable[[str, str], OfflineQueue]
     """Queue path and spool path -> the queue there, to be read. Raises `FileNotFoundError` when there is none there,
     `StartError`, `StorageError` or `OSError`."""
+
+    new_counter: Callable[[], PlanCounter]
+    """What counts a queue by a plan of the running server."""
 
     dump: Callable[[str, TextIO], None]
     """Prints a file of ours readably. Raises `Corrupt` or `OSError`."""
@@ -92,7 +95,7 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
         raise StartError(os.EX_USAGE, str(error)) from None
     out = _output()
     if command.reach is Reach.SERVER:
-        source: Source = need_server(tools.load(arguments).admin.socket_path)
+        source: Source = need_server(tools.load(arguments).admin.socket_path, tools.new_counter)
     else:
         source = _open(arguments, tools, now)
     try:
@@ -105,8 +108,9 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
 
 def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:
     socket_path = tools.load(arguments).admin.socket_path
-    need_server(socket_path).close()
-    return run_shell(Shell(lambda: need_server(socket_path), time.time, _output(), tools.complain), sys.stdin)
+    need_server(socket_path, tools.new_counter).close()
+    shell = Shell(lambda: need_server(socket_path, tools.new_counter), time.time, _output(), tools.complain)
+    return run_shell(shell, sys.stdin)
 
 
 def _dump(arguments: argparse.Namespace, tools: CommandTools) -> int:
@@ -123,7 +127,7 @@ def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> Sou
         raise StartError(os.EX_USAGE, "write both --queue DIR and --spool DIR, or neither")
     if queue_path is None:
         settings = tools.load(arguments)
-        running = open_server(settings.admin.socket_path)
+        running = open_server(settings.admin.socket_path, tools.new_counter)
         if running is not None:
             return running
         queue_path, spool_path = settings.queue.rootpath, settings.queue.spool.rootpath

@@ -1,19 +1,22 @@
 """Where a command gets the queue from: the running server, or the files of one that does not run.
 
-*Rules*: both give the same messages and counts for the same filters; a command does not know which it has.
+*Rules*: both give the same messages and counts for the same filters; a command does not know which it has. What the running
+server would feel, this process does, where it can: it counts the whole queue from the files, by the server's plan and at
+a low priority. Where it can't see or read them the server counts.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import socket
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import BinaryIO, Protocol
 
 import attrs
 
+from mailismus.admin.aside import do_aside
 from mailismus.admin.shape import LABELS, By, Row, Shape, ShapeCount
 from mailismus.admin.socketfile import connect_socket
 from mailismus.admin.tally import Tally
@@ -24,6 +27,7 @@ from mailismus.admin.wire import (
     decode,
     decode_message,
     decode_number,
+    decode_part,
     decode_piece,
     decode_row,
     decode_summary,
@@ -52,6 +56,16 @@ class OfflineQueue(Protocol):
 
     def close(self) -> None:
         """Done with it."""
+
+
+class PlanCounter(Protocol):
+    """Counts a queue by the parts of its provider's plan, from the files it names."""
+
+    def add(self, part: Mapping[str, object]) -> None:
+        """The next part. Raises `ValueError` for what is none, `OSError` where a file can't be read."""
+
+    def summary(self) -> Summary:
+        """Counts of all. Raises `OSError` where the files are not to be seen."""
 
 
 class Source(Protocol):
@@ -121,8 +135,11 @@ class OfflineSource:
 class ServerSource:
     """The running server. Each question has a connection of its own: the first is there already."""
 
-    def __init__(self, connected: socket.socket, connect: Callable[[], socket.socket]) -> None:
+    def __init__(
+        self, connected: socket.socket, connect: Callable[[], socket.socket], new_counter: Callable[[], PlanCounter]
+    ) -> None:
         self._connect = connect
+        self._new_counter = new_counter
         self._spare: socket.socket | None = connected
 
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
@@ -132,7 +149,27 @@ class ServerSource:
 
     def counts(self, words: Sequence[str]) -> Summary:
         with _clear_errors():
-            return decode_summary(self._only_answer(Request("count", tuple(words))))
+            summary = None if words else do_aside(self._count_by_plan)
+            if summary is None:
+                summary = decode_summary(self._only_answer(Request("count", tuple(words))))
+            return summary
+
+    def _count_by_plan(self, goes_on: Callable[[], bool]) -> Summary | None:
+        """Counts of all, None where only the server can count."""
+        counter = self._new_counter()
+        try:
+            with closing(self._ask(Request("plan"))) as values:
+                for value in values:
+                    if not _added(counter, value) or not goes_on():
+                        return None
+        except StartError as error:
+            if error.status != os.EX_UNAVAILABLE:
+                raise
+            return None  # its version or its queue has no plan
+        try:
+            return counter.summary()
+        except OSError:
+            return None
 
     def shape(self, words: Sequence[str], by: By) -> Shape:
         with _clear_errors():
@@ -161,7 +198,7 @@ class ServerSource:
             raise WireError("the server gave no answer, or more than one")
         return answers[0]
 
-    def _ask(self, request: Request) -> Iterator[dict[str, object]]:
+    def _ask(self, request: Request) -> Generator[dict[str, object], None, None]:
         """The answer's lines, to its end. Who wants no more closes the generator: the server stops then."""
         connected, self._spare = self._spare or self._connect(), None
         with connected, connected.makefile("rb") as lines:
@@ -178,6 +215,15 @@ class ServerSource:
                 yield value
 
 
+def _added(counter: PlanCounter, value: Mapping[str, object]) -> bool:
+    """Whether the counter could make something of this part."""
+    try:
+        counter.add(decode_part(value))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _line(lines: BinaryIO) -> dict[str, object]:
     line = lines.readline()
     if not line.endswith(b"\n"):
@@ -185,7 +231,7 @@ def _line(lines: BinaryIO) -> dict[str, object]:
     return decode(line)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _clear_errors() -> Iterator[None]:
     """What goes wrong between us and the server, as `StartError`. What fails where the messages go is not caught: a
     generator's reader raises outside of it."""
@@ -200,7 +246,7 @@ def _clear_errors() -> Iterator[None]:
         raise StartError(os.EX_UNAVAILABLE, text) from None
 
 
-def open_server(socket_path: str) -> ServerSource | None:
+def open_server(socket_path: str, new_counter: Callable[[], PlanCounter]) -> ServerSource | None:
     """The running server, None when it does not run. Raises `StartError`."""
 
     def connect_again() -> socket.socket:
@@ -210,12 +256,12 @@ def open_server(socket_path: str) -> ServerSource | None:
         return connected
 
     connected = _connect(socket_path)
-    return ServerSource(connected, connect_again) if connected is not None else None
+    return ServerSource(connected, connect_again, new_counter) if connected is not None else None
 
 
-def need_server(socket_path: str) -> ServerSource:
+def need_server(socket_path: str, new_counter: Callable[[], PlanCounter]) -> ServerSource:
     """The running server. Raises `StartError`: 69 when it does not run."""
-    running = open_server(socket_path)
+    running = open_server(socket_path, new_counter)
     if running is None:
         raise StartError(os.EX_UNAVAILABLE, f"this needs the running server, and none listens at {socket_path}")
     return running

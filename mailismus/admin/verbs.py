@@ -13,11 +13,20 @@ from twisted.internet.defer import Deferred
 
 from mailismus.admin.shape import By, Row, ShapeCount
 from mailismus.admin.tally import Tally
-from mailismus.admin.wire import Refusal, Request, encode_message, encode_number, encode_piece, encode_row, encode_summary
+from mailismus.admin.wire import (
+    Refusal,
+    Request,
+    encode_message,
+    encode_number,
+    encode_part,
+    encode_piece,
+    encode_row,
+    encode_summary,
+)
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import FilterError, parse_filter
-from mailismus.queue.interface import Filter, IContent, Page, Summary
+from mailismus.queue.interface import Filter, IContent, ICountingPlan, Page, Summary
 
 PAGE_ENTRIES = 100
 """Entries of one part of a listing: a millisecond's work."""
@@ -30,6 +39,8 @@ class LookableQueue(Protocol):
     """What is needed of the queue manager."""
 
     def summary(self) -> Deferred[Summary]: ...
+
+    def counting_plan(self) -> ICountingPlan | None: ...
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]: ...
 
@@ -100,6 +111,20 @@ class CountAnswer:
 
     def close(self) -> None:
         """It holds nothing open."""
+
+
+class PlanAnswer:
+    """What the client needs to count by itself."""
+
+    def __init__(self, plan: ICountingPlan) -> None:
+        self._plan: ICountingPlan | None = plan
+
+    async def next(self) -> list[bytes] | None:
+        part = self._plan.next() if self._plan is not None else None
+        return [encode_part(part)] if part is not None else None
+
+    def close(self) -> None:
+        self._plan = None
 
 
 class ShapeAnswer:
@@ -217,6 +242,13 @@ def _count(request: Request, queue: LookableQueue, wanted: Filter, now: float) -
     return CountAnswer(queue, wanted if request.words else None)
 
 
+def _plan(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+    plan = queue.counting_plan()
+    if plan is None or request.words:
+        raise Refusal(os.EX_UNAVAILABLE, "the server alone can count this")
+    return PlanAnswer(plan)
+
+
 def _shape(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
     try:
         by = By(request.by)
@@ -238,6 +270,7 @@ def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -
 _VERBS: dict[str, Callable[[Request, LookableQueue, Filter, float], Answer]] = {
     "list": _list,
     "count": _count,
+    "plan": _plan,
     "shape": _shape,
     "content": _content,
     "flush": _flush,

@@ -8,6 +8,7 @@ The server greets with `{"hello": "mailismus", "protocol": 1}`. The client sends
 |---|---|
 | `list` | messages with their matching entries |
 | `count` | one line of counts |
+| `plan` | what the client needs to count everything itself: parts, for the counter of the queue's provider |
 | `content` (the filter names one message) | its content in pieces, in order, as it is stored |
 | `flush` | one line: how many deferred entries are due now |
 | `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
@@ -180,6 +181,19 @@ def decode_row(value: Mapping[str, object]) -> tuple[bytes, tuple[int, ...]]:
         return _bytes(value["name"]), tuple(map(_int, _list(value["counts"])))
     except (KeyError, ValueError):
         raise WireError("a row is not as it should be") from None
+
+
+def encode_part(part: Mapping[str, object]) -> bytes:
+    """A part of a plan, as a line."""
+    return encode({"part": part})
+
+
+def decode_part(value: Mapping[str, object]) -> Mapping[str, object]:
+    """The part that `encode_part` wrote. Raises `WireError`."""
+    part = value.get("part")
+    if not isinstance(part, dict):
+        raise WireError("a part of a plan is not as it should be")
+    return part
 
 
 def encode_piece(piece: bytes) -> bytes:

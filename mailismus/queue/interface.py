@@ -15,7 +15,7 @@ with `errors.StorageError`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import attrs
@@ -182,6 +182,14 @@ class IContent(Protocol):
         """Done with it, read to the end or not. Harmless when repeated."""
 
 
+class ICountingPlan(Protocol):
+    """What another process needs to count from the provider's files what `IQueue.summary` counts. Its parts are for the
+    provider's own counter; whoever carries them there does not look into them."""
+
+    def next(self) -> Mapping[str, object] | None:
+        """The next part: numbers, text, lists and objects of such (some kilobytes); None: that was all."""
+
+
 class IQueue(Protocol):
     """A queue provider."""
 
@@ -232,6 +240,9 @@ class IQueue(Protocol):
 
     def summary(self) -> Deferred[Summary]:
         """Counts; may be slow, never disturbs taking."""
+
+    def counting_plan(self) -> ICountingPlan | None:
+        """The same counts for another process to make, of the queue as it is now; None: only we can."""
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """At most `limit` matching entries behind the cursor `after` (None: from the start). May be slow, never disturbs

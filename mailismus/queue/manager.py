@@ -35,6 +35,7 @@ from mailismus.queue.interface import (
     Entry,
     Filter,
     IContent,
+    ICountingPlan,
     IDraft,
     IQueue,
     Message,
@@ -341,6 +342,10 @@ class QueueManager:
     def summary(self) -> Deferred[Summary]:
         """See `IQueue`."""
         return self._provider.summary()
+
+    def counting_plan(self) -> ICountingPlan | None:
+        """See `IQueue`."""
+        return self._provider.counting_plan()
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """See `IQueue`."""

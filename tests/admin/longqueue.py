@@ -32,6 +32,9 @@ class LongQueue:
         found = Message(SpoolId((1 << 32) + end), b"a@b.example", b"-", False, ARRIVAL, 2000, len(entries), entries)
         return succeed(Page((found,), end if end < self.entries else None))
 
+    def counting_plan(self) -> None:
+        return None
+
     def summary(self) -> Deferred[Summary]:
         return succeed(Summary({area: AreaCount() for area in Area}, exact=True))
 

@@ -224,16 +224,21 @@ def test_a_server_that_answers_strangely_is_an_error(world: World, said: bytes, 
     listening.setblocking(True)
 
     def serve() -> None:
-        accepted, _ = listening.accept()
-        with accepted:
-            accepted.sendall(said)
-            accepted.shutdown(socket.SHUT_WR)
-            accepted.recv(65536)
+        while True:
+            try:
+                accepted, _ = listening.accept()
+            except OSError:
+                return
+            with accepted:
+                accepted.sendall(said)
+                accepted.shutdown(socket.SHUT_WR)
+                accepted.recv(65536)
 
     server = threading.Thread(target=serve)
     server.start()
     try:
         assert world.refusal("queue", "count")[0] == status
     finally:
+        listening.shutdown(socket.SHUT_RDWR)
         server.join(10)
         listening.close()

@@ -29,6 +29,10 @@ class PagedQueue:
         self.searches = 0
         self.limits: list[int] = []
         self.visited: list[Filter] = []
+        self.plan: Parts | None = None
+
+    def counting_plan(self) -> Parts | None:
+        return self.plan
 
     def summary(self) -> Deferred[Summary]:
         return succeed(COUNTS)
@@ -47,6 +51,20 @@ class PagedQueue:
     def visit_all(self, wanted: Filter) -> Deferred[int]:
         self.visited.append(wanted)
         return succeed(3)
+
+
+class Parts:
+    """A plan of so many parts, made as they are asked for."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.made = 0
+
+    def next(self) -> dict[str, object] | None:
+        if self.made == self.count:
+            return None
+        self.made += 1
+        return {"part": self.made}
 
 
 class SickQueue(PagedQueue):
@@ -178,6 +196,27 @@ def test_a_count_of_all_is_the_summary() -> None:
         {"areas": {area.value: [3, 2, 1] for area in Area}, "exact": True},
         {"end": True},
     ]
+
+
+def test_a_plan_comes_part_by_part_as_it_is_read() -> None:
+    queue = PagedQueue([])
+    queue.plan = Parts(3)
+    client = Client(queue)
+    client.ask(Request("plan"))
+    assert queue.plan.made <= 1
+    assert client.read_all()[1:] == [{"part": {"part": 1}}, {"part": {"part": 2}}, {"part": {"part": 3}}, {"end": True}]
+
+
+def test_a_plan_with_a_filter_or_of_a_queue_that_has_none_is_refused() -> None:
+    queue = PagedQueue([])
+    client = Client(queue)
+    client.ask(Request("plan"))
+    assert client.error()[0] == 69
+    queue.plan = Parts(3)
+    client = Client(queue)
+    client.ask(Request("plan", ("area=deferred",)))
+    assert client.error()[0] == 69
+    assert queue.plan.made == 0
 
 
 def test_a_count_with_a_filter_is_counted() -> None:

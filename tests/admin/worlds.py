@@ -15,9 +15,10 @@ from twisted.internet.selectreactor import SelectReactor
 
 from mailismus.admin.commands import CommandTools, register
 from mailismus.admin.socket import AdminTask
-from mailismus.admin.source import OfflineQueue
+from mailismus.admin.source import OfflineQueue, PlanCounter
 from mailismus.admin.verbs import LookableQueue
 from mailismus.config.settings import RetrySettings, Settings
+from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
@@ -25,6 +26,7 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Message
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.providers.clustered.planned import PlanCounter as ClusteredCounter
 from mailismus.queue.providers.memory import MemoryQueue
 from tests.admin.samples import LATER, MX, ListedQueue, bounced, deferred, incoming, message
 
@@ -47,6 +49,8 @@ class World:
         self.offline = ListedQueue([message(1, deferred(1), incoming(2)), message(2, bounced()), message(3, deferred())])
         self.opened: list[tuple[str, str]] = []
         self.complaints: list[str] = []
+        self.counter: PlanCounter | None = None
+        """What counts by a plan, where it is not that of the clustered queue."""
         for name in ("queue", "spool"):
             (path / name).mkdir()
 
@@ -59,12 +63,16 @@ class World:
         self.opened.append((queue_path, spool_path))
         return self.offline
 
+    def new_counter(self) -> PlanCounter:
+        return self.counter or ClusteredCounter(PosixDisk(Access.READ_ONLY))
+
     def dump(self, path: str, out: TextIO) -> None:
         out.write(f"dump of {path}\n")
 
     def run(self, *words: str) -> int:
         parser = argparse.ArgumentParser()
-        register(parser.add_subparsers(), CommandTools(self.load, self.open_offline, self.dump, self.complaints.append))
+        tools = CommandTools(self.load, self.open_offline, self.new_counter, self.dump, self.complaints.append)
+        register(parser.add_subparsers(), tools)
         arguments = parser.parse_args(words)
         status = arguments.run(arguments)
         assert isinstance(status, int)

@@ -9,10 +9,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from mailismus.admin.wire import decode, decode_part, encode_part
 from mailismus.config.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
 from mailismus.disk.worker import Workers
-from mailismus.queue.interface import IQueue
+from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.clustered.opening import Opened, open_queue
+from mailismus.queue.providers.clustered.planned import PlanCounter
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import ACT_S, ClockWorker
@@ -107,6 +109,12 @@ class ClusteredHarness:
         self.disk.fault = None
         for _ in range(20):
             self.clock.advance(1)
+
+    def count(self, plan: ICountingPlan) -> Summary:
+        counter = PlanCounter(self.disk)
+        while (part := plan.next()) is not None:
+            counter.add(decode_part(decode(encode_part(part))))
+        return counter.summary()
 
     def close(self) -> None:
         pass

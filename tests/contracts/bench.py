@@ -156,10 +156,13 @@ class Bench:
         raise AssertionError("the search never ends")
 
     def summary(self) -> Summary:
-        """Exact counts, waiting for a count that is under way."""
+        """Exact counts, waiting for a count that is under way; whoever counts by a plan counts the same."""
         for _ in range(1000):
+            plan = self.queue.counting_plan()
+            counted = None if plan is None else self.harness.count(plan)
             summary = self.wait(self.queue.summary())
             if summary.exact:
+                assert counted in (None, summary)
                 return summary
             self.harness.advance(0.1)
         raise AssertionError("the count never ends")

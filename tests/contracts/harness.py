@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from mailismus.queue.interface import IQueue
+from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 
 T = TypeVar("T")
 
@@ -32,6 +32,9 @@ class QueueHarness(Protocol):
 
     def advance(self, seconds: float) -> None:
         """So much time passes."""
+
+    def count(self, plan: ICountingPlan) -> Summary:
+        """What another process would count by this plan; providers that have none need not tell."""
 
     def close(self) -> None:
         """The test is over: stop what runs."""

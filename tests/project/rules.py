@@ -52,6 +52,8 @@ PURE = (
         "spool.unsure",
         "queue.providers.clustered.calendar",
         "queue.providers.clustered.cluster",
+        "queue.providers.clustered.counting",
+        "queue.providers.clustered.plan",
         "queue.providers.clustered.line",
         "queue.providers.clustered.resting",
         "queue.providers.clustered.young",

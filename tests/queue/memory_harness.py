@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from mailismus.queue.interface import IQueue
+from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.memory import MemoryQueue
 
 T = TypeVar("T")
@@ -53,6 +53,9 @@ class MemoryHarness:
     def mend(self, queue: IQueue) -> None:
         assert isinstance(queue, MemoryQueue)
         queue.mend()
+
+    def count(self, plan: ICountingPlan) -> Summary:
+        raise AssertionError("nobody else can count this queue")
 
     def close(self) -> None:
         pass

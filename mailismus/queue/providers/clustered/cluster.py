@@ -105,6 +105,12 @@ def parse_place(word: bytes) -> Place | None:
     return None if cluster is None else Place(cluster, int(found[5]))
 
 
+def parse_cluster_name(name: str) -> ClusterId | None:
+    """The cluster that has this `name`; None: it is no name of ours."""
+    place = parse_place(f"{name}:0".encode("utf-8", "replace"))
+    return None if place is None else place.cluster
+
+
 def header_line(cluster: ClusterId) -> bytes:
     """The first line of the file."""
     return f"MQC 1 {cluster.area.value} {cluster.checkpoint}-{cluster.number}\n".encode("ascii")

@@ -1,5 +1,5 @@
-"""Looking at the queue: counts and pages. Moves, seals and locks nothing; a cluster at a time, in a worker. A count leaves
-nine tenths of the time to mail.
+"""Looking at the queue: counts and pages. Moves, seals and locks nothing; a cluster at a time, in a worker. A count pauses
+for mail; it costs mail less where another process makes it (`plan`).
 
 A search goes over the young first, then over the clusters that were there when it began. So nothing is given twice: what
 was young and is moved lies in a cluster that is passed over, what rested and is retried is young behind the search's back.
@@ -17,9 +17,11 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Page, Summary
+from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Summary
 from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, read_lines
-from mailismus.queue.providers.clustered.counting import NO_LINES, LiveLines, count_live
+from mailismus.queue.providers.clustered.counting import summary_of
+from mailismus.queue.providers.clustered.plan import CountingPlan
+from mailismus.queue.providers.clustered.planned import count_cluster
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.visit import is_wanted, read_file
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
@@ -47,45 +49,14 @@ def cluster_order(cluster_id: ClusterId) -> tuple[str, str, int, int]:
     return cluster_id.area.value, cluster_id.slot, cluster_id.checkpoint, cluster_id.number
 
 
-@attrs.define
-class _Tally:
-    """Of one area. Only messages that may be met again are remembered by name."""
-
-    entries: int = 0
-    size_bytes: int = 0
-    lone_messages: int = 0
-    messages: set[SpoolId] = attrs.field(factory=set)
-
-    def add(self, message: Message) -> None:
-        """A young entry."""
-        self.entries += 1
-        self._add_message(message.spool_id, message.size_bytes)
-
-    def add_cluster(self, found: LiveLines) -> None:
-        """All live lines of a cluster."""
-        self.entries += found.entries
-        self.lone_messages += found.lone_messages
-        self.size_bytes += found.lone_bytes
-        for spool_id, size_bytes in found.sizes.items():
-            self._add_message(spool_id, size_bytes)
-
-    def _add_message(self, spool_id: SpoolId, size_bytes: int) -> None:
-        if spool_id not in self.messages:
-            self.messages.add(spool_id)
-            self.size_bytes += size_bytes
-
-    def count(self) -> AreaCount:
-        """The sum."""
-        return AreaCount(self.entries, self.lone_messages + len(self.messages), self.size_bytes)
-
-
 class Looks:
-    """Looks at young and resting entries. `newest`: the number of the newest checkpoint that counts; `clock`: none where
-    nothing else is to be done, and nobody waits."""
+    """Looks at young and resting entries. `root`: the queue's directory; `newest`: the number of the newest checkpoint that
+    counts; `clock`: none where nothing else is to be done, and nobody waits."""
 
     def __init__(
         self,
         disk: IDisk,
+        root: str,
         worker: IWorker,
         young: YoungIndex,
         resting: RestingIndex,
@@ -93,42 +64,33 @@ class Looks:
         clock: IReactorTime | None = None,
     ) -> None:
         self._disk = disk
+        self._root = root
         self._worker = worker
         self._young = young
         self._resting = resting
         self._newest = newest
         self._clock = clock
 
+    def plan(self) -> CountingPlan:
+        """What is to be counted now."""
+        return CountingPlan(self._root, self._young, self._resting, self._newest())
+
     async def summarize(self) -> Summary:
-        """Counts of every area. A message with entries in two areas counts in both."""
-        tallies = {area: _Tally() for area in Area}
-        newest, lengths = self._newest(), self._lengths()
-        for young in list(self._young.messages.values()):
-            for entry in list(young.entries.values()):
-                tallies[entry.area].add(young.message)
+        """Counts of every area."""
+        plan = self.plan()
+        sums = plan.sums
         counted_bytes = 0
-        for cluster in self._clusters(None, newest):
-            size_bytes, found = await self._count_live(cluster, lengths.get(cluster.id))
-            tallies[cluster.id.area].add_cluster(found)
+        for cluster in plan.clusters():
+            try:
+                size_bytes, found = await self._worker.run(partial(count_cluster, self._disk, cluster))
+            except OSError:
+                continue  # it is gone, or can't be read
+            sums[cluster.id.area].add(found)
             counted_bytes += size_bytes
             if self._clock is not None and counted_bytes >= COUNTED_BYTES:
                 await _pause(self._clock, PAUSE_S * counted_bytes / COUNTED_BYTES)
                 counted_bytes = 0
-        return Summary({area: tally.count() for area, tally in tallies.items()}, exact=True)
-
-    async def _count_live(self, cluster: Cluster, length: int | None) -> tuple[int, LiveLines]:
-        """Bytes read, and the live lines of a cluster, as far as it was so long; none if it is gone or can't be read."""
-        marked = -1
-        found = 0, NO_LINES
-        while cluster.marked != marked:
-            marked = cluster.marked
-            try:
-                found = await self._worker.run(
-                    partial(_count_live, self._disk, cluster.path, length, frozenset(cluster.owed))
-                )
-            except OSError:
-                return 0, NO_LINES
-        return found
+        return summary_of(sums)
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
         """At most `limit` matching entries behind the cursor."""
@@ -204,11 +166,6 @@ def read_live(disk: IDisk, path: str, area: Area, length: int | None) -> list[Fo
         for found in read_lines(read_file(disk, path, length), area, length)
         if isinstance(found, FoundLine) and not found.is_done
     ]
-
-
-def _count_live(disk: IDisk, path: str, length: int | None, owed: frozenset[int]) -> tuple[int, LiveLines]:
-    data = read_file(disk, path, length)
-    return len(data), count_live(data, length, owed)
 
 
 def _pause(clock: IReactorTime, seconds: float) -> Deferred[None]:

@@ -133,5 +133,5 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
         segment.file.close()
         if segment.header is not None:
             segments[segment.header.number] = segment.path
-    looks = Looks(disk, _AtOnce(), young, resting, lambda: newest)
+    looks = Looks(disk, queue_path, _AtOnce(), young, resting, lambda: newest)
     return OfflineQueue(looks, young, disk, spool_path, segments)

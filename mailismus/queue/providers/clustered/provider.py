@@ -35,6 +35,7 @@ from mailismus.queue.interface import (
     Area,
     Filter,
     IContent,
+    ICountingPlan,
     IDraft,
     Message,
     Page,
@@ -94,8 +95,9 @@ class ClusteredQueue:
         self._spool_path = settings.spool.rootpath
         self._index, self._resting = YoungIndex(), opened.resting
         first_new = SpoolId(opened.spool_ids.epoch << 32)
-        corrupt = os.path.join(settings.rootpath, "corrupt")
-        self.visits = Visits(disk, settings.rootpath, workers.files, self._index, self._resting)
+        root = settings.rootpath
+        corrupt = os.path.join(root, "corrupt")
+        self.visits = Visits(disk, root, workers.files, self._index, self._resting)
         self.release = Release(
             disk,
             settings.spool,
@@ -142,7 +144,7 @@ class ClusteredQueue:
         self._acceptance = Acceptance(self.commits, self.checkpoints, opened.pool, self.space, self.pressure)
         self._closing = Closing(self.commits, self.checkpoints, self.pressure, self._index, reactor, opened.release)
         self._contents = Contents(disk, settings.spool.rootpath, workers.files, self._index, opened.writer.segments, corrupt)
-        self.looks = Looks(disk, workers.files, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
+        self.looks = Looks(disk, root, workers.files, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
 
     # opening and closing
 
@@ -360,6 +362,9 @@ class ClusteredQueue:
 
     def summary(self) -> Deferred[Summary]:
         return Deferred.fromCoroutine(self.looks.summarize())
+
+    def counting_plan(self) -> ICountingPlan:
+        return self.looks.plan()
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self.looks.search(wanted, after, limit))
