@@ -65,8 +65,9 @@ class Explorer:
         first = 0
         with few_files():
             for name in names:
-                first = len(world.disk.acts)
+                disk, first = world.disk, len(world.disk.acts)
                 EVERY_OPERATION[name](world)
+                first = first if disk is world.disk else 0
         return world, first
 
     def explore(self, names: Sequence[str], depth: Depth = Depth(), *, whole: bool = False) -> Tally:  # frozen

@@ -355,6 +355,14 @@ def restart_at_once(world: World) -> None:
     world.restart()
 
 
+def kill_the_first_start(world: World) -> None:
+    """Killed at each of its first barriers in turn: what it has made is in the page cache alone."""
+    if any(act.kind is Kind.MARK for act in world.disk.acts):
+        raise DoesNotApply
+    world.begin_anew(("/", "/q", "/s"))
+    world.store()
+
+
 def kill_at_a_segment(world: World) -> None:
     """Killed when a segment that is used again has got its new name, and its header not yet; then others are used."""
     is_killed = False
@@ -397,6 +405,7 @@ MORE: dict[str, Operation] = {
     "store many": store_many,
     "deliver all": deliver_all,
     "restart at once": restart_at_once,
+    "kill the first start": kill_the_first_start,
     "kill at a segment": kill_at_a_segment,
 }
 """What happens at the same time, and what goes wrong."""

@@ -73,7 +73,7 @@ def pairs() -> list[Task]:
     return [Task(names, QUICK) for names in behind]
 
 
-LONG = ("reuse a segment", "kill at a segment")
+LONG = ("reuse a segment", "kill at a segment", "kill the first start")
 """Each time only by themselves, and in longer ones."""
 
 

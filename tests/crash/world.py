@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
-from mailismus.errors import Unavailable
+from mailismus.errors import StartError, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Filter, Message, Settlement, Submission
-from tests.crash.acts import Act
+from tests.crash.acts import Act, Kind
 from tests.crash.disk import TreeDisk
 from tests.crash.knowledge import Acknowledged, Asked, Found, Refused, Seen, Sent, Settled
 from tests.crash.server import Server, clock_workers, new_clock, settings_for
@@ -141,6 +142,19 @@ class World:
         self.disk.kill()
         self.server = self._start()
         self.disk.mark(Found(self.live()))
+        self.settle_down()
+
+    def begin_anew(self, killed_at: Sequence[str]) -> None:
+        """From an empty disk: starts that are killed before they can sync these directories, then one that is not."""
+        self.clock.calls.clear()
+        self.disk = TreeDisk()
+        for path in killed_at:
+            self.fail_all(lambda act, path=path: act.kind is Kind.SYNC_DIRECTORY and act.path == path)  # type: ignore[misc]  # bound at once
+            with suppress(StartError):
+                self._start()
+            self.disk.kill()
+        self.disk.fault = None
+        self.server = self._start()
         self.settle_down()
 
     def fail_next(self, is_meant: Callable[[Act], bool]) -> None:

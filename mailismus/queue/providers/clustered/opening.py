@@ -97,9 +97,12 @@ def _make_directories(settings: QueueSettings, disk: IDisk) -> str:
     queue_names = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
     for root, names in ((queue, queue_names), (spool, SILO_NAMES)):
         _ensure(disk, root)
-        made = [_ensure(disk, os.path.join(root, name)) for name in names]
-        if any(made):
-            disk.sync_directory(root)
+        for name in names:
+            path = os.path.join(root, name)
+            if not disk.exists(path):
+                disk.make_directory(path)
+            _check(disk, path)
+        disk.sync_directory(root)  # always: the start that made them may have been killed before this
     return journal_path
 
 
@@ -126,20 +129,26 @@ def _probe_links(spool_path: str, disk: IDisk) -> None:
                 disk.unlink(path)
 
 
-def _ensure(disk: IDisk, path: str) -> bool:
-    """Make it, with its parents, or check it; whether it was made."""
+def _ensure(disk: IDisk, path: str) -> None:
+    """Make it, with its parents, or check it. Its name is durable afterwards."""
     parent = os.path.dirname(path)
-    made = False
-    if not disk.exists(path):
+    is_new = not disk.exists(path)
+    if is_new:
         if not disk.exists(parent):
             _ensure(disk, parent)
         disk.make_directory(path)
+    _check(disk, path)
+    try:
         disk.sync_directory(parent)
-        made = True
+    except OSError:
+        if is_new:  # else its parent may be none of our business
+            raise
+
+
+def _check(disk: IDisk, path: str) -> None:
     reason = disk.refuse_unsafe(path)
     if reason is not None:
         raise StartError(EX_NOPERM, reason)
-    return made
 
 
 def _lock(settings: QueueSettings, disk: IDisk) -> list[ILock]:
