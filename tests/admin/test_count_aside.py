@@ -11,6 +11,7 @@ import attrs
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 
 from mailismus.config.settings import RetrySettings
 from mailismus.disk.posix import Access, PosixDisk
@@ -104,14 +105,18 @@ class Clustered(Serving):
         return self.do(accept)
 
     def settle(self, kind: OutcomeKind, entries: int = 1000) -> None:
-        """So many entries that were not tried, or all, are tried: they wait, or are over."""
+        """So many entries that were not tried, or all, are tried: they wait, or are over, and that is durable."""
 
         def settle(messages: list[Message]) -> None:
             for one in messages:
                 self.manager.settle(one, [(entry, Outcome(kind, LATER, MX)) for entry in one.entries])
 
         self.do(lambda: self.manager.take(Area.INCOMING, entries).addCallback(settle))
-        self.do(lambda: self.provider.commit((), ()))
+        self.do(lambda: Deferred.fromCoroutine(self._until_sure()))
+
+    async def _until_sure(self) -> None:
+        while self.manager.in_doubt:
+            await deferLater(self.reactor, 0.001)
 
     def rest(self) -> None:
         for _ in range(2):
