@@ -66,7 +66,9 @@ def _batches(disk: Disk, file: int, header: Header, slots: int, without: frozens
             continue
         if batch is None or (batch.nonce != header.nonce and "nonce" not in without):
             continue
-        if batch.sequence >= expected or "sequence" in without:
+        if "sequence" in without:
+            batch = batch._replace(sequence=expected)  # by its place
+        if batch.sequence >= expected:
             yield batch
             expected = batch.sequence + 1
 
@@ -92,7 +94,7 @@ def recover(disk: Disk, setting: Setting) -> Found:
                 break
             if batch.sequence > expected:
                 gaps.append(batch.sequence)
-            if batch.sequence >= expected or "sequence" in without:
+            if batch.sequence >= expected:
                 expected, sure, last = batch.sequence + 1, horizon, batch
                 counting.append((batch, header.number))
                 for record in batch.records:
