@@ -135,8 +135,8 @@ SCENARIOS: dict[str, Scenario] = {
 MUTANTS: dict[str, str] = {
     "barrier of a batch": "base",
     "crc": "base",
-    "sequence": "reused",
-    "nonce": "reused",
+    "sequence": "reuse",
+    "nonce": "reuse",
     "sequence + nonce": "reused",
     "one record a message": "base",
     "a report takes its bounces along": "report",
