@@ -139,6 +139,7 @@ def test_the_file_of_a_refused_message_stays_until_the_disk_can_not_tell_of_it_a
     assert any(name.endswith(".msg") for name in harness.disk.names)
     harness.disk.fault = None
     harness.advance(4)
+    harness.settle_down()  # the failed batch is denied
     bench.put()
     harness.settle_down()
     assert not any(name.endswith(".msg") for name in harness.disk.names)

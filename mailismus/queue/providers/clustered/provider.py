@@ -48,12 +48,13 @@ from mailismus.queue.providers.clustered.checkpoint import Checkpoints
 from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.content import Contents, as_storage_error
 from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft, Refused
-from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, say_again
+from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, EpochItem, say_again
 from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.listing import Looks
 from mailismus.queue.providers.clustered.naming import Naming
 from mailismus.queue.providers.clustered.opening import Opened
 from mailismus.queue.providers.clustered.pressure import Pressure
+from mailismus.queue.providers.clustered.record import epoch_record
 from mailismus.queue.providers.clustered.release import Release
 from mailismus.queue.providers.clustered.resting import RestingEntry
 from mailismus.queue.providers.clustered.space import SpaceWatch
@@ -309,12 +310,13 @@ class ClusteredQueue:
         if not sick:
             return ()  # a segment could not be begun: all that was written is well
         self.checkpoints.is_sick(sick)
-        return [
+        again = [
             item
             for young in self._index.messages.values()
             if young.segment == sick and (young.is_in_silo or young.content is not None)
             for item in say_again(young, young.content, self._most, self._has_said_again)
         ]
+        return again or [EpochItem(epoch_record(self.naming.epoch), lambda: None)]  # a failed record must be denied
 
     def _has_said_again(self, young: YoungMessage, segment: int, content_offset: int) -> None:
         young.segment, young.offset = segment, content_offset

@@ -62,6 +62,9 @@ class Loaded:
     """Committed lengths of the clusters that grew at the newest checkpoint."""
     owed: set[Place] = attrs.field(factory=set)
     """Lines that are over and may not be marked yet."""
+    emptied: set[SpoolId] = attrs.field(factory=set)
+    """Messages of which this batch settled the last entry. It may go on with another: a retry of an entry that rests, or was
+    about to, is a settled record and a line, and the content may be in the journal still."""
     bad_lines: list[bytes] = attrs.field(factory=list)
     """Recipient lines and records that do not check though their batch does."""
     is_doubtful: bool = False
@@ -97,6 +100,10 @@ def _replay(journal: Journal) -> Loaded:
                 _apply(found, record, segment, batch)
         except Corrupt:
             found.bad_lines.append(batch.records)
+        for spool_id in found.emptied:
+            if not found.youngs[spool_id].entries:
+                del found.youngs[spool_id]
+        found.emptied.clear()
     drop_explained(journal, found.horizon)
     # A header tells of no horizon but a durable checkpoint's, whose record lies behind it.
     found.is_doubtful = journal.is_doubtful or found.record_horizon < journal.horizon
@@ -145,7 +152,7 @@ def _settle(found: Loaded, queue_id: QueueId, place: Place | None) -> None:
     if young is not None:
         young.entries.pop(queue_id.number, None)
         if not young.entries:
-            del found.youngs[queue_id.spool_id]
+            found.emptied.add(queue_id.spool_id)
 
 
 def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
