@@ -253,7 +253,8 @@ class IQueue(Protocol):
 
     def hasten(self, latest: float, now: float) -> None:
         """Whatever waits for a time behind `latest`, in any area, may be taken at `now`: the clock was set back, or may have
-        been. Costs nothing where that is nothing; a crash forgets it."""
+        been. What waits for a time less than an hour behind it may be left to wait. Costs nothing where nothing waits so
+        long; a crash forgets it."""
 
     @property
     def max_envelope_bytes(self) -> int:

@@ -143,3 +143,21 @@ def test_the_file_of_a_refused_message_stays_until_the_disk_can_not_tell_of_it_a
     bench.put()
     harness.settle_down()
     assert not any(name.endswith(".msg") for name in harness.disk.names)
+
+
+def test_a_start_reads_no_cluster_of_what_waits_as_long_as_it_should() -> None:
+    """Nobody knows what the clock did before a start, so it looks for what waits too long; a million entries that do not
+    must not keep mail that comes now waiting."""
+    harness, bench = running()
+    four_hours = 4 * 3600.0
+    bench.put()
+    bench.defer(bench.take_ids(), bench.now() + four_hours)
+    bench.put()
+    bench.defer(bench.take_ids(), bench.now() + 10 * four_hours)
+    bench = Bench(harness, harness.restart(bench.queue))
+    usual = min(name for name in harness.disk.names if name.endswith(".mqc"))
+    harness.settle_down()  # the references are counted
+    harness.disk.acts.clear()
+    bench.queue.hasten(bench.now() + 1.1 * four_hours, bench.now())
+    assert len(bench.take(Area.DEFERRED)) == 1
+    assert [act for act in harness.disk.acts if act[1] == usual] == []

@@ -17,7 +17,7 @@ import attrs
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Message, Predicate
-from mailismus.queue.providers.clustered.calendar import WIDEST_S, slot_start
+from mailismus.queue.providers.clustered.calendar import slot_start
 from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, Place
 
 OutYoung = Callable[[SpoolId], int]
@@ -136,11 +136,14 @@ class RestingIndex:
         heapq.heappush(self._visits[cluster.id.area], (at, -next(self._order), cluster))
 
     def hasten(self, latest: float, now: float) -> set[Area]:
-        """As `IQueue.hasten`; the areas in which something may be due by it."""
+        """As `IQueue.hasten`; the areas in which something may be due by it.
+
+        Not for lines of the slot that `latest` lies in: to tell them apart, all that waits for its time as it should would
+        have to be read."""
         touched = set()
         for cluster in self.clusters.values():
             start = slot_start(cluster.id.slot) if cluster.id.slot else None
-            may_wait = start is None or start + WIDEST_S > latest
+            may_wait = start is None or start > latest
             late = {offset for offset, until in cluster.not_before.items() if until > latest}
             if may_wait or late or (cluster.next_visit is not None and cluster.next_visit > latest):
                 for offset in late:
