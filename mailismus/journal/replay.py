@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import attrs
 
@@ -38,6 +39,9 @@ from mailismus.journal.batch import (
 from mailismus.journal.segment import Segment
 
 SUFFIX = ".mqj"
+
+FIRST_LOOK = 64 * BLOCK
+"""Bytes of a segment that mostly hold its first batch."""
 
 
 @attrs.frozen
@@ -179,21 +183,30 @@ def _order(segment: FoundSegment) -> tuple[int, bool, int]:
 
 
 def look_at(path: str, disk: IDisk) -> FoundSegment:
-    """Open one file of the journal. Raises OSError."""
+    """Open one file of the journal; all of it is read only where its first batch is long or not there. Raises OSError."""
     file = disk.open(path)
     try:
-        block = file.read_at(0, BLOCK)
+        data = file.read_at(0, FIRST_LOOK)
+        block = data[:BLOCK]
         header = decode_header(block)
         size = file.size()
-        data = file.read_at(0, size)
+        counts = header is not None and _begins(data, header)
+        if header is not None and not counts:
+            data = file.read_at(0, size)
+            counts = next(read_batches(data, header), None) is not None
     except BaseException:
         close_read(file)
         raise
-    found = FoundSegment(path, file, size, header, counts=False, is_unreadable=header is None and not is_unused(block))
+    found = FoundSegment(path, file, size, header, counts, is_unreadable=header is None and not is_unused(block))
     if header is not None:
-        found.counts = next(read_batches(data, header), None) is not None
-        found.is_torn = not found.counts and looks_torn(data, BLOCK, header.nonce)
+        found.is_torn = not counts and looks_torn(data, BLOCK, header.nonce)
     return found
+
+
+def _begins(data: bytes, header: SegmentHeader) -> bool:
+    """Whether the first batch is here, whole."""
+    batch = decode_batch(data, BLOCK, header.nonce)
+    return batch is not None and batch.sequence == header.first_sequence
 
 
 def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
@@ -203,8 +216,12 @@ def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
     `drop_explained` about the damages.
     """
     expected = journal.horizon + 1
-    for segment in journal.used:
+    for segment, following in zip_longest(journal.used, journal.used[1:]):
         assert segment.header is not None
+        behind = _sure_beginning(following)
+        if behind is not None and behind <= expected:
+            segment.last_sequence = behind - 1  # all that counts here is lower: nobody needs it, nothing is read
+            continue
         data = segment.file.read_at(0, segment.size_bytes)
         segment.last_sequence = segment.header.first_sequence - 1
         end = BLOCK
@@ -234,6 +251,15 @@ def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
             and highest_sequence(other.file.read_at(0, other.size_bytes)) > last
         ):
             journal.damages.append(Damage(other.path, 0, other.size_bytes, DENIES_NOTHING))
+
+
+def _sure_beginning(segment: FoundSegment | None) -> int | None:
+    """The first sequence of a segment whose header checks."""
+    return (
+        segment.header.first_sequence
+        if segment is not None and segment.header is not None and not segment.is_guessed
+        else None
+    )
 
 
 def _note_header(journal: Journal, segment: FoundSegment) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.journal.batch import BLOCK
-from mailismus.journal.replay import Journal, drop_explained
+from mailismus.journal.replay import Journal, drop_explained, replay, survey
 from mailismus.journal.writer import Claim
 from tests.journal.world import SEGMENT, Item, World
 
@@ -191,3 +191,20 @@ def test_a_segment_shorter_than_it_was_is_read_as_far_as_it_goes() -> None:
     del inode.data[3 * BLOCK :]
     assert len(inode.data) < SEGMENT
     assert world.found()[1] == [b"0", b"1"]
+
+
+def test_what_a_later_header_says_nobody_needs_is_not_read() -> None:
+    """A start over many old segments takes no longer than one over few."""
+    world = filled(5, size=400_000)
+    first, second = (world.writer.segments[number] for number in (1, 2))
+    world.writer.horizon = second.last_sequence
+    world.writer.turn_over()
+    world.append(Item(b"new"))
+    world.turns()
+    journal = survey(world.disk, "/j")
+    world.disk.acts.clear()
+    assert [batch.sequence for _, batch in replay(journal)] == [5, 6]
+    read = {path for act, path in world.disk.acts if act == "read"}
+    assert len(read) == 2
+    assert not {first.path, second.path} & read
+    assert [segment.last_sequence for segment in journal.used] == [2, 4, 5, 6]
