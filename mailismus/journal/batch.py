@@ -72,9 +72,9 @@ def decode_header(block: bytes) -> SegmentHeader | None:
     return SegmentHeader(number, first, last_good, epoch, horizon, nonce)
 
 
-def is_unused(block: bytes) -> bool:
-    """Whether a segment's first block is that of a file that was never begun: no header was ever there."""
-    return not block.strip(b"\0")
+def is_unused(beginning: bytes) -> bool:
+    """Whether a segment's file begins as one that was never begun: no header was ever there, and no batch."""
+    return not beginning.strip(b"\0")
 
 
 def guess_header(data: bytes, number: int) -> SegmentHeader | None:
@@ -143,6 +143,12 @@ def encode_batch(nonce: bytes, sequence: int, records: Sequence[bytes], records_
         crc = zlib.crc32(record, crc)
     padding = -(BATCH_HEAD_SIZE + records_size) % BLOCK
     return [head + _CRC.pack(crc), *records, bytes(padding)]
+
+
+def claimed_size(data: bytes | memoryview, offset: int) -> int:
+    """Bytes of records that a batch at `offset` says it has, whether or not it checks."""
+    size: int = _BATCH.unpack_from(data, offset)[2]
+    return size
 
 
 def decode_batch(data: bytes | memoryview, offset: int, nonce: bytes) -> Batch | None:

@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.journal.batch import BLOCK
-from mailismus.journal.segment import Segment, make_segment
+from mailismus.journal.segment import READY_NAME, Segment, make_segment
 from mailismus.journal.writer import Claim, NoSegment
 
 RESERVE = 2
@@ -123,7 +123,7 @@ class SegmentPool:
 
     def _make(self, size_bytes: int) -> Segment:
         names = set(self._disk.list_directory(self._directory))
-        while (name := f"ready-{self._made}.mqj") in names:
+        while (name := f"{READY_NAME}{self._made}.mqj") in names:
             self._made += 1
         # Another segment may have had this name, and its new one may not be durable yet: if the name were another file's
         # already, a power cut could leave that segment without any.

@@ -18,7 +18,7 @@ Memory: one segment at a time. Everything here blocks.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 import attrs
@@ -42,6 +42,9 @@ SUFFIX = ".mqj"
 
 FIRST_LOOK = 64 * BLOCK
 """Bytes of a segment that mostly hold its first batch."""
+
+_MOST_DIGITS = 15
+"""Of a number in a name: what is longer is none of ours."""
 
 
 @attrs.frozen
@@ -68,7 +71,7 @@ class FoundSegment:
     counts: bool
     """It has a header and a batch that checks."""
     is_unreadable: bool
-    """It was begun once, and its header does not check: torn then, or damaged since."""
+    """It was begun once, and its header does not check: torn then, or damaged since, or gone altogether."""
     is_guessed: bool = False
     """The header is what its first batch tells, because its own does not check."""
     is_torn: bool = False
@@ -97,8 +100,6 @@ class Journal:
     """Segments that count, in the order of their numbers."""
     others: list[FoundSegment]
     damages: list[Damage] = attrs.field(factory=list)
-    highest_name: int = 0
-    """The highest number that a file's name tells."""
 
     @property
     def lost_headers(self) -> int:
@@ -122,9 +123,10 @@ class Journal:
 
     @property
     def highest_number(self) -> int:
-        """Of any header that can be read, or any name."""
-        numbers = [s.header.number for s in (*self.used, *self.others) if s.header is not None]
-        return max([self.highest_name, *numbers])
+        """Of any header that can be read, and of any name: no segment is ever renamed over another."""
+        segments = (*self.used, *self.others)
+        numbers = [s.header.number for s in segments if s.header is not None]
+        return max([*numbers, *(named_number(s.path) for s in segments)], default=0)
 
     @property
     def epoch(self) -> int:
@@ -139,16 +141,24 @@ class Journal:
 
 def survey(disk: IDisk, directory: str) -> Journal:
     """Open every segment and read the headers. Files of other names are not ours and are left alone."""
-    journal = Journal([], [])
-    used, others = journal.used, journal.others
+    found: list[FoundSegment] = []
     try:
         for name in sorted(disk.list_directory(directory)):
             if name.endswith(SUFFIX):
-                found = look_at(os.path.join(directory, name), disk)
-                (used if found.counts else others).append(found)
+                found.append(look_at(os.path.join(directory, name), disk))
+        return arrange(found)
     except BaseException:
-        journal.close()
+        for segment in found:
+            close_read(segment.file)
         raise
+
+
+def arrange(found: Iterable[FoundSegment]) -> Journal:
+    """These segments as one journal: those that count in order, with what later headers deny of them. Raises OSError."""
+    journal = Journal([], [])
+    used, others = journal.used, journal.others
+    for segment in found:
+        (used if segment.counts else others).append(segment)
     _guess_headers(journal)
     used.sort(key=_order)
     limit = DENIES_NOTHING
@@ -163,9 +173,7 @@ def _guess_headers(journal: Journal) -> None:
     """Segments whose header does not check count by what their first batch tells, where that one does."""
     taken = {segment.header.number for segment in journal.used if segment.header is not None}
     for segment in [segment for segment in journal.others if segment.is_unreadable]:
-        stem = os.path.basename(segment.path).removesuffix(SUFFIX)
-        number = int(stem) if stem.isascii() and stem.isdigit() else 0
-        journal.highest_name = max(journal.highest_name, number)
+        number = named_number(segment.path)
         while number in taken:
             number += 1
         segment.header = guess_header(segment.file.read_at(0, segment.size_bytes), number)
@@ -174,6 +182,12 @@ def _guess_headers(journal: Journal) -> None:
             segment.counts = segment.is_guessed = True
             journal.others.remove(segment)
             journal.used.append(segment)
+
+
+def named_number(path: str) -> int:
+    """The number that the name of a segment tells; 0: none."""
+    stem = os.path.basename(path).removesuffix(SUFFIX)
+    return int(stem) if stem.isascii() and stem.isdigit() and len(stem) <= _MOST_DIGITS else 0
 
 
 def _order(segment: FoundSegment) -> tuple[int, bool, int]:
@@ -186,18 +200,22 @@ def look_at(path: str, disk: IDisk) -> FoundSegment:
     """Open one file of the journal; all of it is read only where its first batch is long or not there. Raises OSError."""
     file = disk.open(path)
     try:
-        data = file.read_at(0, FIRST_LOOK)
-        block = data[:BLOCK]
-        header = decode_header(block)
-        size = file.size()
-        counts = header is not None and _begins(data, header)
-        if header is not None and not counts:
-            data = file.read_at(0, size)
-            counts = next(read_batches(data, header), None) is not None
+        return look_at_file(path, file)
     except BaseException:
         close_read(file)
         raise
-    found = FoundSegment(path, file, size, header, counts, is_unreadable=header is None and not is_unused(block))
+
+
+def look_at_file(path: str, file: IFile) -> FoundSegment:
+    """An open file of the journal. Raises OSError."""
+    data = file.read_at(0, FIRST_LOOK)
+    header = decode_header(data[:BLOCK])
+    size = file.size()
+    counts = header is not None and _begins(data, header)
+    if header is not None and not counts:
+        data = file.read_at(0, size)
+        counts = next(read_batches(data, header), None) is not None
+    found = FoundSegment(path, file, size, header, counts, is_unreadable=header is None and not is_unused(data))
     if header is not None:
         found.is_torn = not counts and looks_torn(data, BLOCK, header.nonce)
     return found

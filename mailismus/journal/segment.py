@@ -17,6 +17,9 @@ import os
 from mailismus.disk.interface import IDisk, IFile, close_read
 from mailismus.journal.batch import BLOCK, SegmentHeader
 
+READY_NAME = "ready-"
+"""How the name of a segment begins that was never used."""
+
 SMALLEST = 1 << 20
 """Bytes of a segment at least."""
 

@@ -7,6 +7,7 @@ import pytest
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import Journal, drop_explained, replay, survey
 from mailismus.journal.writer import Claim
+from tests.fakes.disk import MemoryDisk
 from tests.journal.world import SEGMENT, Item, World
 
 
@@ -102,6 +103,13 @@ def test_a_segment_without_header_and_first_batch_is_reported_wherever_it_is() -
         journal, texts = world.found()
         assert texts == [text for n, text in enumerate((b"0", b"1", b"2", b"3", b"4", b"5")) if n // 2 != number - 1]
         assert lost in [damage.path for damage in journal.damages]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_header_of_zeros_hides_no_batch(number: int) -> None:
+    world = filled(6, size=400_000)
+    world.disk.damage(world.writer.segments[number].path, 0, bytes(BLOCK))
+    assert world.found()[1] == [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
 def test_a_header_that_was_torn_when_its_segment_was_begun_brings_nothing_stale_back() -> None:
@@ -208,3 +216,11 @@ def test_what_a_later_header_says_nobody_needs_is_not_read() -> None:
     assert len(read) == 2
     assert not {first.path, second.path} & read
     assert [segment.last_sequence for segment in journal.used] == [2, 4, 5, 6]
+
+
+def test_no_number_is_taken_that_a_name_has() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("/j")
+    for name in ("00000012.mqj", "ready-77.mqj", "copy.mqj"):
+        disk.create(f"/j/{name}")
+    assert survey(disk, "/j").highest_number == 12
