@@ -9,20 +9,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import NoReturn, TextIO
 
 from mailismus.admin.commands import CommandTools
 from mailismus.admin.commands import register as register_admin
+from mailismus.admin.fsckcommand import FsckTools
+from mailismus.admin.fsckcommand import register as register_fsck
 from mailismus.admin.source import OfflineQueue, PlanCounter
 from mailismus.config.load import DEFAULT_FILES, find_file, load
-from mailismus.config.settings import Settings
+from mailismus.config.settings import QueueSettings, Settings
 from mailismus.errors import ConfigError, StartError, StorageError
+from mailismus.queue.finding import Report
 from mailismus.start import configcommands, manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
 
-_NOT_BUILT = frozenset({"why", "fsck", "sendmail", "mailq"})
+_NOT_BUILT = frozenset({"why", "sendmail", "mailq"})
 _NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce"})
 _WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
 
@@ -66,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     configcommands.register(commands)
     register_admin(commands, CommandTools(load_settings, _open_offline, _new_counter, _dump, complain))
+    register_fsck(commands, FsckTools(load_settings, _check_queue, _check_copy, _repair_queue, time.time))
     manual.register(commands, build_parser)
     return parser
 
@@ -93,6 +98,24 @@ def _dump(path: str, out: TextIO) -> None:
     from mailismus.queue.providers.clustered.dump import dump
 
     dump(path, out)
+
+
+def _check_queue(settings: QueueSettings, now: float) -> Report:
+    from mailismus.queue.providers.clustered.fsck.check import check_configured
+
+    return check_configured(settings, now)
+
+
+def _check_copy(queue_path: str, spool_path: str, now: float) -> Report:
+    from mailismus.queue.providers.clustered.fsck.check import check_copied
+
+    return check_copied(queue_path, spool_path, now)
+
+
+def _repair_queue(settings: QueueSettings, now: float) -> Report:
+    from mailismus.queue.providers.clustered.fsck.check import repair
+
+    return repair(settings, now)
 
 
 def find_unbuilt(arguments: Sequence[str]) -> str | None:

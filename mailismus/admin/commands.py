@@ -75,7 +75,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
         epilog=wording.DUMP_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    dump.add_argument("file", metavar="FILE", help="a .mqj, .mqc or .msg file")
+    dump.add_argument("file", metavar="FILE", help="a .mqj, .mqc or .msg file, or one of corrupt/")
     dump.set_defaults(run=lambda arguments: _dump(arguments, tools))
 
 

@@ -82,8 +82,33 @@ command that failed."""
 
 DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
-journal segment (.mqj), a cluster (.mqc) or a message file (.msg). Bytes that
-do not check end it with 65, and with where they are."""
+journal segment (.mqj), a cluster (.mqc), a message file (.msg), or what was set
+aside in corrupt/. What does not check of a segment or a cluster is said where
+it is; a header or a message file that does not ends it with 65."""
+
+FSCK = """\
+Checks a stopped queue: journal, clusters, message files, names, owners and
+modes. Every finding is told with its file and offset, what it is, and what
+--repair does about it. There are four sorts:
+
+sorts of findings:
+  note        nothing is wrong, somebody may want to know
+  harmless    the next start sees to it by itself
+  repairable  --repair puts it right, and no mail is lost
+  lost        mail, or a part of it, can't be delivered any more
+
+Without --repair nothing is changed: not even a lock file is made, and a copy on
+a read-only file system can be looked at, with --queue and --spool.
+
+With --repair bytes are copied to corrupt/ below the queue before they are
+changed, and a message that can't be delivered any more becomes a bounce, so
+that its sender is told. At the end the queue is started and stopped once, with
+nobody to deliver, and looked at again. A repair that was stopped is begun
+again.
+
+It ends with 0 when nothing is wrong that a start does not see to (with
+--repair: any more), with 65 when a repair is needed, something could not be
+repaired or mail is lost, and with 75 when a server runs on the queue."""
 
 EXAMPLES: dict[str, Sequence[Example]] = {
     "list": (
@@ -118,10 +143,18 @@ EXAMPLES: dict[str, Sequence[Example]] = {
 
 SHELL_EXAMPLES = "examples:\n  mailismus shell\n  echo 'count area=deferred' | mailismus shell"
 
+FSCK_EXAMPLES = """\
+examples:
+  mailismus fsck                     # what is wrong
+  mailismus fsck --repair            # put it right
+  mailismus fsck --json | jq .kind
+  mailismus fsck --queue copy/queue --spool copy/spool"""
+
 DUMP_EXAMPLES = """\
 examples:
   mailismus dump var/queue/deferred/20261121T0900/7-1.mqc
-  mailismus dump var/spool/01/0000000A00000001.msg"""
+  mailismus dump var/spool/01/0000000A00000001.msg
+  mailismus dump var/queue/corrupt/00000012.mqj-4096"""
 
 
 def examples_of(name: str, program: str) -> str:

@@ -9,6 +9,7 @@ The weaker, POSIX reading holds: a file's bytes need `IFile.sync`, a name needs 
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -23,6 +24,28 @@ class Space:
     free_bytes: int
     inodes: int
     free_inodes: int
+
+
+class NameKind(enum.Enum):
+    """What a name stands for."""
+
+    FILE = "a file"
+    DIRECTORY = "a directory"
+    OTHER = "neither a file nor a directory"
+
+
+@attrs.frozen
+class NameFacts:
+    """What a file system tells of a name; `inode` and its device name a file whatever it is called."""
+
+    kind: NameKind
+    owner: int
+    mode: int
+    """Permission bits."""
+    inode: tuple[int, int]
+    links: int
+    """Names of the file, wherever they are."""
+    size_bytes: int
 
 
 class IFile(Protocol):
@@ -75,6 +98,12 @@ class IDisk(Protocol):
         """Whether the name is taken, be it by a link that leads nowhere. Raises where that can't be told: a name that is
         passed over is work that is left out."""
 
+    def describe(self, path: str) -> NameFacts:
+        """What this name stands for; a symbolic link stands for itself."""
+
+    def make_private(self, path: str, owner: int) -> None:
+        """For its owner alone, who is this user from now on (0700 a directory, 0600 a file). Durable afterwards: nothing."""
+
     def make_directory(self, path: str) -> None:
         """A new directory for its owner alone (0700). Durable afterwards: nothing; sync its parent."""
 
@@ -107,7 +136,8 @@ class IDisk(Protocol):
         """Remove the name. Durable afterwards: nothing; sync the directory."""
 
     def lock(self, path: str) -> ILock | None:
-        """Lock the file of this name (made if need be) for this process alone; None: another holds it."""
+        """Lock the file of this name (made if need be, but by who only reads) for this process alone; None: another holds
+        it."""
 
     def space(self, path: str) -> Space:
         """Of the file system that holds `path`."""

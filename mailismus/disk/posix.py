@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from mailismus.disk.interface import IFile, ILock, Space
+from mailismus.disk.interface import IFile, ILock, NameFacts, NameKind, Space
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -95,6 +95,7 @@ class PosixDisk:
 
     def __init__(self, access: Access = Access.READ_WRITE) -> None:
         """READ_ONLY: files are opened for reading alone, for whoever only looks."""
+        self._access = access
         self._flags = _FLAGS | access.value
 
     def exists(self, path: str) -> bool:
@@ -103,6 +104,21 @@ class PosixDisk:
         except (FileNotFoundError, NotADirectoryError):
             return False
         return True
+
+    def describe(self, path: str) -> NameFacts:
+        found = os.lstat(path)
+        mode = found.st_mode
+        kind = NameKind.FILE if stat.S_ISREG(mode) else NameKind.DIRECTORY if stat.S_ISDIR(mode) else NameKind.OTHER
+        inode = (found.st_dev, found.st_ino)
+        return NameFacts(kind, found.st_uid, stat.S_IMODE(mode), inode, found.st_nlink, found.st_size)
+
+    def make_private(self, path: str, owner: int) -> None:
+        facts = self.describe(path)
+        if facts.kind is NameKind.OTHER:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        if facts.owner != owner:
+            os.chown(path, owner, -1, follow_symlinks=False)
+        os.chmod(path, 0o700 if facts.kind is NameKind.DIRECTORY else 0o600)
 
     def make_directory(self, path: str) -> None:
         os.mkdir(path, 0o700)
@@ -146,7 +162,8 @@ class PosixDisk:
         os.unlink(path)
 
     def lock(self, path: str) -> ILock | None:
-        fd = os.open(path, _FLAGS | os.O_RDWR | os.O_CREAT, 0o600)
+        may_make = 0 if self._access is Access.READ_ONLY else os.O_CREAT
+        fd = os.open(path, self._flags | may_make, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

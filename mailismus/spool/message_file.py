@@ -32,6 +32,12 @@ def encode_trailer(size_bytes: int, crc: int) -> bytes:
     return b"MSG 1 %020d %08x\n" % (size_bytes, crc)
 
 
+def parse_trailer(data: bytes) -> tuple[int, int] | None:
+    """Content bytes and CRC that a message file's last line tells; None: it is no such line."""
+    found = _TRAILER.fullmatch(data)
+    return None if found is None else (int(found[1]), int(found[2], 16))
+
+
 class MessageFileWriter:
     """A message file while it is written."""
 
@@ -151,10 +157,10 @@ class MessageFileReader:
 
     def _read_trailer(self) -> tuple[int, int]:
         content_size = self._file.size() - TRAILER_SIZE
-        found = _TRAILER.fullmatch(self._file.read_at(max(0, content_size), TRAILER_SIZE + 1))
-        if found is None or int(found[1]) != content_size:
+        found = parse_trailer(self._file.read_at(max(0, content_size), TRAILER_SIZE + 1))
+        if found is None or found[0] != content_size:
             raise Corrupt(self._path, max(0, content_size), "the message file is not whole")
-        return content_size, int(found[2], 16)
+        return found
 
     def read(self) -> bytes:
         """The next piece; empty at the end. Raises OSError, or `Corrupt` in place of the last when they do not check."""

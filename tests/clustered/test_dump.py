@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import BLOCK, SegmentHeader, encode_batch
@@ -162,6 +164,63 @@ def test_a_damaged_message_file_is_refused() -> None:
     disk.damage(path, 70_000, b"y")
     with pytest.raises(Corrupt):
         dumped(disk, path)
+
+
+def test_what_does_not_check_of_a_segment_is_said_and_the_rest_goes_on() -> None:
+    disk = segment_on_disk([lines_record(Area.DEFERRED, SPID, lines_of(b"c@d.example"))])
+    file = disk.open("/j/00000007.mqj")
+    settled = settled_record([(QueueId(SPID, 2), None)])
+    file.write_at(3 * BLOCK, encode_batch(NONCE, 43, [settled], len(settled)))
+    file.write_at(4 * BLOCK, [b"".join(encode_batch(NONCE, 44, [settled], len(settled)))[:50]])
+    text = dumped(disk, "/j/00000007.mqj")
+    assert f"\nDOES NOT CHECK: {BLOCK} bytes at {2 * BLOCK}\nbatch 43 at {3 * BLOCK}" in text
+    assert text.endswith(f"DOES NOT CHECK: a batch at {4 * BLOCK}, cut short or damaged\n")
+
+
+def test_records_that_do_not_fit_their_batch_are_said_and_the_rest_goes_on() -> None:
+    good = settled_record([(QueueId(SPID, 2), None)])
+    text = dumped(segment_on_disk([good, b"Z" * 40]), "/j/00000007.mqj")
+    assert f"  DOES NOT CHECK at {BLOCK + 36 + len(good)}: " in text
+    assert "0000000100000001-2 -" in text
+
+
+def test_what_was_set_aside_shows_where_it_is_from_and_its_bytes_as_lines() -> None:
+    note = b"from /q/incoming/1-1.mqc at 20\n"
+    disk = stored(note + b" A 00000\x1b[2J\n\0\0\0tail\0\0", "/q/corrupt/incoming-1-1.mqc-20")
+    assert dumped(disk, "/q/corrupt/incoming-1-1.mqc-20") == (
+        "set aside from /q/incoming/1-1.mqc at 20, 22 bytes\n   A 00000\\x1b[2J\n  tail\n"
+    )
+    disk = stored(b"from a record of the journal\nA 0", "/q/corrupt/record-01234567")
+    assert dumped(disk, "/q/corrupt/record-01234567").startswith("set aside from a record of the journal, 3 bytes\n")
+
+
+def test_a_lock_is_said_to_be_one() -> None:
+    assert dumped(stored(b"", "/q/lock"), "/q/lock").startswith("lock of a queue")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(["/q/00000007.mqj", "/q/1-1.mqc", "/s/0000000100000001.msg", "/q/other"]), st.data())
+def test_no_bytes_trip_it(path: str, data: st.DataObject) -> None:
+    header = SegmentHeader(7, 41, 40, 3, 39, NONCE).encode()
+    batch = b"".join(encode_batch(NONCE, 41, [lines_of(b"c@d.example")], len(lines_of(b"c@d.example"))))
+    whole = bytearray(
+        data.draw(st.sampled_from([header + batch, header_line(CLUSTER) + lines_of(b"c@d"), b"from /x at 1\n", b""]))
+    )
+    for at, value in data.draw(st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 255)), max_size=6)):
+        if at < len(whole):
+            whole[at] = value
+    whole += data.draw(st.binary(max_size=60))
+    try:
+        text = dumped(stored(bytes(whole), path), path)
+    except Corrupt:
+        return
+    assert text.isascii() or text.replace("\n", "").isprintable()
+
+
+def test_what_is_no_file_is_refused() -> None:
+    disk = stored(b"x", "/s/01/x.msg")
+    with pytest.raises(Corrupt, match="no file"):
+        dumped(disk, "/s/01")
 
 
 def test_what_is_none_of_ours_is_refused() -> None:

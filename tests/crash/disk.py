@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IFile, ILock, Space
+from mailismus.disk.interface import IFile, ILock, NameFacts, NameKind, Space
 from tests.crash.acts import Act, Kind, parent_of
 from tests.crash.tree import EMPTY, NOTHING, Tree
 
@@ -156,6 +156,16 @@ class TreeDisk:
     def exists(self, path: str) -> bool:
         directory, _, name = path.rpartition("/")
         return not name or name in self._directories.get(directory or "/", ())
+
+    def describe(self, path: str) -> NameFacts:
+        if path in self._directories:
+            return NameFacts(NameKind.DIRECTORY, 0, 0o700, (0, id(self._directories[path])), 2, 0)
+        inode = self._find(path)
+        links = sum(other is inode for names in self._directories.values() for other in names.values())
+        return NameFacts(NameKind.FILE, 0, 0o600, (0, inode.number), links, len(inode.data))
+
+    def make_private(self, path: str, owner: int) -> None:
+        pass  # knows neither owners nor modes
 
     def make_directory(self, path: str) -> None:
         self._refuse_taken(path)

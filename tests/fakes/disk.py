@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IFile, ILock, Space
+from mailismus.disk.interface import IFile, ILock, NameFacts, NameKind, Space
 
 Fault = Callable[[str, str], OSError | None]
 """Asked before each act with its name and path: the error it fails with, or None."""
@@ -76,6 +76,9 @@ class MemoryDisk:
         self.fault: Fault | None = None
         self.acts: list[tuple[str, str]] = []
         self.unsafe: dict[str, str] = {}
+        self.owners: dict[str, int] = {}
+        self.modes: dict[str, int] = {}
+        """Of names that are not their owner's alone."""
         self.total_bytes = 1 << 36
         self.free_bytes = 1 << 35
 
@@ -109,6 +112,24 @@ class MemoryDisk:
 
     def exists(self, path: str) -> bool:
         return path in self.directories or path in self.names
+
+    def describe(self, path: str) -> NameFacts:
+        self.check("describe", path)
+        owner, mode = self.owners.get(path, 0), self.modes.get(path)
+        if path in self.directories:
+            return NameFacts(NameKind.DIRECTORY, owner, 0o700 if mode is None else mode, (0, id(path)), 2, 0)
+        if path not in self.names:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        inode = self.names[path]
+        links = sum(other is inode for other in self.names.values())
+        return NameFacts(NameKind.FILE, owner, 0o600 if mode is None else mode, (0, id(inode)), links, len(inode.data))
+
+    def make_private(self, path: str, owner: int) -> None:
+        self.check("make private", path)
+        self.owners.pop(path, None)
+        self.modes.pop(path, None)
+        if owner:
+            self.owners[path] = owner
 
     def make_directory(self, path: str) -> None:
         self.check("mkdir", path)
@@ -166,6 +187,13 @@ class MemoryDisk:
 
     def rename(self, path: str, new_path: str) -> None:
         self.check("rename", path)
+        if path in self.directories:
+            for names in (self.names, self.durable_names):
+                inside = [name for name in names if name.startswith(f"{path}/")]
+                names.update({new_path + name[len(path) :]: names.pop(name) for name in inside})
+            moved = {name for name in self.directories if name == path or name.startswith(f"{path}/")}
+            self.directories = self.directories - moved | {new_path + name[len(path) :] for name in moved}
+            return
         self.names[new_path] = self.names.pop(path)
 
     def unlink(self, path: str) -> None:

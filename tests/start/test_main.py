@@ -54,7 +54,6 @@ def test_wrong_usage_is_64(arguments: list[str], capsys: pytest.CaptureFixture[s
     "arguments",
     [
         ["why", "x"],
-        ["fsck", "--repair"],
         ["mailq"],
         ["--config", "x", "queue", "release"],
         ["queue", "--queue", "d", "hold", "x"],

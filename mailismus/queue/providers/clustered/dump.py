@@ -2,20 +2,24 @@
 
 A journal segment: its header, then each batch with its records; recipient lines as they stand, contents as their size and
 place (the bytes themselves are in the file: `tail -c +OFFSET | head -c SIZE`). A cluster: its header, then each line with
-its state and offset (what of it counts, checkpoints know). A message file: its trailer, and whether it checks. The nonce of
-a segment is shown to nobody.
+its state and offset (what of it counts, checkpoints know). A message file: its trailer, and whether it checks. A file of
+`corrupt/`: where it is from, and its bytes as lines. The nonce of a segment is shown to nobody.
+
+What does not check is said where it stands, and the rest goes on; a header or a whole file that does not is refused.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
+from collections.abc import Sequence
 from typing import TextIO
 
-from mailismus.disk.interface import IDisk
+from mailismus.disk.interface import IDisk, NameKind
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Corrupt
-from mailismus.journal.batch import Batch
+from mailismus.journal.batch import BLOCK, Batch, looks_torn
 from mailismus.journal.replay import SUFFIX, look_at, read_batches
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area
@@ -23,8 +27,12 @@ from mailismus.queue.providers.clustered.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.cluster import BadLine, parse_header, read_lines
 from mailismus.queue.providers.clustered.line import format_lines, parse_line
 from mailismus.queue.providers.clustered.record import RecordKind, read_records
-from mailismus.spool.message_file import MessageFileReader
+from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader
 from mailismus.spool.silo import parse_message_name
+
+_NOTE = re.compile(rb"from (a record of the journal|/.*?)(?: at ([0-9]{1,18}))?").fullmatch
+_NOTE_BYTES = 8192
+"""A path is not longer."""
 
 
 def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
@@ -32,14 +40,52 @@ def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
     disk = disk or PosixDisk(Access.READ_ONLY)
     if not disk.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if disk.describe(path).kind is not NameKind.FILE:
+        raise Corrupt(path, 0, "is no file")
     if path.endswith(SUFFIX):
         _dump_segment(path, out, disk)
     elif path.endswith(CLUSTER_SUFFIX):
         _dump_cluster(path, out, disk)
     elif path.endswith(".msg"):
         _dump_message(path, out, disk)
-    else:
-        raise Corrupt(path, 0, "neither a journal segment (.mqj) nor a cluster (.mqc) nor a message file (.msg)")
+    elif os.path.basename(path) == "lock":
+        out.write("lock of a queue or a spool: empty, held by the server that runs\n")
+    elif not _dump_set_aside(path, out, disk):
+        what = "neither a journal segment (.mqj) nor a cluster (.mqc) nor a message file (.msg)"
+        raise Corrupt(path, 0, f"{what}, nor set aside by a start or a repair (corrupt/)")
+
+
+def _dump_set_aside(path: str, out: TextIO, disk: IDisk) -> bool:
+    """A file of `corrupt/`; False: it has no first line that says where from."""
+    file = disk.open(path)
+    try:
+        head = file.read_at(0, _NOTE_BYTES).partition(b"\n")[0]
+        found = _NOTE(head)
+        if found is None:
+            return False
+        start = len(head) + 1
+        at = f" at {int(found[2])}" if found[2] else ""
+        out.write(f"set aside from {shown(found[1])}{at}, {file.size() - start} bytes\n")
+        held = b""
+        while piece := file.read_at(start, PIECE_SIZE):
+            start += len(piece)
+            *lines, held = (held + piece).split(b"\n")
+            while len(held) > PIECE_SIZE:
+                lines.append(held[:PIECE_SIZE])
+                held = held[PIECE_SIZE:]
+            _write_lines(lines, out)
+        _write_lines([held], out)
+    finally:
+        file.close()
+    return True
+
+
+def _write_lines(lines: Sequence[bytes], out: TextIO) -> None:
+    """Without the zeros that fill blocks."""
+    for line in lines:
+        text = line.strip(b"\0")
+        if text:
+            out.write(f"  {shown(text)}\n")
 
 
 def _dump_segment(path: str, out: TextIO, disk: IDisk) -> None:
@@ -55,14 +101,28 @@ def _dump_segment(path: str, out: TextIO, disk: IDisk) -> None:
             f"segment {header.number}, {found.size_bytes} bytes: first batch {header.first_sequence}, "
             f"earlier batches count up to {header.last_good}, epoch {header.epoch}, horizon {header.horizon}\n"
         )
-        for batch in read_batches(found.file.read_at(0, found.size_bytes), header):
+        data = found.file.read_at(0, found.size_bytes)
+        end = BLOCK
+        for batch in read_batches(data, header):
+            if batch.offset > end:
+                out.write(f"DOES NOT CHECK: {batch.offset - end} bytes at {end}\n")
             _dump_batch(batch, out)
+            end = batch.end
+        if looks_torn(data, end, header.nonce):
+            out.write(f"DOES NOT CHECK: a batch at {end}, cut short or damaged\n")
     finally:
         found.file.close()
 
 
 def _dump_batch(batch: Batch, out: TextIO) -> None:
     out.write(f"batch {batch.sequence} at {batch.offset}, {len(batch.records)} bytes\n")
+    try:
+        _dump_records(batch, out)
+    except Corrupt as error:
+        out.write(f"  DOES NOT CHECK at {batch.records_offset + error.offset}: {error.text}\n")
+
+
+def _dump_records(batch: Batch, out: TextIO) -> None:
     for record in read_records(batch.records):
         kind = record.kind.name.lower()
         if record.area is not None:

@@ -12,6 +12,7 @@ Nothing it does is needed twice or harmful twice: a start that is stopped anywhe
 
 from __future__ import annotations
 
+import enum
 import errno
 import os
 import zlib
@@ -42,6 +43,9 @@ from mailismus.queue.providers.clustered.writebehind import RENEWED
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.silo import SILO_NAMES
 from mailismus.spool.sweep import NO_LINKS
+
+QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
+"""What lies in the queue's directory, beside its lock."""
 
 EX_IOERR, EX_TEMPFAIL, EX_NOPERM = 74, 75, 77
 
@@ -74,28 +78,38 @@ def open_queue(
 ) -> Opened:
     """Open it. Raises `StartError` with what an administrator must do."""
     try:
-        journal_path = _make_directories(settings, disk)
-        locks = _lock(settings, disk)
-        try:
-            if settings.spool.hardlinks:
-                _probe_links(settings.spool.rootpath, disk)
-            return _open_journal(settings, disk, journal_path, locks, files, reactor, random_bytes)
-        except BaseException:
-            for lock in locks:
-                lock.release()
-            raise
+        make_directories(settings, disk)
+        return open_locked(settings, disk, lock_queue(settings, disk), files, reactor, random_bytes)
     except PermissionError as error:
         raise StartError(EX_NOPERM, f"the queue can't be opened: {error}") from error
     except OSError as error:
         raise StartError(EX_IOERR, f"the queue can't be opened: {error}") from error
 
 
-def _make_directories(settings: QueueSettings, disk: IDisk) -> str:
-    """Make what is missing, refuse what is unsafe; gives the journal's directory."""
+def open_locked(
+    settings: QueueSettings,
+    disk: IDisk,
+    locks: list[ILock],
+    files: IWorker,
+    reactor: IReactorTime,
+    random_bytes: RandomBytes,
+) -> Opened:
+    """Open a queue whose directories are made and whose locks are held; on failure they are given up. Raises `StartError`,
+    `OSError`."""
+    try:
+        if settings.spool.hardlinks:
+            _probe_links(settings.spool.rootpath, disk)
+        return _open_journal(settings, disk, locks, files, reactor, random_bytes)
+    except BaseException:
+        for lock in locks:
+            lock.release()
+        raise
+
+
+def make_directories(settings: QueueSettings, disk: IDisk) -> None:
+    """Make what is missing, refuse what is unsafe. Raises `StartError`, `OSError`."""
     queue, spool = settings.rootpath, settings.spool.rootpath
-    journal_path = os.path.join(queue, "journal")
-    queue_names = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
-    for root, names in ((queue, queue_names), (spool, SILO_NAMES)):
+    for root, names in ((queue, QUEUE_DIRECTORIES), (spool, SILO_NAMES)):
         _ensure(disk, root)
         for name in names:
             path = os.path.join(root, name)
@@ -103,7 +117,6 @@ def _make_directories(settings: QueueSettings, disk: IDisk) -> str:
                 disk.make_directory(path)
             _check(disk, path)
         disk.sync_directory(root)  # always: the start that made them may have been killed before this
-    return journal_path
 
 
 def _probe_links(spool_path: str, disk: IDisk) -> None:
@@ -151,7 +164,8 @@ def _check(disk: IDisk, path: str) -> None:
         raise StartError(EX_NOPERM, reason)
 
 
-def _lock(settings: QueueSettings, disk: IDisk) -> list[ILock]:
+def lock_queue(settings: QueueSettings, disk: IDisk) -> list[ILock]:
+    """Take the locks of queue and spool. Raises `StartError` (75) when another server holds one, `OSError`."""
     locks: list[ILock] = []
     for root in (settings.rootpath, settings.spool.rootpath):
         try:
@@ -171,16 +185,62 @@ def _lock(settings: QueueSettings, disk: IDisk) -> list[ILock]:
 def _open_journal(
     settings: QueueSettings,
     disk: IDisk,
-    path: str,
     locks: list[ILock],
     files: IWorker,
     reactor: IReactorTime,
     random_bytes: RandomBytes,
 ) -> Opened:
-    size = segment_size_for(settings.journal.segmentsize, disk.space(path).size_bytes)
+    loaded = load(disk, os.path.join(settings.rootpath, "journal"))
+    try:
+        _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
+    except BaseException:
+        loaded.journal.close()
+        raise
+    pool, writer = begin_journal(settings, disk, loaded, files, reactor, random_bytes, Reuse.WHAT_IS_FREE)
+    try:
+        youngs = list(loaded.youngs.values())
+        resting, highest = _open_clusters(loaded, disk, settings.rootpath)
+    except BaseException:
+        _close(loaded, pool, writer)
+        raise
+    if youngs or resting.clusters:
+        _log.info(
+            "Found {count} messages in the journal and {clusters} clusters.",
+            count=len(youngs),
+            clusters=len(resting.clusters),
+        )
+    aside = len(loaded.journal.damages) + len(loaded.bad_lines)
+    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, aside, locks)
+
+
+class Reuse(enum.Enum):
+    """Which segments may be written to."""
+
+    WHAT_IS_FREE = "those that nobody needs any more"
+    NOTHING = "new ones alone: what old ones hold may still be looked for"
+
+
+def begin_journal(
+    settings: QueueSettings,
+    disk: IDisk,
+    loaded: Loaded,
+    files: IWorker,
+    reactor: IReactorTime,
+    random_bytes: RandomBytes,
+    reuse: Reuse,
+    beside_epoch: bytes = b"",
+) -> tuple[SegmentPool, JournalWriter]:
+    """Go on with this journal: the start's own barrier. `loaded` knows the new places of what its last batch said.
+    `beside_epoch`: records that stand in the first batch, where there is no last one to be said again. On failure all of its
+    segments are closed."""
+    path = os.path.join(settings.rootpath, "journal")
+    try:
+        size = segment_size_for(settings.journal.segmentsize, disk.space(path).size_bytes)
+    except BaseException:
+        loaded.journal.close()
+        raise
     size = max(SMALLEST, min(size, settings.journal.maxsize // 4)) // BLOCK * BLOCK
     pool = SegmentPool(disk, path, size, files, reactor)
-    loaded = load(disk, path)
     writer = JournalWriter(
         disk,
         path,
@@ -190,36 +250,29 @@ def _open_journal(
         last_sequence=loaded.last_sequence,
     )
     try:
-        return _go_on(settings, disk, locks, loaded, pool, writer)
+        writer.epoch = loaded.epoch + 1
+        writer.horizon = loaded.sure_horizon
+        free, freed_by_last = _sort_segments(loaded, writer)
+        if reuse is Reuse.WHAT_IS_FREE:
+            for segment in free:
+                pool.adopt(segment)
+        _write_first_batch(loaded, pool, writer, beside_epoch)
+        writer.horizon = loaded.horizon
+        if reuse is Reuse.WHAT_IS_FREE:
+            for segment in freed_by_last:
+                pool.adopt(segment)
     except BaseException:
-        loaded.journal.close()
-        pool.close()
-        for segment in (*writer.segments.values(), *writer.spoiled):
-            close_read(segment.file)
+        _close(loaded, pool, writer)
         raise
+    return pool, writer
 
 
-def _go_on(
-    settings: QueueSettings, disk: IDisk, locks: list[ILock], loaded: Loaded, pool: SegmentPool, writer: JournalWriter
-) -> Opened:
-    _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
-    writer.epoch = loaded.epoch + 1
-    writer.horizon = loaded.sure_horizon
-    freed_by_last = _sort_segments(loaded, pool, writer)
-    _write_first_batch(loaded, pool, writer)
-    writer.horizon = loaded.horizon
-    for segment in freed_by_last:
-        pool.adopt(segment)
-    youngs = list(loaded.youngs.values())
-    resting, highest = _open_clusters(loaded, disk, settings.rootpath)
-    if youngs or resting.clusters:
-        _log.info(
-            "Found {count} messages in the journal and {clusters} clusters.",
-            count=len(youngs),
-            clusters=len(resting.clusters),
-        )
-    aside = len(loaded.journal.damages) + len(loaded.bad_lines)
-    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, aside, locks)
+def _close(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> None:
+    """Close every segment: the start came to nothing."""
+    loaded.journal.close()
+    pool.close()
+    for segment in (*writer.segments.values(), *writer.spoiled):
+        close_read(segment.file)
 
 
 def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex, int]:
@@ -267,10 +320,10 @@ def find_clusters(disk: IDisk, root: str, leftovers: list[str] | None = None) ->
         directory = os.path.join(root, area.value)
         slots = [""]
         if area is Area.DEFERRED:
-            slots = [name for name in sorted(disk.list_directory(directory)) if slot_start(name) is not None]
+            slots = [name for name in _names_in(disk, directory) if slot_start(name) is not None]
         for slot in slots:
             here = os.path.join(directory, slot) if slot else directory
-            for name in sorted(disk.list_directory(here)):
+            for name in _names_in(disk, here):
                 cluster_id = parse_cluster_path(area, slot, name)
                 if cluster_id is not None:
                     yield cluster_id
@@ -278,29 +331,36 @@ def find_clusters(disk: IDisk, root: str, leftovers: list[str] | None = None) ->
                     leftovers.append(os.path.join(here, name))
 
 
-def _sort_segments(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> list[Segment]:
-    """Those that are surely free go to the pool, those that are needed to the writer; gives those that are free only by
-    the checkpoint in the last batch, whose durability nobody knows yet."""
+def _names_in(disk: IDisk, directory: str) -> list[str]:
+    """None where there is no such directory: copies leave out what is empty, and a slot's name may be that of a file."""
+    try:
+        return sorted(disk.list_directory(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _sort_segments(loaded: Loaded, writer: JournalWriter) -> tuple[list[Segment], list[Segment]]:
+    """Those that are needed go to the writer; gives those that are surely free, and those that are free only by the
+    checkpoint in the last batch, whose durability nobody knows yet."""
+    free = [found.as_segment() for found in loaded.journal.others]
     freed_by_last = []
-    for found in loaded.journal.others:
-        pool.adopt(found.as_segment())
     for found in loaded.journal.used:
         segment = found.as_segment()
         if segment.last_sequence <= loaded.sure_horizon:
-            pool.adopt(segment)
+            free.append(segment)
         elif segment.last_sequence <= loaded.horizon:
             freed_by_last.append(segment)
         else:
             writer.segments[segment.number] = segment
-    return freed_by_last
+    return free, freed_by_last
 
 
-def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> None:
+def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter, beside_epoch: bytes) -> None:
     """Say the last batch again, or the epoch where there is none: one barrier, and the start is sure of what it
     found."""
     last, last_segment = loaded.last, loaded.last_segment
     if last is None or last_segment is None:
-        records = epoch_record(writer.epoch)
+        records = epoch_record(writer.epoch) + beside_epoch
         pool.ensure(padded_size(len(records)))
         writer.append([records], len(records))
         return

@@ -80,13 +80,14 @@ def load(disk: IDisk, directory: str) -> Loaded:
     """Replay the journal in this directory. Raises OSError."""
     journal = survey(disk, directory)
     try:
-        return _replay(journal)
+        return load_journal(journal)
     except BaseException:
         journal.close()
         raise
 
 
-def _replay(journal: Journal) -> Loaded:
+def load_journal(journal: Journal) -> Loaded:
+    """Replay this journal. Raises OSError."""
     found = Loaded(journal, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
     for segment, batch in replay(journal):
         found.sure_horizon = found.horizon

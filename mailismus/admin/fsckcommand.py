@@ -1,0 +1,184 @@
+"""The command `mailismus fsck`: what a check or a repair of a stopped queue finds, printed as it is found.
+
+Exit codes: 0 when nothing is wrong that the next start does not see to (after a repair: any more), 65 when a repair is
+needed, or mail was lost, or something could not be repaired; 75 when a server runs on the queue.
+
+*Not here*: looking and repairing, which are the provider's; they are brought in as `FsckTools`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import TextIO
+
+import attrs
+
+from mailismus.admin import wording
+from mailismus.config.settings import QueueSettings, Settings
+from mailismus.errors import StartError
+from mailismus.observe.text import shown
+from mailismus.queue.finding import Done, Finding, Report, Severity
+
+_WIDTH = 12
+"""Columns of the severity."""
+
+
+@attrs.frozen
+class FsckTools:
+    """What the command needs of the rest of the program."""
+
+    load: Callable[[argparse.Namespace], Settings]
+    """The settings that the arguments name. Raises `ConfigError`."""
+    check: Callable[[QueueSettings, float], Report]
+    check_copy: Callable[[str, str, float], Report]
+    """Queue path, spool path, UTC seconds."""
+    repair: Callable[[QueueSettings, float], Report]
+    """All three raise `StartError`, `StorageError` or OSError, also while findings come."""
+    now: Callable[[], float]
+    """UTC seconds."""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tools: FsckTools) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "fsck",
+        help="check or repair a stopped queue",
+        description=wording.FSCK,
+        epilog=wording.FSCK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--repair", action="store_true", help="put right what can be put right")
+    parser.add_argument("--json", action="store_true", help="JSON instead of text, an object a line")
+    parser.add_argument("--queue", metavar="DIR", help="a queue directory, without a configuration; with --spool")
+    parser.add_argument("--spool", metavar="DIR", help="the spool directory that belongs to it")
+    parser.set_defaults(run=lambda arguments: _run(arguments, tools))
+
+
+def _run(arguments: argparse.Namespace, tools: FsckTools) -> int:
+    out = sys.stdout
+    writer = _JsonWriter(out) if arguments.json else _TextWriter(out)
+    counts: Counter[Severity] = Counter()
+    has_failed = False
+    report = _open(arguments, tools)
+    for finding in report:
+        writer.write(finding)
+        if finding.done is Done.FAILED:
+            has_failed = True
+        counts[finding.severity] += 1
+    writer.end(report, counts)
+    out.flush()
+    if arguments.repair:
+        return os.EX_DATAERR if has_failed or counts[Severity.LOST] else os.EX_OK
+    return os.EX_DATAERR if any(counts[severity] for severity in Severity if severity.needs_repair) else os.EX_OK
+
+
+def _open(arguments: argparse.Namespace, tools: FsckTools) -> Report:
+    queue_path, spool_path = arguments.queue, arguments.spool
+    if (queue_path is None) != (spool_path is None):
+        raise StartError(os.EX_USAGE, "write both --queue DIR and --spool DIR, or neither")
+    if queue_path is None:
+        settings = tools.load(arguments).queue
+        queue_path, spool_path = settings.rootpath, settings.spool.rootpath
+    elif arguments.repair:
+        raise StartError(os.EX_USAGE, "--repair needs the configuration of the queue's server: write --config FILE")
+    else:
+        settings = None
+    for path in (queue_path, spool_path):
+        if not _is_directory(path):
+            raise StartError(os.EX_CONFIG, f"there is no queue: {path} is no directory")
+    if settings is None:
+        return tools.check_copy(os.path.abspath(queue_path), os.path.abspath(spool_path), tools.now())
+    return (tools.repair if arguments.repair else tools.check)(settings, tools.now())
+
+
+def _is_directory(path: str) -> bool:
+    """Raises `OSError` where that can't be told."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return os.path.isdir(path)
+
+
+def _where(finding: Finding) -> str:
+    at = "" if finding.offset is None else f" at {finding.offset}"
+    return shown(os.fsencode(finding.path)) + at
+
+
+class _TextWriter:
+    """Three lines a finding."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, finding: Finding) -> None:
+        """One finding."""
+        indent = " " * _WIDTH
+        lines = [f"{finding.severity.value:<{_WIDTH}}{_where(finding)}", f"{indent}{finding.what}"]
+        match finding.done:
+            case None:
+                lines.append(f"{indent}--repair {finding.repair}")
+            case Done.FAILED:
+                lines.append(f"{indent}NOT REPAIRED: {finding.error}")
+            case Done.REPAIRED:
+                lines.append(f"{indent}repaired: {finding.repair}")
+            case Done.BY_START | Done.NOTHING:
+                lines.append(f"{indent}--repair {finding.repair}")
+        for line in lines:
+            self._out.write(shown(line.encode("utf-8", "surrogateescape")) + "\n")
+
+    def end(self, report: Report, counts: Counter[Severity]) -> None:
+        """The sum."""
+        checked = report.checked
+        looked_at = ", ".join(
+            _plural(number, one, many)
+            for number, one, many in (
+                (checked.segments, "segment", "segments"),
+                (checked.clusters, "cluster", "clusters"),
+                (checked.entries, "live entry", "live entries"),
+                (checked.message_files, "message file", "message files"),
+            )
+        )
+        found = ", ".join(
+            _plural(counts[severity], severity.value, "notes" if severity is Severity.NOTE else severity.value)
+            for severity in reversed(Severity)
+            if counts[severity]
+        )
+        self._out.write(f"checked {looked_at}: {found or 'nothing found'}\n")
+
+
+class _JsonWriter:
+    """An object a finding, and one for the sum."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, finding: Finding) -> None:
+        """One finding."""
+        value: dict[str, object] = {
+            "severity": finding.severity.value,
+            "kind": finding.kind,
+            "file": os.fsencode(finding.path).decode("utf-8", "backslashreplace"),
+            "offset": finding.offset,
+            "what": finding.what,
+            "repair": finding.repair,
+        }
+        if finding.done is not None:
+            value["done"] = finding.done.name.lower().replace("_", "-")
+        if finding.error:
+            value["error"] = finding.error
+        self._out.write(json.dumps(value) + "\n")
+
+    def end(self, report: Report, counts: Counter[Severity]) -> None:
+        """The sum."""
+        found = {severity.value: counts[severity] for severity in Severity}
+        self._out.write(json.dumps({"checked": attrs.asdict(report.checked), "found": found}) + "\n")
+
+
+def _plural(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,143 @@
+"""Acts: what a finding asks of `Hands`. The hands come last, so that a finding holds an act with all else filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.providers.clustered.cluster import Place
+from mailismus.queue.providers.clustered.fsck.history import Held
+from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.record import Checkpoint
+
+if TYPE_CHECKING:
+    from mailismus.queue.providers.clustered.fsck.hands import Hands
+
+
+def keep(path: str, offset: int, size_bytes: int, hands: Hands) -> None:
+    """A copy of these bytes."""
+    hands.aside.keep(path, offset, size_bytes)
+
+
+def keep_all(path: str, hands: Hands) -> None:
+    """A copy of the file."""
+    hands.aside.keep(path)
+
+
+def move_aside(path: str, hands: Hands) -> None:
+    """The thing itself, as it is."""
+    hands.aside.move(path)
+
+
+def move_at_end(path: str, hands: Hands) -> None:
+    """The thing itself, as it is, when what is said of it elsewhere is durable."""
+    hands.move_at_end(path)
+
+
+def put_right(path: str, offset: int, data: bytes, kept_offset: int, kept_size: int | None, hands: Hands) -> None:
+    """Other bytes in place, and a copy of what was there and around it."""
+    hands.aside.keep(path, kept_offset, kept_size)
+    hands.write(path, offset, data)
+
+
+def write_header_at_end(path: str, header: bytes, hands: Hands) -> None:
+    """A segment gets this header when all that is said is durable, and a copy of what was in its place."""
+    hands.aside.keep(path, 0, len(header))
+    hands.write_at_end(path, 0, header)
+
+
+def cut_off(path: str, end: int, rest: int, hands: Hands) -> None:
+    """The file ends here, and a copy of the rest."""
+    hands.aside.keep(path, end, rest)
+    hands.cut(path, end)
+
+
+def unlink(path: str, hands: Hands) -> None:
+    """What nobody needs goes."""
+    hands.unlink(path)
+
+
+def remove(path: str, hands: Hands) -> None:
+    """It goes, and a copy stays."""
+    hands.aside.keep(path)
+    hands.unlink(path)
+
+
+def remove_at_end(path: str, hands: Hands) -> None:
+    """It goes when what is said of it elsewhere is durable, and a copy stays."""
+    hands.aside.keep(path)
+    hands.remove_at_end(path)
+
+
+def remove_directory(path: str, hands: Hands) -> None:
+    """An empty one goes."""
+    hands.remove_directory(path)
+
+
+def make_private(path: str, owner: int, hands: Hands) -> None:
+    """It becomes its owner's alone."""
+    hands.make_private(path, owner)
+
+
+def link(path: str, new_path: str, hands: Hands) -> None:
+    """One more name."""
+    hands.link(path, new_path)
+
+
+def relink(path: str, good: str, hands: Hands) -> None:
+    """The name becomes one of the file that is whole."""
+    remove(path, hands)
+    hands.link(good, path)
+
+
+def move_message(path: str, right: str, broken: Sequence[str], hands: Hands) -> None:
+    """A message file goes where it is looked for, in place of what is broken there."""
+    for other in broken:
+        remove(other, hands)
+    hands.rename(path, right)
+
+
+def restore_message(spool_id: SpoolId, held: Held, broken: Sequence[str], hands: Hands) -> None:
+    """A message file is written again, in place of what is broken."""
+    for path in broken:
+        hands.keep_if_readable(path)
+        hands.unlink(path)
+    hands.write_message(spool_id, held.pieces())
+
+
+def give_up(paths: Sequence[str], to_bounce: Sequence[Line], to_move: Sequence[Line], hands: Hands) -> None:
+    """These files are broken for good, and these entries become bounces, or are bounces already and in a wrong place."""
+    for path in paths:
+        hands.keep_if_readable(path)
+    for line in to_bounce:
+        hands.bounce(line)
+    for line in to_move:
+        hands.move(line)
+    for path in paths:
+        hands.remove_at_end(path)
+
+
+def mark(line: Line, hands: Hands) -> None:
+    """This line is over."""
+    hands.mark(line)
+
+
+def move_line(line: Line, hands: Hands) -> None:
+    """This line is written again where it belongs."""
+    hands.move(line)
+
+
+def end_entry(line: Line, hands: Hands) -> None:
+    """This entry is over."""
+    hands.end(line)
+
+
+def say_epoch(epoch: int, hands: Hands) -> None:
+    """Epochs up to this one have been used."""
+    hands.say_epoch(epoch)
+
+
+def say_checkpoint(checkpoint: Checkpoint, over: Sequence[Place], hands: Hands) -> None:
+    """Clusters count as this says, but for the lines at these places."""
+    hands.say_checkpoint(checkpoint, over)

@@ -1,0 +1,145 @@
+"""Setting aside: copies of what a repair is about to change, in `queue/corrupt/`, with a first line that says where from.
+
+*Rules*: the copy is whole and durable before anything is changed. It is written under a name of its own and renamed when it
+is whole, so that a repair that was stopped leaves no half of one under a good name. What has been copied already, by a start
+or by a repair before, is not copied again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from mailismus.disk.interface import IDisk, IFile
+from mailismus.errors import Unavailable
+
+PIECE = 1 << 20
+"""Bytes copied at once."""
+
+_LONGEST_NAME = 180
+_UNFINISHED = "unfinished-copy"
+
+
+class Aside:
+    """The directory of what was set aside."""
+
+    def __init__(self, disk: IDisk, queue_path: str, spool_path: str) -> None:
+        self._disk = disk
+        self._roots = ((queue_path, ""), (spool_path, "spool-"))
+        self.path = os.path.join(queue_path, "corrupt")
+
+    def keep(self, path: str, offset: int = 0, size_bytes: int | None = None) -> None:
+        """A copy of these bytes of a file, durable. `size_bytes` None: up to its end, zeros there left out. Raises OSError
+        where the file can't be read, `Unavailable` where the copy can't be made: then nothing may be changed."""
+        source = self._disk.open(path)
+        try:
+            end = _end_of(source) if size_bytes is None else offset + size_bytes
+            note = b"from %b at %d\n" % (os.fsencode(path), offset)
+            _probe(source, offset, max(offset, end))
+            try:
+                self._keep(self._name_of(path, offset), note, source, offset, max(offset, end))
+            except OSError as error:
+                what = f"{path} can't be copied to {self.path} ({error.strerror or error}), and nothing is changed without"
+                raise Unavailable(what) from error
+        finally:
+            source.close()
+
+    def move(self, path: str) -> None:
+        """What this name stands for, as it is, durably. Raises OSError."""
+        if self._disk.exists(path):
+            self._ensure()
+            name = next(name for name in _variants(self._name_of(path, 0)) if not self._disk.exists(self._path(name)))
+            self._disk.rename(path, self._path(name))
+            self._disk.sync_directory(self.path)
+            self._disk.sync_directory(os.path.dirname(path))
+
+    def _ensure(self) -> None:
+        if not self._disk.exists(self.path):
+            self._disk.make_directory(self.path)
+            self._disk.sync_directory(os.path.dirname(self.path))
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    def _name_of(self, path: str, offset: int) -> str:
+        if os.path.dirname(path) == os.path.join(self._roots[0][0], "journal"):
+            return (
+                f"{os.path.basename(path)[:_LONGEST_NAME]}-{offset}"  # as a start calls it, which copies it only once then
+            )
+        for root, prefix in self._roots:
+            if path.startswith(f"{root}/"):
+                path = prefix + path[len(root) + 1 :]
+                break
+        return f"{path.strip('/').replace('/', '-')[:_LONGEST_NAME]}-{offset}"
+
+    def _keep(self, name: str, note: bytes, source: IFile, offset: int, end: int) -> None:
+        self._ensure()
+        unfinished = self._path(_UNFINISHED)
+        if self._disk.exists(unfinished):
+            self._disk.unlink(unfinished)
+        for variant in _variants(name):
+            path = self._path(variant)
+            if not self._disk.exists(path):
+                break
+            if self._is_kept(path, note, source, offset, end):
+                return
+        copy = self._disk.create(unfinished)
+        try:
+            copy.write_at(0, [note])
+            at = len(note)
+            for piece in _pieces(source, offset, end):
+                copy.write_at(at, [piece])
+                at += len(piece)
+            copy.sync()
+        finally:
+            copy.close()
+        self._disk.rename(unfinished, path)
+        self._disk.sync_directory(self.path)
+
+    def _is_kept(self, path: str, note: bytes, source: IFile, offset: int, end: int) -> bool:
+        kept = self._disk.open(path)
+        try:
+            at = len(note)
+            if kept.read_at(0, at) != note:
+                return False
+            for piece in _pieces(source, offset, end):
+                if kept.read_at(at, len(piece)) != piece:
+                    return False
+                at += len(piece)
+            if kept.size() != at:
+                return False
+            kept.sync()  # whoever wrote it may have been stopped before this
+            return True
+        finally:
+            kept.close()
+
+
+def _variants(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}~{number}"
+        number += 1
+
+
+def _pieces(file: IFile, offset: int, end: int) -> Iterator[bytes]:
+    while offset < end and (piece := file.read_at(offset, min(PIECE, end - offset))):
+        yield piece
+        offset += len(piece)
+
+
+def _probe(file: IFile, offset: int, end: int) -> None:
+    for _ in _pieces(file, offset, end):
+        pass
+
+
+def _end_of(file: IFile) -> int:
+    """Where the zeros at the end of a file begin."""
+    end = file.size()
+    while end:
+        start = max(0, end - PIECE)
+        piece = file.read_at(start, end - start).rstrip(b"\0")
+        if piece:
+            return start + len(piece)
+        end = start
+    return 0

@@ -1,0 +1,251 @@
+"""fsck: a whole look at a stopped queue, and its repair.
+
+    look:    lock, names, journal, clusters, spool; nothing is changed, not even for the lock a file is made
+    repair:  the same, each thing repaired as it is found
+             -> what was said goes into the journal -> what was replaced goes -> one start and clean stop -> a second look
+
+The start at the end is the server's own; it does what the findings leave to it. The second look is what says that the repair
+is done.
+
+*Rules*: bytes go to `corrupt/` before they are changed. A repair that is stopped anywhere is begun again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import attrs
+from twisted.internet.task import Clock
+
+from mailismus.config.settings import QueueSettings
+from mailismus.disk.interface import IDisk, ILock, NameKind
+from mailismus.disk.posix import Access, PosixDisk
+from mailismus.errors import StartError, Unavailable
+from mailismus.journal.writer import RandomBytes
+from mailismus.queue.finding import Checked, Done, Finding, Report, Severity
+from mailismus.queue.providers.clustered.fsck.clusters import Clusters, check_clusters
+from mailismus.queue.providers.clustered.fsck.hands import Hands
+from mailismus.queue.providers.clustered.fsck.history import History
+from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.names import LOCK, Names
+from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.fsck.segments import JournalState, check_journal
+from mailismus.queue.providers.clustered.fsck.spool import SpoolCheck
+from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker, start_and_stop
+from mailismus.queue.providers.clustered.opening import make_directories
+
+EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 75, 77, 78
+"""Exit codes."""
+
+
+_MAY_FAIL = frozenset(
+    kind.code
+    for kind in (
+        Kind.WRONG_OWNER,
+        Kind.NOT_PRIVATE,
+        Kind.NO_PLAIN_FILE,
+        Kind.UNREADABLE,
+        Kind.DIRECTORY_EMPTY,
+        Kind.PROBE_LEFT,
+    )
+)
+"""What the rest of a repair does not rest on."""
+
+
+class Look:
+    """One look, step by step. `on_journal` is called between what is found in the journal and the rest."""
+
+    def __init__(self, checking: Checking, on_journal: Callable[[JournalState], None] | None = None) -> None:
+        self._checking = checking
+        self._on_journal = on_journal
+        self.checked = Checked(0, 0, 0, 0)
+
+    def problems(self) -> Iterator[Problem]:
+        """All that is found. Raises OSError where the look itself can't go on."""
+        names = Names(self._checking)
+        yield from names.check_directories()
+        for found in check_journal(self._checking, names):
+            if isinstance(found, Problem):
+                yield found
+                continue
+            try:
+                yield from self._behind(found, names)
+            finally:
+                found.close()
+
+    def _behind(self, journal: JournalState, names: Names) -> Iterator[Problem]:
+        if self._on_journal is not None:
+            self._on_journal(journal)
+        loaded = journal.loaded
+        history = History(loaded.journal)
+        for found in check_clusters(self._checking, names, loaded, history):
+            if isinstance(found, Clusters):
+                spool = SpoolCheck(self._checking, names, journal, found, history)
+                yield from spool.check()
+                segments = len(loaded.journal.used) + len(loaded.journal.others)
+                self.checked = Checked(segments, found.count, spool.entries, spool.files)
+            else:
+                yield found
+
+
+class CheckReport:
+    """A look that changes nothing."""
+
+    def __init__(self, checking: Checking) -> None:
+        self._checking = checking
+        self._look = Look(checking)
+
+    @property
+    def checked(self) -> Checked:
+        """How much was looked at."""
+        return self._look.checked
+
+    def __iter__(self) -> Iterator[Finding]:
+        """All findings. Raises `StartError` (75) when a server runs on the queue, OSError."""
+        checking = self._checking
+        locks: list[ILock] = []
+        try:
+            for root in (checking.queue_path, checking.spool_path):
+                lock = _lock_to_look(checking.disk, root)
+                if isinstance(lock, Problem):
+                    assert lock.finding is not None
+                    yield lock.finding
+                elif lock is not None:
+                    locks.append(lock)
+            for found in self._look.problems():
+                if found.finding is not None:
+                    yield found.finding
+        finally:
+            for held in locks:
+                held.release()
+
+
+def _lock_to_look(disk: IDisk, root: str) -> ILock | Problem | None:
+    """The lock; what there is to say of it when it can't be taken; None where no server has ever been."""
+    path = os.path.join(root, LOCK)
+    if not disk.exists(path) or disk.describe(path).kind is not NameKind.FILE:
+        return None
+    try:
+        lock = disk.lock(path)
+    except OSError as error:
+        return problem(Kind.NOT_LOCKED, path, why=error.strerror or str(error))
+    if lock is None:
+        raise _is_held(root)
+    return lock
+
+
+def _is_held(root: str) -> StartError:
+    text = f"a server holds {root}: stop it first, or use `mailismus queue` to look at the running one"
+    return StartError(EX_TEMPFAIL, text)
+
+
+class RepairReport:
+    """A repair."""
+
+    def __init__(self, settings: QueueSettings, disk: IDisk, random_bytes: RandomBytes, now: float) -> None:
+        self._settings = settings
+        self._disk = disk
+        self._random_bytes = random_bytes
+        self._now = now
+        self._checking = checking_of(settings, disk, now)
+        self._locks: dict[str, ILock] = {}
+        self.checked = Checked(0, 0, 0, 0)
+
+    def __iter__(self) -> Iterator[Finding]:
+        """What was found, each with what was done; then what a second look finds that still needs somebody. Raises
+        `StartError` (75 when a server runs, 77 when this user may not), `StorageError`, OSError: then it can be begun
+        again."""
+        try:
+            yield from self._repair()
+            self._lock()  # what was no file, and was moved away
+        except BaseException:
+            for lock in self._locks.values():
+                lock.release()
+            raise
+        start_and_stop(self._settings, self._disk, list(self._locks.values()), self._random_bytes, self._now)
+        for left in CheckReport(self._checking):
+            if left.severity is not Severity.NOTE:
+                yield attrs.evolve(left, done=Done.FAILED, error="still there after the repair")
+
+    def _repair(self) -> Iterator[Finding]:
+        self._lock()
+        clock = Clock()
+        hands = Hands(self._settings, self._disk, TurnWorker(clock), clock, self._random_bytes, self._now)
+
+        def on_journal(journal: JournalState) -> None:
+            make_directories(self._settings, self._disk)
+            hands.loaded = journal.loaded
+
+        try:
+            look = Look(self._checking, on_journal)
+            for found in look.problems():
+                done, error = _mend(found, hands)
+                if found.finding is not None:
+                    yield attrs.evolve(found.finding, done=done, error=error)
+            self.checked = look.checked
+            hands.finish()
+        finally:
+            hands.close()
+
+    def _lock(self) -> None:
+        """Take the locks that are not held yet, but where a lock is no file: that is told of, and moved away."""
+        for root in (self._settings.rootpath, self._settings.spool.rootpath):
+            path = os.path.join(root, LOCK)
+            if root in self._locks or (self._disk.exists(path) and self._disk.describe(path).kind is not NameKind.FILE):
+                continue
+            lock = self._disk.lock(path)
+            if lock is None:
+                raise _is_held(root)
+            self._locks[root] = lock
+
+
+def _mend(found: Problem, hands: Hands) -> tuple[Done, str]:
+    """Repair it. Raises `StorageError` where nothing more may be done without it."""
+    severity = found.finding.severity if found.finding is not None else Severity.REPAIRABLE
+    if found.mend is None:
+        return (Done.NOTHING if severity is Severity.NOTE else Done.BY_START), ""
+    try:
+        found.mend(hands)
+    except OSError as error:
+        why = error.strerror or str(error)
+        if found.finding is None or found.finding.kind not in _MAY_FAIL:
+            where = found.finding.path if found.finding is not None else "a line"
+            raise Unavailable(f"{where} can't be repaired ({why}); what was repaired before it is, begin again") from error
+        return Done.FAILED, why
+    return Done.REPAIRED, ""
+
+
+def checking_of(settings: QueueSettings, disk: IDisk, now: float) -> Checking:
+    """The queue of a server that is to start here."""
+    return Checking(
+        disk,
+        settings.rootpath,
+        settings.spool.rootpath,
+        now,
+        hardlinks=settings.spool.hardlinks,
+        largest_cluster=settings.maxclustersize,
+        is_here=True,
+    )
+
+
+def check_configured(settings: QueueSettings, now: float) -> Report:
+    """A look at the queue of these settings."""
+    return CheckReport(checking_of(settings, PosixDisk(Access.READ_ONLY), now))
+
+
+def check_copied(queue_path: str, spool_path: str, now: float) -> Report:
+    """A look at a queue copied from elsewhere."""
+    return CheckReport(Checking(PosixDisk(Access.READ_ONLY), queue_path, spool_path, now))
+
+
+def repair(settings: QueueSettings, now: float) -> Report:
+    """A repair of the queue of these settings. Raises `StartError` (77) where the queue is another user's."""
+    disk = PosixDisk()
+    owner = disk.describe(settings.rootpath).owner
+    if owner != os.geteuid():
+        text = (
+            f"{settings.rootpath} belongs to user {owner}: repair it as that user, or files would be made that it can't read"
+        )
+        raise StartError(EX_NOPERM, text)
+    return RepairReport(settings, disk, os.urandom, now)

@@ -1,0 +1,371 @@
+"""The clusters of a stopped queue: which count, which of their lines live, and what of them does not check.
+
+Read one at a time, with the server's own parser. What is learned of live lines goes into `LiveLines`; whether they are in
+two places, or without their message, is told when all of them are known (`spool`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import partial
+
+import attrs
+
+from mailismus.disk.interface import NameKind
+from mailismus.observe.text import shown
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.calendar import WIDEST_S, slot_start
+from mailismus.queue.providers.clustered.cluster import (
+    SUFFIX,
+    BadLine,
+    ClusterId,
+    FoundLine,
+    Place,
+    header_line,
+    parse_cluster_path,
+    parse_header,
+    read_lines,
+)
+from mailismus.queue.providers.clustered.fsck import acts
+from mailismus.queue.providers.clustered.fsck.history import History
+from mailismus.queue.providers.clustered.fsck.kinds import Kind, Mend, Problem, problem
+from mailismus.queue.providers.clustered.fsck.lines import join_torn, mend_line
+from mailismus.queue.providers.clustered.fsck.names import Names, try_twice
+from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.fsck.sources import UNKNOWN_SIZE, LiveLines, Source
+from mailismus.queue.providers.clustered.line import DONE, LIVE
+from mailismus.queue.providers.clustered.record import Checkpoint
+from mailismus.queue.providers.clustered.rescue import rescue
+from mailismus.queue.providers.clustered.start import Loaded
+from mailismus.queue.providers.clustered.visit import read_file
+from mailismus.queue.providers.clustered.writebehind import RENEWED
+
+_TEXT_SHOWN = 80
+_HEADER_MOST = 100
+_HEADER_AND_LINE = 2
+
+
+_Key = tuple[int, int]
+"""What a cluster is known by wherever it lies: its checkpoint and number."""
+
+
+def _key(cluster_id: ClusterId) -> _Key:
+    return cluster_id.checkpoint, cluster_id.number
+
+
+def _header_of(data: bytes) -> tuple[Area, int, int] | None:
+    return parse_header(data[:_HEADER_MOST].partition(b"\n")[0])
+
+
+@attrs.define
+class Clusters:
+    """What is known of them when all have been read."""
+
+    lines: LiveLines
+    count: int = 0
+    epoch: int = 0
+    """The highest of any spool id in a line that checks."""
+    newest: int = 0
+    """The highest checkpoint number of any cluster."""
+    has_lost: bool = False
+    """Lines are missing."""
+
+
+@attrs.frozen
+class _Found:
+    path: str
+    cluster: ClusterId | None
+    """None: no server looks for a cluster here."""
+
+
+def find_all(checking: Checking, names: Names) -> Iterator[_Found | Problem]:
+    """All files that are clusters or called so, and what else lies between them."""
+    root = checking.queue_path
+    for name in names.list(root):
+        if name.endswith(SUFFIX):
+            yield _Found(os.path.join(root, name), None)
+    for area in Area:
+        directory = os.path.join(root, area.value)
+        for name in names.list(directory):
+            path = os.path.join(directory, name)
+            if names.is_directory(path):
+                yield from _in_slot(area, path, name, names)
+            elif name.endswith(SUFFIX):
+                yield _Found(path, parse_cluster_path(area, "", name))
+            elif parse_cluster_path(area, "", name.removesuffix(RENEWED)) is not None:
+                yield problem(Kind.CLUSTER_RENEWED, path)
+            elif area is Area.DEFERRED and slot_start(name) is not None:
+                mend = partial(acts.move_aside, path)
+                yield problem(Kind.NO_PLAIN_FILE, path, None, mend, what="a file", wanted=NameKind.DIRECTORY.value)
+            else:
+                yield problem(Kind.FOREIGN, path)
+
+
+def _in_slot(area: Area, directory: str, slot: str, names: Names) -> Iterator[_Found | Problem]:
+    inside = names.list(directory)
+    is_slot = area is Area.DEFERRED and slot_start(slot) is not None
+    if not inside and is_slot:
+        yield problem(Kind.DIRECTORY_EMPTY, directory, None, partial(acts.remove_directory, directory))
+        return
+    if not is_slot and not any(name.endswith(SUFFIX) for name in inside):
+        yield problem(Kind.FOREIGN, directory)
+        return
+    if is_slot:
+        yield from names.check(directory, NameKind.DIRECTORY)
+    for name in inside:
+        path = os.path.join(directory, name)
+        if name.endswith(SUFFIX) and not names.is_directory(path):
+            yield _Found(path, parse_cluster_path(area, slot, name) if is_slot else None)
+        elif is_slot and parse_cluster_path(area, slot, name.removesuffix(RENEWED)) is not None:
+            yield problem(Kind.CLUSTER_RENEWED, path)
+        else:
+            yield problem(Kind.FOREIGN, path)
+
+
+def check_clusters(checking: Checking, names: Names, loaded: Loaded, history: History) -> Iterator[Problem | Clusters]:
+    """Everything found, then what is known of the lines."""
+    found: list[_Found] = []
+    for each in find_all(checking, names):
+        if isinstance(each, Problem):
+            yield each
+        else:
+            found.append(each)
+    known = Clusters(LiveLines())
+    known.newest = max([loaded.checkpoint, *(each.cluster.checkpoint for each in found if each.cluster is not None)])
+    if found and not loaded.journal.used:
+        yield problem(Kind.JOURNAL_GONE, checking.journal_path)
+    here = [each.cluster for each in found if each.cluster is not None and _is_readable(checking, each)]
+    rescued = try_twice(lambda: rescue(loaded, checking.disk, checking.queue_path, here))
+    if rescued:
+        yield _count(rescued, here, known.newest, loaded, checking)
+    _add_young(known, loaded, checking)
+    owed: dict[_Key, set[int]] = {}
+    for place in loaded.owed:
+        owed.setdefault(_key(place.cluster), set()).add(place.offset)
+    lengths = {_key(cluster_id): length for cluster_id, length in loaded.lengths.items()}
+    reading = _Reading(checking, names, loaded, history, known, owed, lengths, frozenset(rescued))
+    for each in found:
+        yield from reading.check(each)
+    for cluster_id, length in loaded.lengths.items():
+        is_here = _key(cluster_id) in reading.seen
+        if not is_here and length and cluster_id.checkpoint <= loaded.checkpoint:
+            path = cluster_id.path(checking.queue_path)
+            if _key(cluster_id) in owed:
+                yield problem(Kind.CLUSTER_GONE, path)
+            else:
+                size = length - len(header_line(cluster_id))
+                yield reading.lose(_key(cluster_id), Kind.CLUSTER_MISSING, path, size=size)
+    _add_history(known, history, checking)
+    yield known
+
+
+def _is_readable(checking: Checking, found: _Found) -> bool:
+    if checking.disk.describe(found.path).kind is not NameKind.FILE:
+        return False
+    try:
+        try_twice(lambda: read_file(checking.disk, found.path, None))
+    except OSError:
+        return False  # told of when it is its turn
+    return True
+
+
+def _count(
+    rescued: Mapping[ClusterId, Sequence[int]], here: Sequence[ClusterId], newest: int, loaded: Loaded, checking: Checking
+) -> Problem:
+    """Clusters that a start would rescue count from now on as a checkpoint says it; so do all others, as before."""
+    known = loaded.checkpoint
+    lengths = {cluster_id: length for cluster_id, length in loaded.lengths.items() if cluster_id not in rescued}
+    lengths |= {each: 0 for each in here if each.checkpoint > known and each not in rescued}
+    over = [Place(cluster_id, offset) for cluster_id, offsets in rescued.items() for offset in offsets]
+    loaded.checkpoint, loaded.lengths = newest, lengths
+    loaded.owed.update(over)
+    mend = partial(acts.say_checkpoint, Checkpoint(loaded.horizon, loaded.epoch, newest, lengths), over)
+    return problem(Kind.CHECKPOINT_LOST, checking.journal_path, None, mend, known=known, count=len(rescued))
+
+
+def _add_young(known: Clusters, loaded: Loaded, checking: Checking) -> None:
+    newest = (1 << 62, 0)
+    with_content = known.lines.add_source(Source(checking.journal_path, newest, has_content=True, is_journal=True))
+    without = known.lines.add_source(Source(checking.journal_path, newest, is_journal=True))
+    for spool_id, young in loaded.youngs.items():
+        known.epoch = max(known.epoch, spool_id >> 32)
+        source = without if young.is_in_silo else with_content
+        for number in young.entries:
+            known.lines.add(source, spool_id, number, 0, young.message.size_bytes, was_done=False)
+
+
+def _add_history(known: Clusters, history: History, checking: Checking) -> None:
+    """What is live by the journal has to be somewhere: it counts where it is nowhere else."""
+    source = known.lines.add_source(Source(checking.journal_path, (-2, 0), is_to_move=True, history=history))
+    for (spool_id, number), place in history.live.items():
+        known.lines.add(source, spool_id, number, place, UNKNOWN_SIZE, was_done=False)
+
+
+def _is_live(line: FoundLine, over: Container[int]) -> bool:
+    return not line.is_done and line.offset not in over
+
+
+@attrs.define
+class _Reading:
+    checking: Checking
+    names: Names
+    loaded: Loaded
+    history: History
+    known: Clusters
+    owed: Mapping[_Key, set[int]]
+    lengths: Mapping[_Key, int]
+    rescued: frozenset[ClusterId]
+    seen: set[_Key] = attrs.field(factory=set)
+    """Clusters, wherever they lie."""
+
+    def check(self, found: _Found) -> Iterator[Problem]:
+        path, cluster_id = found.path, found.cluster
+        facts = self.checking.disk.describe(path)
+        yield from self.names.check_facts(path, facts, NameKind.FILE)
+        if facts.kind is not NameKind.FILE:
+            return
+        if facts.links > 1:
+            yield problem(Kind.SHARED, path, count=facts.links - 1)
+        is_dead = cluster_id is not None and (
+            cluster_id.checkpoint > self.loaded.checkpoint or self.lengths.get(_key(cluster_id)) == 0
+        )
+        try:
+            data = try_twice(lambda: read_file(self.checking.disk, path, None))
+        except OSError as error:
+            mend = partial(acts.move_aside, path)
+            why = error.strerror or str(error)
+            if cluster_id is None:
+                yield problem(Kind.UNREADABLE, path, None, mend, why=why)
+            else:
+                self.seen.add(_key(cluster_id))
+                yield self.lose(_key(cluster_id), Kind.UNREADABLE, path, None, mend, why=why)
+            return
+        self.known.count += 1
+        if cluster_id is not None and is_dead:
+            header = _header_of(data)
+            if header is None or header[1:] == _key(cluster_id) or not self._counts(header[1:]):
+                yield problem(Kind.CLUSTER_DEAD, path, number=cluster_id.checkpoint)
+                return
+            cluster_id = None  # was renamed: a start would take it for nothing
+        if cluster_id is None:
+            yield from self._check_misplaced(path, data)
+        else:
+            yield from self._check(path, cluster_id, data)
+
+    def _check(self, path: str, cluster_id: ClusterId, data: bytes) -> Iterator[Problem]:
+        header = _header_of(data)
+        key = _key(cluster_id) if header is None else header[1:]
+        self.seen.add(key)
+        committed = self.lengths.get(key)
+        is_doubtful = cluster_id in self.rescued
+        over = self.owed.get(key, set()) | self.owed.get(_key(cluster_id), set())
+        source = Source(path, key, cluster_id.area, cluster_id)
+        source.is_doubtful = is_doubtful
+        if committed is not None and len(data) > committed:
+            yield problem(Kind.CLUSTER_TAIL, path, committed, size=len(data) - committed)
+        has_several = data.count(b"\n") > _HEADER_AND_LINE
+        if 0 < self.checking.largest_cluster < len(data) and has_several:
+            yield problem(Kind.CLUSTER_LARGE, path, size=len(data))
+        yield from self._check_header(path, cluster_id, header, source, is_empty=not data)
+        due_at = None
+        live = 0
+        index = self.known.lines.add_source(source)
+        bad: list[BadLine] = []
+        for line in read_lines(data, cluster_id.area, committed):
+            if isinstance(line, BadLine):
+                bad.append(line)
+                continue
+            if _is_live(line, over):
+                live += 1
+                due_at = line.entry.due_at if due_at is None else min(due_at, line.entry.due_at)
+                yield from self._add(index, path, data, line)
+            self.known.epoch = max(self.known.epoch, line.message.spool_id >> 32)
+        for torn in join_torn(bad):
+            mended = mend_line(torn, cluster_id.area)
+            if mended is not None:
+                kept = mended.line.offset, len(torn.data)
+                mend = partial(acts.put_right, path, mended.offset, mended.byte, *kept)
+                yield problem(Kind.LINE_BYTE, path, mended.offset, mend)
+                if _is_live(mended.line, over):
+                    live += 1
+                    yield from self._add(index, path, data, mended.line)
+            elif is_doubtful and torn.offset + len(torn.data) == len(data):
+                source.is_to_move = True  # the end of a checkpoint that may not have come to its end
+            elif torn.offset or len(torn.data) > len(header_line(cluster_id)) or not data:
+                yield self._check_bad(path, torn, source)
+        yield from self._check_slot(path, cluster_id, due_at, source)
+        if not live and not is_doubtful:
+            yield problem(Kind.CLUSTER_OVER, path)
+
+    def _counts(self, key: _Key) -> bool:
+        return key[0] <= self.loaded.checkpoint and self.lengths.get(key) != 0
+
+    def _add(self, index: int, path: str, data: bytes, line: FoundLine) -> Iterator[Problem]:
+        state = data[line.offset : line.offset + 1]
+        was_done = False
+        if state != LIVE:
+            was_done = (state[0] ^ DONE[0]).bit_count() == 1 and (state[0] ^ LIVE[0]).bit_count() != 1
+            mend = partial(acts.put_right, path, line.offset, LIVE, line.offset, 1)
+            yield problem(Kind.STATE_BYTE, path, line.offset, mend, byte=f"0x{state[0]:02x}")
+        message = line.message
+        number = line.entry.number
+        self.known.lines.add(index, message.spool_id, number, line.offset, message.size_bytes, was_done=was_done)
+
+    def _check_header(
+        self, path: str, cluster_id: ClusterId, header: tuple[Area, int, int] | None, source: Source, *, is_empty: bool
+    ) -> Iterator[Problem]:
+        if header == (cluster_id.area, cluster_id.checkpoint, cluster_id.number):
+            return
+        source.is_to_move = True
+        if header is None:
+            if not is_empty:
+                yield problem(Kind.CLUSTER_HEADER, path, 0, partial(acts.keep, path, 0, len(header_line(cluster_id))))
+            return
+        source.right_area = header[0]
+        yield problem(Kind.CLUSTER_NAME, path, 0, says=f"{header[1]}-{header[2]} of {header[0].value}")
+
+    def _check_bad(self, path: str, line: BadLine, source: Source) -> Problem:
+        """Bytes that do not check and can't be put right: the rest of the cluster goes elsewhere."""
+        source.is_to_move = True
+        if not line.data:
+            committed = self.lengths.get(source.rank)
+            if committed is None:
+                return self.lose(source.rank, Kind.CLUSTER_EMPTY, path)
+            return self.lose(source.rank, Kind.CLUSTER_SHORT, path, line.offset, size=committed - line.offset)
+        text = shown(line.data[:_TEXT_SHOWN]) + ("..." if len(line.data) > _TEXT_SHOWN else "")
+        mend = partial(acts.keep, path, line.offset, len(line.data))
+        return self.lose(source.rank, Kind.LINE_DAMAGED, path, line.offset, mend, size=len(line.data), text=text)
+
+    def lose(
+        self, key: _Key, kind: Kind, path: str, offset: int | None = None, mend: Mend | None = None, **words: object
+    ) -> Problem:
+        """Lines of a cluster are missing: for ever, or for as long as nobody writes them again."""
+        lost = problem(kind, path, offset, mend, **words)
+        assert lost.finding is not None
+        if self.history.covers(key[0]):
+            return problem(Kind.CLUSTER_HELD, path, offset, mend, why=lost.finding.what)
+        self.known.has_lost = True
+        return lost
+
+    def _check_slot(self, path: str, cluster_id: ClusterId, due_at: float | None, source: Source) -> Iterator[Problem]:
+        start = slot_start(cluster_id.slot)
+        if start is None or due_at is None or start <= max(due_at, self.checking.now + WIDEST_S):
+            return
+        source.is_to_move = True
+        due = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(due_at))
+        yield problem(Kind.CLUSTER_LATE, path, slot=cluster_id.slot, due=due)
+
+    def _check_misplaced(self, path: str, data: bytes) -> Iterator[Problem]:
+        yield problem(Kind.CLUSTER_MISPLACED, path, None, partial(acts.remove_at_end, path))
+        area, checkpoint, number = _header_of(data) or (Area.INCOMING, 0, 0)
+        self.seen.add((checkpoint, number))
+        if not self._counts((checkpoint, number)):
+            return  # of a checkpoint that never came to its end
+        over = self.owed.get((checkpoint, number), set())
+        index = self.known.lines.add_source(Source(path, (-1, checkpoint), area, is_to_move=True, is_doubtful=True))
+        for line in read_lines(data, area, None):
+            if not isinstance(line, BadLine) and not line.is_done and line.offset not in over:
+                message, size = line.message, line.message.size_bytes
+                self.known.lines.add(index, message.spool_id, line.entry.number, line.offset, size, was_done=False)

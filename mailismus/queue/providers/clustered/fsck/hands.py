@@ -1,0 +1,311 @@
+"""Hands: the acts of a repair, each safe to be stopped in.
+
+*Rules*: what is to be changed is copied to `corrupt/` first, durably. What is written is synced before what it replaces
+goes. Everything about entries is said in the journal, in batches of its own in fresh segments: a line that is written again
+and the mark of the old one are one batch, so that a repair that is stopped has done both or neither; a start reads it as it
+reads all else. Nothing that is said twice does harm.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.config.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.disk.worker import IWorker
+from mailismus.errors import Corrupt, Unavailable
+from mailismus.journal.batch import padded_size
+from mailismus.journal.pool import SegmentPool
+from mailismus.journal.writer import JournalWriter, RandomBytes
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.providers.clustered.cluster import ClusterId, Place
+from mailismus.queue.providers.clustered.fsck.aside import Aside
+from mailismus.queue.providers.clustered.fsck.lines import LONGEST
+from mailismus.queue.providers.clustered.fsck.patches import Patch
+from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.line import LIVE, format_lines, parse_line
+from mailismus.queue.providers.clustered.opening import Reuse, begin_journal
+from mailismus.queue.providers.clustered.record import (
+    Checkpoint,
+    checkpoint_record,
+    epoch_record,
+    lines_record,
+    places_record,
+    settled_record,
+)
+from mailismus.queue.providers.clustered.start import Loaded
+from mailismus.queue.providers.clustered.upkeep import NOBODY
+from mailismus.spool.message_file import MessageFileWriter
+
+BATCH_BYTES = 256 << 10
+"""Bytes of records said at once."""
+
+LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can't be delivered")
+"""What the sender is told."""
+
+
+class Hands:
+    """The acts of one repair of a queue whose locks are held."""
+
+    def __init__(
+        self,
+        settings: QueueSettings,
+        disk: IDisk,
+        worker: IWorker,
+        reactor: IReactorTime,
+        random_bytes: RandomBytes,
+        now: float,
+    ) -> None:
+        self._settings = settings
+        self._disk = disk
+        self._worker = worker
+        self._reactor = reactor
+        self._random_bytes = random_bytes
+        self._now = now
+        self.aside = Aside(disk, settings.rootpath, settings.spool.rootpath)
+        self.loaded: Loaded | None = None
+        """What the journal says, once it has been put right."""
+        self._journal: tuple[SegmentPool, JournalWriter] | None = None
+        self._records: list[bytes] = []
+        self._records_size = 0
+        self._to_write: list[Patch] = []
+        self._to_remove: list[str] = []
+        self._to_move: list[str] = []
+
+    # files
+
+    def write(self, path: str, offset: int, data: bytes) -> None:
+        """Other bytes in place, durably."""
+        file = self._disk.open(path)
+        try:
+            file.write_at(offset, [data])
+            file.sync()
+        finally:
+            file.close()
+
+    def cut(self, path: str, size_bytes: int) -> None:
+        """The file ends here, durably."""
+        file = self._disk.open(path)
+        try:
+            file.truncate(size_bytes)
+            file.sync()
+        finally:
+            file.close()
+
+    def unlink(self, path: str) -> None:
+        """The name goes. Harmless when it is gone."""
+        with suppress(FileNotFoundError):
+            self._disk.unlink(path)
+        self._disk.sync_directory(os.path.dirname(path))
+
+    def remove_directory(self, path: str) -> None:
+        """An empty directory goes."""
+        self._disk.remove_directory(path)
+
+    def link(self, path: str, new_path: str) -> None:
+        """Another name, durably."""
+        self._disk.link(path, new_path)
+        self._disk.sync_directory(os.path.dirname(new_path))
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Another name in place of this one, durably; directories are made."""
+        directory = os.path.dirname(new_path)
+        if not self._disk.exists(directory):
+            self._disk.make_directory(directory)
+            self._disk.sync_directory(os.path.dirname(directory))
+        self._disk.rename(path, new_path)
+        self._disk.sync_directory(directory)
+        self._disk.sync_directory(os.path.dirname(path))
+
+    def make_private(self, path: str, owner: int) -> None:
+        """Its owner's alone."""
+        self._disk.make_private(path, owner)
+
+    def write_message(self, spool_id: SpoolId, pieces: Iterator[bytes]) -> None:
+        """A message file under its shared name, durably."""
+        root = self._settings.spool.rootpath
+        writer = MessageFileWriter(self._disk, root, spool_id)
+        silo = os.path.dirname(writer.path)
+        if not self._disk.exists(silo):
+            self._disk.make_directory(silo)
+            self._disk.sync_directory(root)
+        try:
+            writer.append([])
+            for piece in pieces:
+                writer.append([piece])
+            writer.finish()
+        except OSError:
+            writer.discard()
+            raise
+
+    def keep_if_readable(self, path: str) -> None:
+        """A copy of what is about to be removed; what can't be read is moved as it is."""
+        try:
+            self.aside.keep(path)
+        except OSError:
+            self.aside.move(path)
+
+    def write_at_end(self, path: str, offset: int, data: bytes) -> None:
+        """Other bytes in place, durably, when all that is said is durable: until then what is there tells a start, and a
+        repair that is begun again, what this one knew."""
+        self._to_write.append(Patch(path, offset, data))
+
+    def remove_at_end(self, path: str) -> None:
+        """The name goes when all that is said is durable. It has been copied."""
+        self._to_remove.append(path)
+
+    def move_at_end(self, path: str) -> None:
+        """It goes to `corrupt/` as it is, when all that is said is durable: that it is here tells a repair that is begun
+        again what this one knew."""
+        self._to_move.append(path)
+
+    # the journal
+
+    def say_checkpoint(self, checkpoint: Checkpoint, over: Sequence[Place]) -> None:
+        """Clusters count as this says, but for the lines at these places."""
+        self._say(checkpoint_record(checkpoint) + places_record([(NOBODY, place) for place in over]))
+        self.flush()
+
+    def say_epoch(self, epoch: int) -> None:
+        """Epochs up to this one have been used."""
+        self._say(epoch_record(epoch))
+
+    def mark(self, line: Line) -> None:
+        """This line is over; the entry may live elsewhere."""
+        self._keep_line(line)
+        self._say(places_record([(line.queue_id, _place(line))]))
+
+    def end(self, line: Line) -> None:
+        """The entry is over."""
+        if line.source.cluster is None:
+            self._say(settled_record([(line.queue_id, None)]))
+        else:
+            self._keep_line(line)
+            self._say(settled_record([(line.queue_id, _place(line))]))
+
+    def move(self, line: Line) -> None:
+        """The line is written again where it belongs."""
+        message, entry = self._read(line)
+        self._say_again(line, message, entry)
+
+    def bounce(self, line: Line) -> None:
+        """The entry failed for good: its message is lost, and its sender is told."""
+        message, entry = self._read(line)
+        entry = attrs.evolve(entry, area=Area.BOUNCES, due_at=self._now, reply=LOST_REPLY, host=b"-")
+        self._say_again(line, message, entry)
+
+    def _say_again(self, line: Line, message: Message, entry: Entry) -> None:
+        records = [lines_record(entry.area, message.spool_id, format_lines(message, [entry]))]
+        if line.source.cluster is not None:
+            records.insert(0, places_record([(line.queue_id, _place(line))]))
+        self._say(b"".join(records))
+
+    def _keep_line(self, line: Line) -> None:
+        file = self._disk.open(line.source.path)
+        try:
+            size = len(file.read_at(line.offset, LONGEST).partition(b"\n")[0])
+        finally:
+            file.close()
+        self.aside.keep(line.source.path, line.offset, size)
+
+    def _read(self, line: Line) -> tuple[Message, Entry]:
+        if line.source.is_journal:
+            young = self._loaded.youngs[line.queue_id.spool_id]
+            return young.message, young.entries[line.queue_id.number]
+        if line.source.history is not None:
+            found = line.source.history.line(line.offset, LONGEST)
+            if found is None:
+                raise Corrupt(*line.source.history.place(line.offset), "the line does not check")
+            return found
+        file = self._disk.open(line.source.path)
+        try:
+            data = file.read_at(line.offset, LONGEST).partition(b"\n")[0]
+        finally:
+            file.close()
+        area = line.source.right_area or line.source.area or Area.INCOMING
+        for candidate in (data, data[:-1]):  # something may stand in place of the line end
+            parsed = parse_line(LIVE + candidate[1:], area)
+            if parsed is not None:
+                return parsed
+        raise Corrupt(line.source.path, line.offset, "the line does not check any more: does somebody else write here?")
+
+    @property
+    def _loaded(self) -> Loaded:
+        assert self.loaded is not None
+        return self.loaded
+
+    def _say(self, record: bytes) -> None:
+        """Nothing of one call is said without the rest."""
+        self._records.append(record)
+        self._records_size += len(record)
+        if self._records_size >= BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """What was said is durable. Raises `Unavailable`: then nothing that rests on it may be done."""
+        if not self._records:
+            return
+        records: Sequence[bytes] = self._records
+        size = self._records_size
+        self._records, self._records_size = [], 0
+        try:
+            if self._journal is None:
+                # A journal that is gone is not to be one with a batch before that says which clusters count.
+                is_first = self._loaded.last is None
+                self._begin(b"".join(records) if is_first else b"")
+                if is_first:
+                    return
+            assert self._journal is not None
+            pool, writer = self._journal
+            if writer.current is None or writer.current.room < padded_size(size):
+                pool.ensure(padded_size(size))
+            writer.append(records, size)
+        except OSError as error:
+            raise Unavailable(f"the journal can't be written ({error.strerror or error}); begin again") from error
+
+    def _begin(self, beside_epoch: bytes) -> None:
+        self._journal = begin_journal(
+            self._settings,
+            self._disk,
+            self._loaded,
+            self._worker,
+            self._reactor,
+            self._random_bytes,
+            Reuse.NOTHING,
+            beside_epoch,
+        )
+
+    def finish(self) -> None:
+        """Everything is durable, and what was replaced goes."""
+        if self._to_write or self._to_move or self._to_remove:
+            self.say_epoch(self._loaded.epoch)  # and so the last batch again: what it says may not be durable yet
+        self.flush()
+        for patch in self._to_write:
+            self.write(patch.path, patch.offset, patch.data)
+        self._to_write = []
+        for path in self._to_move:
+            self.aside.move(path)
+        self._to_move = []
+        for path in self._to_remove:
+            self.unlink(path)
+        self._to_remove = []
+
+    def close(self) -> None:
+        """Close the journal. Harmless when repeated."""
+        if self._journal is not None:
+            for segment in self._journal[1].segments.values():
+                segment.file.close()
+            self._journal = None
+
+
+def _place(line: Line) -> Place:
+    cluster: ClusterId | None = line.source.cluster
+    assert cluster is not None
+    return Place(cluster, line.offset)

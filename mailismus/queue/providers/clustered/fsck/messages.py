@@ -1,0 +1,132 @@
+"""One message file: whether it is whole, and what would make it so.
+
+*Rules*: a file is put right only where its own last line and CRC prove the result. A whole file of another size than the
+entry's line says, or with another spool id in our own trace field, is another message's, and never sent for this one.
+
+Source: `docs/formats/message`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from functools import partial
+
+import attrs
+
+from mailismus.disk.interface import IDisk, IFile
+from mailismus.errors import Corrupt
+from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.queue.providers.clustered.fsck import acts
+from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.names import try_twice
+from mailismus.queue.providers.clustered.fsck.onebyte import (
+    LONGEST_FOR_BIT,
+    Change,
+    find_change,
+    find_one_difference,
+)
+from mailismus.spool.message_file import PIECE_SIZE, TRAILER_SIZE, MessageFileReader, encode_trailer, parse_trailer
+
+
+@attrs.frozen
+class Examined:
+    """A message file. `why` empty: it is whole. `cure`: what would make it so."""
+
+    path: str
+    why: str = ""
+    cure: Problem | None = None
+    is_unreadable: bool = False
+    """Nobody knows what is in it: it is not to be given up."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is as it was written."""
+        return not self.why
+
+
+_TRACE = re.compile(rb"Received: [^\n]*\r\n(?:\t\(using [^\n]*\r\n)?\tby [^\r\n]* id ([0-9A-F]{16})[;\r]").match
+"""Our own trace field, which every message begins with that came over the wire."""
+
+
+def examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) -> Examined:
+    """Look at a file of this message. `size_bytes`: of content, as the entries' lines say; None: they don't."""
+    try:
+        return try_twice(lambda: _examine(disk, path, spool_id, size_bytes))
+    except OSError as error:
+        return Examined(path, error.strerror or str(error), is_unreadable=True)
+
+
+def _examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) -> Examined:
+    try:
+        reader = MessageFileReader(disk, path)
+    except Corrupt as error:
+        return _examine_damaged(disk, path, error.text, size_bytes)
+    try:
+        if size_bytes not in (None, reader.size_bytes):
+            return Examined(path, f"the file is of another message: {reader.size_bytes} bytes in place of {size_bytes}")
+        first = reader.read()
+        trace = _TRACE(first)
+        if trace is not None and trace[1] != format_spool_id(spool_id).encode():
+            return Examined(path, f"the file is of another message: {trace[1].decode()}")
+        while reader.read():
+            pass
+    except Corrupt as error:
+        return _examine_damaged(disk, path, error.text, size_bytes)
+    finally:
+        reader.close()
+    return Examined(path)
+
+
+def _examine_damaged(disk: IDisk, path: str, why: str, size_bytes: int | None) -> Examined:
+    file = disk.open(path)
+    try:
+        return Examined(path, why, _cut(file, path, size_bytes) or _change(file, path, size_bytes))
+    finally:
+        file.close()
+
+
+def _cut(file: IFile, path: str, size_bytes: int | None) -> Problem | None:
+    """The message is whole, and something stands behind it."""
+    if size_bytes is None or file.size() <= size_bytes + TRAILER_SIZE:
+        return None
+    trailer = parse_trailer(file.read_at(size_bytes, TRAILER_SIZE))
+    if trailer != (size_bytes, _crc_of(file, size_bytes)):
+        return None
+    end = size_bytes + TRAILER_SIZE
+    rest = file.size() - end
+    return problem(Kind.MESSAGE_LONG, path, end, partial(acts.cut_off, path, end, rest), size=rest)
+
+
+def _change(file: IFile, path: str, size_bytes: int | None) -> Problem | None:
+    """One byte is wrong, in the last line or in the content."""
+    content_size = file.size() - TRAILER_SIZE
+    if content_size < 0 or size_bytes not in (None, content_size):
+        return None
+    found = file.read_at(content_size, TRAILER_SIZE)
+    change = find_one_difference(found, encode_trailer(content_size, _crc_of(file, content_size)))
+    if change is not None:
+        return _byte(path, Change(content_size + change.position, change.value))
+    trailer = parse_trailer(found)
+    if trailer is None or trailer[0] != content_size or content_size > LONGEST_FOR_BIT:
+        return None
+    change = find_change(file.read_at(0, content_size), trailer[1])
+    return None if change is None else _byte(path, change)
+
+
+def _byte(path: str, change: Change) -> Problem:
+    mend = partial(acts.put_right, path, change.position, bytes((change.value,)), 0, None)
+    return problem(Kind.MESSAGE_BYTE, path, change.position, mend)
+
+
+def _crc_of(file: IFile, size_bytes: int) -> int:
+    crc = 0
+    for piece in _pieces(file, size_bytes):
+        crc = zlib.crc32(piece, crc)
+    return crc
+
+
+def _pieces(file: IFile, size_bytes: int) -> Iterator[bytes]:
+    for offset in range(0, size_bytes, PIECE_SIZE):
+        yield file.read_at(offset, min(PIECE_SIZE, size_bytes - offset))

@@ -1,0 +1,114 @@
+"""Names: whether what lies in the queue's and the spool's directories is what should lie there, and whose it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from mailismus.disk.interface import NameFacts, NameKind
+from mailismus.queue.providers.clustered.cluster import SUFFIX as CLUSTER_SUFFIX
+from mailismus.queue.providers.clustered.fsck import acts
+from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.opening import QUEUE_DIRECTORIES
+from mailismus.spool.silo import SILO_NAMES
+
+LOCK = "lock"
+_SYSTEMS_OWN = frozenset({"lost+found"})
+"""A file system keeps this in its topmost directory, which may be ours."""
+_PROBES = frozenset({"link-probe", "link-probe-2"})
+
+
+T = TypeVar("T")
+
+
+def try_twice(read: Callable[[], T]) -> T:
+    """What it gives, at its second try if the first fails: one error of a disk is no reason to give anything up. Raises
+    OSError."""
+    try:
+        return read()
+    except OSError:
+        return read()
+
+
+class Names:
+    """Looks at names. What is told of one once is not told again."""
+
+    def __init__(self, checking: Checking) -> None:
+        self._checking = checking
+        self._disk = checking.disk
+        self._owner = checking.disk.describe(checking.queue_path).owner
+
+    def check_directories(self) -> Iterator[Problem]:
+        """Our directories, their owner and mode, and what else lies beside them."""
+        checking = self._checking
+        for root, names in ((checking.queue_path, QUEUE_DIRECTORIES), (checking.spool_path, SILO_NAMES)):
+            why = self._disk.refuse_unsafe(root) if checking.is_here else None
+            if why is not None and not self._is_mended_by_mode(root):
+                yield problem(Kind.UNSAFE, root, why=why)
+            else:
+                yield from self.check(root, NameKind.DIRECTORY)
+            for name in names:
+                path = os.path.join(root, name)
+                if not self._disk.exists(path):
+                    yield problem(Kind.DIRECTORY_MISSING, path)
+                else:
+                    yield from self.check(path, NameKind.DIRECTORY)
+            yield from self._check_root(root, frozenset(names))
+        state = os.path.join(checking.queue_path, "state")
+        yield from (problem(Kind.FOREIGN, os.path.join(state, name)) for name in self.list(state))
+        kept = len(self.list(checking.corrupt_path))
+        if kept:
+            yield problem(Kind.SET_ASIDE, checking.corrupt_path, count=kept)
+
+    def _is_mended_by_mode(self, path: str) -> bool:
+        facts = self._disk.describe(path)
+        return facts.kind is NameKind.DIRECTORY and (facts.mode & 0o077 != 0 or facts.owner != self._owner)
+
+    def _check_root(self, root: str, names: frozenset[str]) -> Iterator[Problem]:
+        for name in sorted(self._disk.list_directory(root)):
+            path = os.path.join(root, name)
+            if name == LOCK:
+                yield from self.check(path, NameKind.FILE)
+            elif name in _PROBES:
+                yield problem(Kind.PROBE_LEFT, path, None, partial(acts.unlink, path))
+            elif name not in names and name not in _SYSTEMS_OWN and not name.endswith(CLUSTER_SUFFIX):
+                yield problem(Kind.FOREIGN, path)
+
+    def list(self, path: str) -> list[str]:
+        """Names in a directory, sorted; none where there is no such directory."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return sorted(self._disk.list_directory(path))
+        return []
+
+    def is_directory(self, path: str) -> bool:
+        """Whether it is one, and no link to one."""
+        return self._disk.describe(path).kind is NameKind.DIRECTORY
+
+    def check(self, path: str, wanted: NameKind) -> Iterator[Problem]:
+        """Whether it is what should lie there, and its owner's alone."""
+        facts = self._disk.describe(path)
+        yield from self.check_facts(path, facts, wanted)
+
+    def check_facts(self, path: str, facts: NameFacts, wanted: NameKind) -> Iterator[Problem]:
+        """The same, when it has been described already."""
+        if facts.kind is not wanted:
+            if wanted is NameKind.DIRECTORY:
+                yield problem(Kind.UNSAFE, path, why=f"it is {facts.kind.value}, not a directory; put the directory back")
+            else:
+                mend = partial(acts.move_aside, path)
+                yield problem(Kind.NO_PLAIN_FILE, path, None, mend, what=facts.kind.value, wanted=wanted.value)
+            return
+        if not self._checking.is_here:
+            return
+        owner = self._owner
+        if facts.owner != owner:
+            mend_mode = partial(acts.make_private, path, owner)
+            yield problem(Kind.WRONG_OWNER, path, None, mend_mode, owner=facts.owner, wanted=owner)
+        elif facts.mode & 0o077 or facts.mode & 0o600 != 0o600:
+            right = 0o700 if wanted is NameKind.DIRECTORY else 0o600
+            mend_mode = partial(acts.make_private, path, owner)
+            yield problem(Kind.NOT_PRIVATE, path, None, mend_mode, mode=f"{facts.mode:04o}", wanted=f"{right:04o}")

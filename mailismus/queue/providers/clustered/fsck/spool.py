@@ -1,0 +1,271 @@
+"""The spool of a stopped queue beside its live lines: every entry with its message, every message file with its entries.
+
+Silo by silo: the lines of one silo's messages and the names in it are brought together, so that memory holds the names of
+one silo and the ids of what lives. All that is told of an entry as a whole is told here: that it is live in two places, that
+its message is gone, that its line is to be written again elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import attrs
+
+from mailismus.disk.interface import NameKind
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.fsck import acts
+from mailismus.queue.providers.clustered.fsck.clusters import Clusters
+from mailismus.queue.providers.clustered.fsck.history import History
+from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, Problems, problem, untold
+from mailismus.queue.providers.clustered.fsck.messages import Examined, examine
+from mailismus.queue.providers.clustered.fsck.names import Names
+from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.fsck.segments import JournalState
+from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.spool.silo import SILO_NAMES, message_path, parse_message_name, silo_path
+
+_EPOCH_SHIFT = 32
+
+
+@attrs.define
+class SpoolCheck:
+    """One look at all silos."""
+
+    checking: Checking
+    names: Names
+    journal: JournalState
+    clusters: Clusters
+    history: History
+    files: int = 0
+    """Names of message files."""
+    entries: int = 0
+    """Live ones."""
+    _misplaced: dict[SpoolId, list[str]] = attrs.field(init=False, factory=dict)
+
+    def check(self) -> Iterator[Problem]:
+        """Everything found."""
+        for silo, name in enumerate(SILO_NAMES):
+            for file_name in self.names.list(os.path.join(self.checking.spool_path, name)):
+                found = parse_message_name(file_name)
+                path = os.path.join(self.checking.spool_path, name, file_name)
+                self.files += found is not None
+                if found is None:
+                    yield problem(Kind.FOREIGN, path)
+                elif silo_path("", found[0]) != f"/{SILO_NAMES[silo]}":
+                    self._misplaced.setdefault(found[0], []).append(path)
+        for silo in range(len(SILO_NAMES)):
+            yield from self._check_silo(silo)
+        for spool_id, paths in self._misplaced.items():
+            for path in paths:
+                yield from self._stray(path, spool_id, " and that lies in a wrong silo")
+        known = self.journal.loaded.epoch
+        if self.clusters.epoch > known:
+            epoch = self.clusters.epoch
+            mend = partial(acts.say_epoch, epoch)
+            yield problem(Kind.EPOCH_BEHIND, self.checking.journal_path, None, mend, known=known, found=epoch)
+
+    def _check_silo(self, silo: int) -> Iterator[Problem]:
+        directory = os.path.join(self.checking.spool_path, SILO_NAMES[silo])
+        by_id: dict[SpoolId, list[int]] = {}
+        for file_name in self.names.list(directory):
+            found = parse_message_name(file_name)
+            if found is not None and found[0] % len(SILO_NAMES) == silo:
+                by_id.setdefault(found[0], []).append(found[1])
+        for spool_id, entries in self.clusters.lines.messages(silo):
+            numbers = by_id.pop(spool_id, [])
+            self.entries += len(entries)
+            yield from _Message(self, spool_id, entries, numbers).check()
+        for spool_id in sorted(by_id):
+            for number in by_id[spool_id]:
+                yield from self._stray(message_path(self.checking.spool_path, spool_id, number), spool_id, "")
+
+    def _stray(self, path: str, spool_id: SpoolId, why: str) -> Iterator[Problem]:
+        """A message file of a message that no line tells of."""
+        facts = self.checking.disk.describe(path)
+        yield from self.names.check_facts(path, facts, NameKind.FILE)
+        if facts.kind is not NameKind.FILE:
+            return
+        if spool_id >> _EPOCH_SHIFT > max(self.journal.loaded.epoch, self.clusters.epoch):
+            yield problem(Kind.MESSAGE_FUTURE, path, None, partial(acts.remove, path))
+        elif self.journal.has_lost or self.clusters.has_lost:
+            yield problem(Kind.MESSAGE_KEPT, path, None, partial(acts.remove, path))
+        else:
+            yield problem(Kind.MESSAGE_STRAY, path, why=why)
+
+    def take_misplaced(self, spool_id: SpoolId) -> list[str]:
+        """Files of this message in wrong silos, which are not strays then."""
+        return self._misplaced.pop(spool_id, [])
+
+
+@attrs.define
+class _Message:
+    """A message with live lines. `entries`: of each the lines, newest first; `numbers`: the names of its files."""
+
+    spool: SpoolCheck
+    spool_id: SpoolId
+    entries: Sequence[Sequence[Line]]
+    numbers: Sequence[int]
+    _lost: set[QueueId] = attrs.field(init=False, factory=set)
+    """Entries that were told of with their message."""
+
+    def check(self) -> Iterator[Problem]:
+        newest = [lines[0] for lines in self.entries]
+        has_message = True
+        if not any(line.source.has_content for line in newest):
+            size = next((line.size_bytes for line in newest if line.size_bytes is not None), None)
+            has_message = yield from self._check_files(size, newest)
+        for lines in self.entries:
+            yield from self._check_lines(lines, has_message=has_message)
+
+    # its files
+
+    def _path(self, number: int) -> str:
+        return message_path(self.spool.checking.spool_path, self.spool_id, number)
+
+    def _check_files(self, size: int | None, newest: Sequence[Line]) -> Problems[bool]:
+        """Whether it has a file that is whole, or will have."""
+        disk = self.spool.checking.disk
+        found: dict[tuple[int, int], list[int]] = {}
+        links: dict[tuple[int, int], int] = {}
+        for number in self.numbers:
+            facts = disk.describe(self._path(number))
+            yield from self.spool.names.check_facts(self._path(number), facts, NameKind.FILE)
+            if facts.kind is NameKind.FILE:
+                found.setdefault(facts.inode, []).append(number)
+                links[facts.inode] = facts.links
+        examined = {inode: examine(disk, self._path(numbers[0]), self.spool_id, size) for inode, numbers in found.items()}
+        whole = [number for inode, numbers in found.items() if examined[inode].is_whole for number in numbers]
+        misplaced = self.spool.take_misplaced(self.spool_id)
+        for inode, numbers in found.items():
+            if links[inode] > len(numbers):
+                yield problem(Kind.LINKED_ELSEWHERE, self._path(numbers[0]), count=links[inode] - len(numbers))
+        live = {line.queue_id.number for line in newest}
+        if not whole:
+            curable = next((inode for inode in found if examined[inode].cure is not None), None)
+            if curable is None:
+                return (yield from self._find_elsewhere(list(examined.values()), found, misplaced, size, newest))
+            cure = examined[curable].cure
+            assert cure is not None
+            yield cure
+            whole = found[curable]
+        good = self._path(whole[0])
+        for inode, numbers in found.items():
+            if not examined[inode].is_whole and numbers is not whole:
+                for number in numbers:
+                    path = self._path(number)
+                    yield problem(Kind.MESSAGE_COPY, path, None, partial(acts.relink, path, good), why=examined[inode].why)
+        for path in misplaced:
+            yield problem(Kind.MESSAGE_TWICE, path, None, partial(acts.remove, path))
+        yield from self._check_names(good, live, self.numbers)
+        return True
+
+    def _check_names(self, good: str, live: set[int], names: Sequence[int]) -> Iterator[Problem]:
+        """With hard links: a name for each live recipient, and for no other. `names`: those that are there."""
+        if self.spool.checking.hardlinks is False or 0 in names:
+            return
+        for number in sorted(live - set(names)):
+            path = self._path(number)
+            yield problem(Kind.NAME_MISSING, good, None, partial(acts.link, good, path), number=number)
+        for number in names:
+            if number not in live:
+                yield problem(Kind.NAME_OVER, self._path(number), None, partial(acts.unlink, self._path(number)))
+
+    def _find_elsewhere(
+        self,
+        broken: list[Examined],
+        found: dict[tuple[int, int], list[int]],
+        misplaced: list[str],
+        size: int | None,
+        newest: Sequence[Line],
+    ) -> Problems[bool]:
+        """No file of it is whole: whether there will be one."""
+        disk = self.spool.checking.disk
+        paths = [self._path(number) for numbers in found.values() for number in numbers]
+        for path in misplaced:
+            if examine(disk, path, self.spool_id, size).is_whole:
+                name = parse_message_name(os.path.basename(path))
+                number = name[1] if name is not None else 0
+                right = self._path(number)
+                mend = partial(acts.move_message, path, right, tuple(paths))
+                silo, wanted = path.split("/")[-2], right.split("/")[-2]
+                yield problem(Kind.MESSAGE_MISPLACED, path, None, mend, silo=silo, wanted=wanted)
+                yield from self._check_names(right, {line.queue_id.number for line in newest}, [number])
+                return True
+        why = broken[0].why if broken else "the message file is not there"
+        unreadable = next((examined for examined in broken if examined.is_unreadable), None)
+        paths += misplaced
+        held = self.spool.history.find_content(self.spool_id, size)
+        if held is not None:
+            mend_restored = partial(acts.restore_message, self.spool_id, held, tuple(paths))
+            yield problem(Kind.MESSAGE_RESTORED, self._path(0), None, mend_restored, why=why)
+            return True
+        if unreadable is not None:
+            yield problem(Kind.MESSAGE_UNREADABLE, unreadable.path, why=unreadable.why, count=len(newest))
+            return True
+        return (yield from self._lose(why, paths, newest))
+
+    def _lose(self, why: str, paths: list[str], newest: Sequence[Line]) -> Problems[bool]:
+        if not paths and all(self._area(line) is Area.BOUNCES for line in newest):
+            yield problem(Kind.MESSAGE_OF_BOUNCE, self._path(0))
+            return True
+        waiting = [line for line in newest if paths or self._why_over(line) is None]
+        if waiting:
+            self._lost = {line.queue_id for line in waiting}
+            to_bounce = tuple(line for line in waiting if self._area(line) is not Area.BOUNCES)
+            to_move = tuple(line for line in waiting if self._area(line) is Area.BOUNCES and line.source.is_to_move)
+            mend = partial(acts.give_up, tuple(paths), to_bounce, to_move)
+            yield problem(Kind.MESSAGE_LOST, self._path(0), None, mend, why=why, count=len(waiting))
+        return False
+
+    def _why_over(self, line: Line) -> str | None:
+        """Why an entry without any message was over already; None: nothing says so."""
+        if self._area(line) is Area.BOUNCES:
+            return None
+        if line.was_done:
+            return "its state byte is nearer to done"
+        if line.source.is_doubtful:
+            return "its checkpoint is not known to count"
+        if self.spool.journal.has_lost:
+            return "the settle is in what is missing of the journal"
+        return None
+
+    # its lines
+
+    def _area(self, line: Line) -> Area:
+        if line.source.history is not None:
+            return line.source.history.area(line.offset)
+        if line.source.is_journal:
+            return self.spool.journal.loaded.youngs[self.spool_id].entries[line.queue_id.number].area
+        return line.source.right_area or line.source.area or Area.INCOMING
+
+    def _check_lines(self, lines: Sequence[Line], *, has_message: bool) -> Iterator[Problem]:
+        newest = lines[0]
+        for line in lines[1:]:
+            if line.source.cluster is None:
+                continue  # goes with its file
+            mend = partial(acts.mark, line)
+            if line.source.is_doubtful:
+                yield untold(mend)
+            else:
+                words = {"entry": str(line.queue_id), "other": newest.source.path}
+                yield problem(Kind.ENTRY_TWICE, line.source.path, line.offset, mend, **words)
+        if has_message:
+            if newest.source.history is not None:
+                place = newest.source.history.place(newest.offset)
+                mend = partial(acts.move_line, newest)
+                yield problem(Kind.ENTRY_RESTORED, *place, mend, entry=str(newest.queue_id))
+            elif newest.source.is_to_move:
+                yield untold(partial(acts.move_line, newest))
+            return
+        why = self._why_over(newest)
+        if newest.queue_id in self._lost or why is None:
+            return
+        if newest.source.is_doubtful:
+            if newest.source.cluster is not None:
+                yield untold(partial(acts.end_entry, newest))
+            return
+        words = {"entry": str(newest.queue_id), "why": why}
+        yield problem(Kind.ENTRY_OVER, newest.source.path, newest.offset, partial(acts.end_entry, newest), **words)

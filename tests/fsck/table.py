@@ -1,0 +1,68 @@
+"""Prints the two tables of `docs/fsck.md`: `python -m tests.fsck.table [kinds|damages]`.
+
+kinds: everything that fsck tells apart. damages: what it makes of every damage of `damages`, done to a queue of 18 entries,
+found, repaired, started and drained.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from typing import TextIO
+
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.fsck.kinds import Kind
+from tests.fsck.damages import DAMAGES, Damage
+from tests.fsck.worlds import kinds, unrepaired
+
+
+def write_kinds(out: TextIO) -> None:
+    """One row a kind of finding."""
+    out.write("| kind | severity | what it is | `--repair` |\n|---|---|---|---|\n")
+    for kind in Kind:
+        severity, what, repair = kind.value
+        out.write(f"| `{kind.code}` | {severity.value} | {_words(what)} | {_words(repair)} |\n")
+
+
+def _words(sentence: str) -> str:
+    """Names of what is filled in, in italics."""
+    return re.sub(r"{([a-z]+)}", r"*\1*", sentence).replace("<", "\\<")
+
+
+def write_damages(out: TextIO) -> None:
+    """One row a damage."""
+    out.write("| what happened | fsck finds | after `--repair` |\n|---|---|---|\n")
+    for damage in DAMAGES:
+        out.write(_row(damage) + "\n")
+
+
+def _row(damage: Damage) -> str:
+    stopped = damage.make()
+    damage.act(stopped)
+    found = Counter((finding.severity.value, finding.kind) for finding in stopped.check())
+    failed = unrepaired(stopped.repair())
+    again = kinds(stopped.check())
+    stopped.start()
+    left = stopped.look()
+    bounced = sum(
+        entry.area is Area.BOUNCES and stopped.held.entries[q] is not Area.BOUNCES for q, (_, entry) in left.items()
+    )
+    gone = len(stopped.held.entries) - len(left)
+    drained = len(stopped.drain())
+    assert drained == len(left)
+    told = ", ".join(
+        f"{kind} ({severity}{f', {count} times' if count > 1 else ''})" for (severity, kind), count in found.items()
+    )
+    parts = [f"{drained - bounced} of {len(stopped.held.entries)} entries as they were"]
+    parts += [f"{bounced} bounced: the sender is told"] if bounced else []
+    parts += [f"{gone} gone"] if gone else []
+    parts += ["NOT REPAIRED"] if failed or again else []
+    return f"| {damage.title} | {told} | {', '.join(parts)} |"
+
+
+if __name__ == "__main__":
+    if "damages" not in sys.argv:
+        write_kinds(sys.stdout)
+    if "kinds" not in sys.argv:
+        write_damages(sys.stdout)

@@ -1,0 +1,22 @@
+"""The page about fsck tells of every kind, in the words of the program."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from tests.fsck.damages import DAMAGES
+from tests.fsck.table import write_kinds
+
+PAGE = Path(__file__).parents[2] / "docs" / "fsck.md"
+
+
+def test_the_page_tells_of_every_kind() -> None:
+    out = io.StringIO()
+    write_kinds(out)
+    assert out.getvalue() in PAGE.read_text()
+
+
+def test_the_page_tells_of_every_damage() -> None:
+    page = PAGE.read_text()
+    assert [damage.title for damage in DAMAGES if f"\n| {damage.title} |" not in page] == []
