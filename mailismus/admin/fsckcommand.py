@@ -27,6 +27,9 @@ from mailismus.queue.finding import Done, Finding, Report, Severity
 _WIDTH = 12
 """Columns of the severity."""
 
+_MOST = 20
+"""Findings of a kind that are told one by one to people."""
+
 
 @attrs.frozen
 class FsckTools:
@@ -111,13 +114,17 @@ def _where(finding: Finding) -> str:
 
 
 class _TextWriter:
-    """Three lines a finding."""
+    """Three lines a finding; of many of a kind the first ones, and how many more."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
+        self._told: Counter[str] = Counter()
 
     def write(self, finding: Finding) -> None:
-        """One finding."""
+        """One finding. What could not be repaired is always told."""
+        self._told[finding.kind] += 1
+        if self._told[finding.kind] > _MOST and finding.done is not Done.FAILED:
+            return
         indent = " " * _WIDTH
         lines = [f"{finding.severity.value:<{_WIDTH}}{_where(finding)}", f"{indent}{finding.what}"]
         match finding.done:
@@ -134,6 +141,9 @@ class _TextWriter:
 
     def end(self, report: Report, counts: Counter[Severity]) -> None:
         """The sum."""
+        for kind, count in self._told.items():
+            if count > _MOST:
+                self._out.write(f"{count} of kind {kind} in all (--json tells each)\n")
         checked = report.checked
         looked_at = ", ".join(
             _plural(number, one, many)

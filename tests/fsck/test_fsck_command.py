@@ -14,6 +14,7 @@ import pytest
 
 from mailismus.__main__ import main
 from mailismus.errors import StartError
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.fsck.check import repair
 from mailismus.spool.silo import message_path
 from tests.clustered.harness import queue_settings
@@ -136,6 +137,20 @@ def test_json_has_an_object_a_line(place: Place, capsys: pytest.CaptureFixture[s
     assert place.run("--json", "--repair") == 65
     *findings, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {finding["done"] for finding in findings} == {"repaired", "by-start"}
+
+
+def test_of_many_of_a_kind_the_first_ones_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stopped = Stopped()
+    for number in range(25):
+        damages._store(stopped, message_path("/s", SpoolId(damages.FIRST + 100 + number)), b"a draft that was cut")
+    place = Place(tmp_path, stopped)
+    assert place.run() == 0
+    out = capsys.readouterr().out
+    assert out.count("a message file that no entry needs") == 20
+    assert "25 of kind message-stray in all (--json tells each)" in out
+    assert out.splitlines()[-1].endswith(": 25 harmless")
+    assert place.run("--json") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 26
 
 
 def test_a_sound_queue_is_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,8 +111,8 @@ class Kind(enum.Enum):
     )
     CHECKPOINT_LOST = (
         _REPAIRABLE,
-        "the journal knows of checkpoints up to {known}, a part of it is missing, and {count} clusters of later ones, or "
-        "their ends, hold entries that are nowhere else",
+        "the journal knows of checkpoints up to {known}, a part of it is missing, and clusters of later ones, or ends "
+        "of clusters, hold entries that are nowhere else ({count} files)",
         "says in the journal that these count",
     )
     EPOCH_BEHIND = (
@@ -239,14 +239,19 @@ class Kind(enum.Enum):
     MESSAGE_LOST = (
         _LOST,
         "{why}; {count} of its recipients still wait for it",
-        "copies what is here to corrupt/ and makes bounces of their entries, so that the sender is told",
+        "copies what is here to corrupt/ and makes bounces of their entries: the server waits a day for the file and then "
+        "tells the sender",
     )
     MESSAGE_UNREADABLE = (
         _LOST,
         "can't be read: {why}; {count} of its recipients wait for it",
         "leaves it alone: the server defers them and tries again, and another day it may be read",
     )
-    MESSAGE_OF_BOUNCE = (_NOTE, "is not there; it is needed for a report alone, which goes without it", _ALONE)
+    MESSAGE_OF_BOUNCE = (
+        _NOTE,
+        "is not there; it is needed for a report alone, which goes without it, a day after the failure",
+        _ALONE,
+    )
 
     @property
     def severity(self) -> Severity:
