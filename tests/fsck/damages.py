@@ -224,7 +224,7 @@ def cluster_in_no_slot(stopped: Stopped) -> Expected:
     disk, path = stopped.disk, stopped.clusters(Area.DEFERRED)[0]
     disk.rename(path, f"/q/deferred/{path.rpartition('/')[2]}")
     disk.sync_file_system("/")
-    return _found("cluster-misplaced", "directory-empty")
+    return _found("cluster-misplaced")
 
 
 def cluster_cut(stopped: Stopped) -> Expected:
@@ -284,7 +284,7 @@ def cluster_in_far_slot(stopped: Stopped) -> Expected:
     disk.make_directory("/q/deferred/20990101T0000")
     disk.rename(path, f"/q/deferred/20990101T0000/{path.rpartition('/')[2]}")
     disk.sync_file_system("/")
-    return _found("cluster-late", "directory-empty")
+    return _found("cluster-late")
 
 
 def message_deleted_held(stopped: Stopped) -> Expected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 
 import pytest
@@ -30,8 +31,11 @@ EXAMPLES = int(os.environ.get("MAILISMUS_FSCK_EXAMPLES", "15"))
 
 
 @pytest.fixture(scope="module")
-def worlds() -> dict[bool, Stopped]:
-    return {hardlinks: Stopped(hardlinks=hardlinks) for hardlinks in (False, True)}
+def worlds() -> dict[tuple[bool, bool], Stopped]:
+    return {
+        (hardlinks, forgets): Stopped(hardlinks=hardlinks, forgets=forgets)
+        for hardlinks, forgets in itertools.product((False, True), repeat=2)
+    }
 
 
 def used_bytes(data: bytearray) -> int:
@@ -71,11 +75,11 @@ def apply(disk: MemoryDisk, act: tuple[str, int, float, bytes]) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(hardlinks=st.booleans(), acts=st.lists(ACTS, min_size=1, max_size=4))
+@given(hardlinks=st.booleans(), forgets=st.booleans(), acts=st.lists(ACTS, min_size=1, max_size=4))
 def test_whatever_is_damaged_is_repaired_and_a_server_starts_on_it(
-    worlds: dict[bool, Stopped], hardlinks: bool, acts: list[tuple[str, int, float, bytes]]
+    worlds: dict[tuple[bool, bool], Stopped], hardlinks: bool, forgets: bool, acts: list[tuple[str, int, float, bytes]]
 ) -> None:
-    stopped = copy.deepcopy(worlds[hardlinks])
+    stopped = copy.deepcopy(worlds[hardlinks, forgets])
     for act in acts:
         apply(stopped.disk, act)
     found = stopped.check()

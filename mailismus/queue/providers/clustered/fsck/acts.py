@@ -70,11 +70,6 @@ def remove_at_end(path: str, hands: Hands) -> None:
     hands.remove_at_end(path)
 
 
-def remove_directory(path: str, hands: Hands) -> None:
-    """An empty one goes."""
-    hands.remove_directory(path)
-
-
 def make_private(path: str, owner: int, hands: Hands) -> None:
     """It becomes its owner's alone."""
     hands.make_private(path, owner)

@@ -46,7 +46,6 @@ _MAY_FAIL = frozenset(
         Kind.NOT_PRIVATE,
         Kind.NO_PLAIN_FILE,
         Kind.UNREADABLE,
-        Kind.DIRECTORY_EMPTY,
         Kind.PROBE_LEFT,
     )
 )

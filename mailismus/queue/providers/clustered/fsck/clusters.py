@@ -107,7 +107,7 @@ def _in_slot(area: Area, directory: str, slot: str, names: Names) -> Iterator[_F
     inside = names.list(directory)
     is_slot = area is Area.DEFERRED and slot_start(slot) is not None
     if not inside and is_slot:
-        yield problem(Kind.DIRECTORY_EMPTY, directory, None, partial(acts.remove_directory, directory))
+        yield problem(Kind.DIRECTORY_EMPTY, directory)
         return
     if not is_slot and not any(name.endswith(SUFFIX) for name in inside):
         yield problem(Kind.FOREIGN, directory)

@@ -105,10 +105,6 @@ class Hands:
             self._disk.unlink(path)
         self._disk.sync_directory(os.path.dirname(path))
 
-    def remove_directory(self, path: str) -> None:
-        """An empty directory goes."""
-        self._disk.remove_directory(path)
-
     def link(self, path: str, new_path: str) -> None:
         """Another name, durably."""
         self._disk.link(path, new_path)

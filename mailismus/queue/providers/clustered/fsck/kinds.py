@@ -42,7 +42,7 @@ class Kind(enum.Enum):
         _ALONE,
     )
     DIRECTORY_MISSING = (_HARMLESS, "this directory is not there", _START)
-    DIRECTORY_EMPTY = (_HARMLESS, "an empty slot of the calendar", "removes it")
+    DIRECTORY_EMPTY = (_NOTE, "an empty slot of the calendar", _ALONE)
     PROBE_LEFT = (_HARMLESS, "left by a start that tried for hard links and was stopped", "removes it")
     UNSAFE = (_REPAIRABLE, "no server starts on this: {why}", "can't do that for you")
     NO_PLAIN_FILE = (_REPAIRABLE, "{what} where {wanted} of ours should be", "moves it to corrupt/ as it is")

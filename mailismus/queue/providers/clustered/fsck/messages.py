@@ -62,57 +62,75 @@ def _examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) 
     try:
         reader = MessageFileReader(disk, path)
     except Corrupt as error:
-        return _examine_damaged(disk, path, error.text, size_bytes)
+        return _examine_damaged(disk, path, error.text, spool_id, size_bytes)
     try:
         if size_bytes not in (None, reader.size_bytes):
             return Examined(path, f"the file is of another message: {reader.size_bytes} bytes in place of {size_bytes}")
-        first = reader.read()
-        trace = _TRACE(first)
-        if trace is not None and trace[1] != format_spool_id(spool_id).encode():
-            return Examined(path, f"the file is of another message: {trace[1].decode()}")
+        other = _other_message(reader.read(), spool_id)
+        if other is not None:
+            return Examined(path, other)
         while reader.read():
             pass
     except Corrupt as error:
-        return _examine_damaged(disk, path, error.text, size_bytes)
+        return _examine_damaged(disk, path, error.text, spool_id, size_bytes)
     finally:
         reader.close()
     return Examined(path)
 
 
-def _examine_damaged(disk: IDisk, path: str, why: str, size_bytes: int | None) -> Examined:
+def _other_message(beginning: bytes, spool_id: SpoolId) -> str | None:
+    """Of which other message this is the beginning; None: of none, as far as is known."""
+    trace = _TRACE(beginning)
+    if trace is None or trace[1] == format_spool_id(spool_id).encode():
+        return None
+    return f"the file is of another message: {trace[1].decode()}"
+
+
+def _examine_damaged(disk: IDisk, path: str, why: str, spool_id: SpoolId, size_bytes: int | None) -> Examined:
     file = disk.open(path)
     try:
-        return Examined(path, why, _cut(file, path, size_bytes) or _change(file, path, size_bytes))
+        if size_bytes is not None and _is_whole_but_longer(file, size_bytes):
+            other = _other_message(file.read_at(0, PIECE_SIZE), spool_id)
+            return Examined(path, other or why, _cut(file, path, size_bytes) if other is None else None)
+        change = _change(file, size_bytes)
+        if change is None:
+            return Examined(path, why)
+        at = change.position
+        beginning = bytearray(file.read_at(0, PIECE_SIZE))
+        beginning[at : at + 1] = bytes((change.value,)) if at < len(beginning) else b""
+        other = _other_message(bytes(beginning), spool_id)
+        return Examined(path, other or why, _byte(path, change) if other is None else None)
     finally:
         file.close()
 
 
-def _cut(file: IFile, path: str, size_bytes: int | None) -> Problem | None:
-    """The message is whole, and something stands behind it."""
-    if size_bytes is None or file.size() <= size_bytes + TRAILER_SIZE:
-        return None
+def _is_whole_but_longer(file: IFile, size_bytes: int) -> bool:
+    """Something stands behind its end."""
+    if file.size() <= size_bytes + TRAILER_SIZE:
+        return False
     trailer = parse_trailer(file.read_at(size_bytes, TRAILER_SIZE))
-    if trailer != (size_bytes, _crc_of(file, size_bytes)):
-        return None
+    return trailer == (size_bytes, _crc_of(file, size_bytes))
+
+
+def _cut(file: IFile, path: str, size_bytes: int) -> Problem:
     end = size_bytes + TRAILER_SIZE
     rest = file.size() - end
     return problem(Kind.MESSAGE_LONG, path, end, partial(acts.cut_off, path, end, rest), size=rest)
 
 
-def _change(file: IFile, path: str, size_bytes: int | None) -> Problem | None:
-    """One byte is wrong, in the last line or in the content."""
+def _change(file: IFile, size_bytes: int | None) -> Change | None:
+    """The one byte that is wrong, in the last line or in the content."""
     content_size = file.size() - TRAILER_SIZE
     if content_size < 0 or size_bytes not in (None, content_size):
         return None
     found = file.read_at(content_size, TRAILER_SIZE)
     change = find_one_difference(found, encode_trailer(content_size, _crc_of(file, content_size)))
     if change is not None:
-        return _byte(path, Change(content_size + change.position, change.value))
+        return Change(content_size + change.position, change.value)
     trailer = parse_trailer(found)
     if trailer is None or trailer[0] != content_size or content_size > LONGEST_FOR_BIT:
         return None
-    change = find_change(file.read_at(0, content_size), trailer[1])
-    return None if change is None else _byte(path, change)
+    return find_change(file.read_at(0, content_size), trailer[1])
 
 
 def _byte(path: str, change: Change) -> Problem:
