@@ -42,7 +42,7 @@ RECIPIENTS, SIZE_BYTES = 1000, 4096
 HOURS = "<retry_delays>4h</retry_delays>"
 SOON, SOON_S = "<retry_delays>8s | 4h</retry_delays>", 9.5
 """What is deferred under the load has moved to rest when the server is killed, and is due when it starts again. The other
-entries were made under `HOURS`: no pause may be shorter than the longest here, or they are taken for times of a wrong clock."""
+entries were made under `HOURS`: a longest pause here that is shorter would make theirs times of a wrong clock."""
 LOAD_S = 6.5
 BUILD_TIMEOUT_S = 1800.0
 FRESH = 1_000_000_000
