@@ -8,10 +8,12 @@ or by a repair before, is not copied again.
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 
 from mailismus.disk.interface import IDisk, IFile
 from mailismus.errors import Unavailable
+from mailismus.queue.providers.clustered.cluster import SUFFIX
 
 PIECE = 1 << 20
 """Bytes copied at once."""
@@ -35,9 +37,12 @@ class Aside:
         try:
             end = _end_of(source) if size_bytes is None else offset + size_bytes
             note = b"from %b at %d\n" % (os.fsencode(path), offset)
-            _probe(source, offset, max(offset, end))
+            name = self._name_of(path, offset)
+            crc = _crc_of(source, offset, max(offset, end))
+            if path.endswith(SUFFIX) and size_bytes is not None:
+                name += f"-{crc:08x}"  # as a server calls a line that it sets aside: it does so once then
             try:
-                self._keep(self._name_of(path, offset), note, source, offset, max(offset, end))
+                self._keep(name, note, source, offset, max(offset, end))
             except OSError as error:
                 what = f"{path} can't be copied to {self.path} ({error.strerror or error}), and nothing is changed without"
                 raise Unavailable(what) from error
@@ -128,9 +133,12 @@ def _pieces(file: IFile, offset: int, end: int) -> Iterator[bytes]:
         offset += len(piece)
 
 
-def _probe(file: IFile, offset: int, end: int) -> None:
-    for _ in _pieces(file, offset, end):
-        pass
+def _crc_of(file: IFile, offset: int, end: int) -> int:
+    """Of all of it: so it can be read, too. Raises OSError."""
+    crc = 0
+    for piece in _pieces(file, offset, end):
+        crc = zlib.crc32(piece, crc)
+    return crc
 
 
 def _end_of(file: IFile) -> int:
