@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import itertools
+import random
 from collections.abc import Iterable
 
 import attrs
@@ -18,6 +18,9 @@ from mailismus.queue.providers.clustered.fsck.place import Checking
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
 from tests.fakes.disk import MemoryDisk
+
+_RANDOM = random.Random(7)
+"""No two repairs draw the same nonces."""
 
 LARGE = 3000
 """Contents longer than this go to their silo."""
@@ -180,8 +183,7 @@ class Stopped:
 
 def repair_on(disk: IDisk, harness: ClusteredHarness) -> list[Finding]:
     """What a repair of the queue on this disk finds and does."""
-    random = itertools.count(1 << 40)
-    return list(RepairReport(harness.settings, disk, lambda size: next(random).to_bytes(size, "big"), harness.now()))
+    return list(RepairReport(harness.settings, disk, _RANDOM.randbytes, harness.now()))
 
 
 def snapshot(disk: MemoryDisk) -> tuple[dict[str, bytes], frozenset[str]]:

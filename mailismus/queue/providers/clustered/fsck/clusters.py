@@ -258,8 +258,8 @@ class _Reading:
         header = _header_of(data)
         key = _key(cluster_id) if header is None else header[1:]
         self.seen.add(key)
-        committed = self.lengths.get(key)
         is_doubtful = cluster_id in self.rescued
+        committed = None if is_doubtful else self.lengths.get(key)
         over = self.owed.get(key, set()) | self.owed.get(_key(cluster_id), set())
         source = Source(path, key, cluster_id.area, cluster_id)
         source.is_doubtful = is_doubtful

@@ -72,6 +72,12 @@ class Kind(enum.Enum):
         "the header does not check, but what is behind it tells: this is segment {number}, from batch {first}",
         "copies the old header to corrupt/ and writes it again",
     )
+    HEADER_TORN = (
+        _HARMLESS,
+        "the header does not check, but what is behind it tells: this is segment {number}, from batch {first}; the server "
+        "was stopped when it began the segment, or the header is damaged since",
+        f"{_ASIDE} and writes the header again",
+    )
     SEGMENT_UNMADE = (_HARMLESS, "a segment that was still being made: the server was stopped then", _START)
     SEGMENT_SHORT = (
         _LOST,

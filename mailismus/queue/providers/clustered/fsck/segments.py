@@ -222,7 +222,9 @@ def _explain_guess(segment: FoundSegment, loaded: Loaded) -> Problem:
     if segment.last_sequence <= loaded.horizon:
         return problem(Kind.SEGMENT_HEADER, segment.path, 0, partial(acts.remove_at_end, segment.path))
     mend = partial(acts.write_header_at_end, segment.path, header.encode())
-    return problem(Kind.HEADER_RESTORED, segment.path, 0, mend, number=header.number, first=header.first_sequence)
+    is_damage = any(damage.path == segment.path and damage.offset == 0 for damage in loaded.journal.damages)
+    kind = Kind.HEADER_RESTORED if is_damage else Kind.HEADER_TORN
+    return problem(kind, segment.path, 0, mend, number=header.number, first=header.first_sequence)
 
 
 def _has_odd_size(segment: FoundSegment) -> bool:
