@@ -262,7 +262,7 @@ class _Reading:
         committed = None if is_doubtful else self.lengths.get(key)
         over = self.owed.get(key, set()) | self.owed.get(_key(cluster_id), set())
         source = Source(path, key, cluster_id.area, cluster_id)
-        source.is_doubtful = is_doubtful
+        source.is_doubtful, source.end = is_doubtful, committed
         if committed is not None and len(data) > committed:
             yield problem(Kind.CLUSTER_TAIL, path, committed, size=len(data) - committed)
         has_several = data.count(b"\n") > _HEADER_AND_LINE

@@ -204,12 +204,17 @@ class Hands:
         self._say(b"".join(records))
 
     def _keep_line(self, line: Line) -> None:
+        self.aside.keep(line.source.path, line.offset, len(self._bytes_of(line)))
+
+    def _bytes_of(self, line: Line) -> bytes:
+        """To its line end, or to where something else begins."""
+        end = line.source.end
         file = self._disk.open(line.source.path)
         try:
-            size = len(file.read_at(line.offset, LONGEST).partition(b"\n")[0])
+            size = LONGEST if end is None else min(LONGEST, end - line.offset)
+            return file.read_at(line.offset, size).partition(b"\n")[0]
         finally:
             file.close()
-        self.aside.keep(line.source.path, line.offset, size)
 
     def _read(self, line: Line) -> tuple[Message, Entry]:
         if line.source.is_journal:
@@ -220,11 +225,7 @@ class Hands:
             if found is None:
                 raise Corrupt(*line.source.history.place(line.offset), "the line does not check")
             return found
-        file = self._disk.open(line.source.path)
-        try:
-            data = file.read_at(line.offset, LONGEST).partition(b"\n")[0]
-        finally:
-            file.close()
+        data = self._bytes_of(line)
         area = line.source.right_area or line.source.area or Area.INCOMING
         for candidate in (data, data[:-1]):  # something may stand in place of the line end
             parsed = parse_line(LIVE + candidate[1:], area)

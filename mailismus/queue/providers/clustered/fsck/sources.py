@@ -33,6 +33,8 @@ class Source:
     """None: no server looks here, so no place names a line of it."""
     right_area: Area | None = None
     """Where its lines belong, if that is another area."""
+    end: int | None = None
+    """Bytes of it that count; None: all."""
     is_to_move: bool = False
     """Its live lines are to be written again elsewhere."""
     is_doubtful: bool = False
