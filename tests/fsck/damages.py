@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 
 import attrs
@@ -15,6 +16,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.cluster import ClusterId, header_line
 from mailismus.queue.providers.clustered.writebehind import RENEWED
+from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
 from tests.fakes.disk import MemoryFile
 from tests.fsck.worlds import LARGE, Stopped
@@ -354,6 +356,13 @@ def message_stray(stopped: Stopped) -> Expected:
     return _found("message-stray")
 
 
+def message_over(stopped: Stopped) -> Expected:
+    """As after a crash between its last settle and its removal, or after the loss of a cluster that nothing tells of."""
+    content = b"Subject: over\r\n\r\nor not\r\n"
+    _store(stopped, message_path("/s", SpoolId(FIRST + 99)), content + encode_trailer(len(content), zlib.crc32(content)))
+    return _found("message-kept")
+
+
 def message_of_the_future(stopped: Stopped) -> Expected:
     _store(stopped, message_path("/s", SpoolId((9 << 32) + 1)), b"from nowhere")
     return _found("message-future")
@@ -432,6 +441,7 @@ DAMAGES = (
     Damage("two message files of one size have each other's name", messages_swapped),
     Damage("a message file lies in another silo", message_in_wrong_silo),
     Damage("a message file that no entry needs", message_stray),
+    Damage("a message file that no entry needs, whole", message_over),
     Damage("a message file of a spool id to come", message_of_the_future),
     Damage("a recipient's name of a message file is missing", name_missing, hardlinks=True),
     Damage("a name of a message file for nobody", name_over, hardlinks=True),

@@ -197,7 +197,7 @@ class Kind(enum.Enum):
     MESSAGE_STRAY = (_HARMLESS, "a message file that no entry needs{why}", _START)
     MESSAGE_KEPT = (
         _HARMLESS,
-        "a message file that no entry needs; its entries may be among what is lost",
+        "a message file that no entry needs: it was over, or its entries are lost; the next start removes it",
         f"{_ASIDE}, for you to look at, and removes it",
     )
     MESSAGE_FUTURE = (

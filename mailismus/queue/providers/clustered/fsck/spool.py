@@ -90,10 +90,13 @@ class SpoolCheck:
             return
         if spool_id >> _EPOCH_SHIFT > max(self.journal.loaded.epoch, self.clusters.epoch):
             yield problem(Kind.MESSAGE_FUTURE, path, None, partial(acts.remove, path))
-        elif self.journal.has_lost or self.clusters.has_lost:
+        elif self.journal.has_lost or self.clusters.has_lost or self._is_whole(path, spool_id):
             yield problem(Kind.MESSAGE_KEPT, path, None, partial(acts.remove, path))
         else:
             yield problem(Kind.MESSAGE_STRAY, path, why=why)
+
+    def _is_whole(self, path: str, spool_id: SpoolId) -> bool:
+        return examine(self.checking.disk, path, spool_id, None).is_whole
 
     def take_misplaced(self, spool_id: SpoolId) -> list[str]:
         """Files of this message in wrong silos, which are not strays then."""
