@@ -59,6 +59,27 @@ def test_a_disk_that_can_not_be_written_is_refused_with_74() -> None:
     assert harness.disk.locks == set()
 
 
+@pytest.mark.parametrize("rests", [False, True])
+def test_mail_without_a_journal_is_refused_with_65_and_left_as_it_is(rests: bool) -> None:
+    """Else all of it would be taken for what a checkpoint or a client has left that never came to its end."""
+    harness = ClusteredHarness()
+    bench = running(harness)
+    bench.put(content=b"x" * 300_000 + b"\r\n")
+    if rests:
+        bench.wait(bench.queue.close())
+    harness.clock.calls.clear()
+    harness.disk.locks.clear()
+    for name in [name for name in harness.disk.names if name.startswith("/q/journal/")]:
+        harness.disk.unlink(name)
+    before = sorted(harness.disk.names)
+    assert [name for name in before if name.endswith(".mqc" if rests else ".msg")]
+    with pytest.raises(StartError, match=r"the journal is gone: .* run mailismus fsck --repair") as refused:
+        harness.open()
+    assert refused.value.status == 65
+    assert sorted(harness.disk.names) == before
+    assert harness.disk.locks == set()
+
+
 def test_no_spool_id_is_used_twice_over_starts_that_accept_nothing() -> None:
     harness = ClusteredHarness()
     seen = set()

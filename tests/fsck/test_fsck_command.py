@@ -60,15 +60,6 @@ class Place:
         return ("--queue", str(self.path / "queue"), "--spool", str(self.path / "spool"))
 
 
-@pytest.fixture(autouse=True)
-def umask() -> Iterator[None]:
-    """As it was: a command changes it for its process."""
-    before = os.umask(0o022)
-    os.umask(before)
-    yield
-    os.umask(before)
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     stopped = Stopped()

@@ -14,8 +14,9 @@ from mailismus.errors import Unavailable
 from mailismus.journal.batch import BLOCK, decode_header
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Filter, Message, Summary
+from mailismus.queue.providers.clustered.clusterfiles import find_clusters
 from mailismus.queue.providers.clustered.listing import Looks
-from mailismus.queue.providers.clustered.opening import find_clusters, index_clusters
+from mailismus.queue.providers.clustered.opening import index_clusters
 from mailismus.queue.providers.clustered.rescue import rescue
 from mailismus.queue.providers.clustered.start import load
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage

@@ -16,7 +16,7 @@ import enum
 import errno
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -30,16 +30,16 @@ from mailismus.journal.batch import BLOCK, padded_size
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
 from mailismus.journal.writer import JournalWriter, RandomBytes
-from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.calendar import slot_start
-from mailismus.queue.providers.clustered.cluster import ClusterId, parse_cluster_path
+from mailismus.queue.providers.clustered.cluster import ClusterId
+from mailismus.queue.providers.clustered.clusterfiles import find_clusters
+from mailismus.queue.providers.clustered.lostjournal import refuse_lost_journal
 from mailismus.queue.providers.clustered.naming import SpoolIds
 from mailismus.queue.providers.clustered.record import epoch_record
 from mailismus.queue.providers.clustered.rescue import rescue
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.start import Loaded, load
 from mailismus.queue.providers.clustered.visit import keep_corrupt
-from mailismus.queue.providers.clustered.writebehind import RENEWED
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.silo import SILO_NAMES
 from mailismus.spool.sweep import NO_LINKS
@@ -192,6 +192,7 @@ def _open_journal(
 ) -> Opened:
     loaded = load(disk, os.path.join(settings.rootpath, "journal"))
     try:
+        refuse_lost_journal(loaded, disk, settings)
         _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
     except BaseException:
         loaded.journal.close()
@@ -311,32 +312,6 @@ def index_clusters(
         if owing is not None:
             resting.owe(owing, place.offset)
     return resting
-
-
-def find_clusters(disk: IDisk, root: str, leftovers: list[str] | None = None) -> Iterator[ClusterId]:
-    """All cluster files by their names, whether or not they count. `leftovers` gets the paths of those that were being
-    written anew."""
-    for area in Area:
-        directory = os.path.join(root, area.value)
-        slots = [""]
-        if area is Area.DEFERRED:
-            slots = [name for name in _names_in(disk, directory) if slot_start(name) is not None]
-        for slot in slots:
-            here = os.path.join(directory, slot) if slot else directory
-            for name in _names_in(disk, here):
-                cluster_id = parse_cluster_path(area, slot, name)
-                if cluster_id is not None:
-                    yield cluster_id
-                elif leftovers is not None and parse_cluster_path(area, slot, name.removesuffix(RENEWED)) is not None:
-                    leftovers.append(os.path.join(here, name))
-
-
-def _names_in(disk: IDisk, directory: str) -> list[str]:
-    """None where there is no such directory: copies leave out what is empty, and a slot's name may be that of a file."""
-    try:
-        return sorted(disk.list_directory(directory))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def _sort_segments(loaded: Loaded, writer: JournalWriter) -> tuple[list[Segment], list[Segment]]:
