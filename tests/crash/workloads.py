@@ -127,11 +127,25 @@ SWITCHED = ("in and out of a cluster", "settled while moved", "a large one goes"
 """Those over which the setting is changed."""
 
 
-def quick_selection() -> list[tuple[Task, bool, bool]]:
-    """What finds most, soon: each with the setting of hard links before the crash, and after."""
-    selection = [(Task((name,), SHALLOW), False, False) for name in ALONE if name not in LONG]
-    selection += [(Task(names, QUICK), False, False) for names in LONGER.values()]
-    selection += [(Task(LONGER[name], QUICK), True, True) for name in LINKED]
-    selection += [(Task((name,), DEEP), False, False) for name in SOON]
-    selection += [(Task(LONGER[name], QUICK), before, not before) for name in SWITCHED for before in (False, True)]
+@attrs.frozen
+class Look:
+    """A workload, with the setting of hard links before the crash and after it."""
+
+    task: Task
+    before: bool = False
+    after: bool = False
+
+    def __str__(self) -> str:
+        deep = " (two deep)" if self.task.depth.is_deep else ""
+        links = {(True, True): " (hard links)", (True, False): " (links given up)", (False, True): " (links begun)"}
+        return f"{self.task}{deep}{links.get((self.before, self.after), '')}"
+
+
+def quick_selection() -> list[Look]:
+    """What finds most, soon; what takes long at its end."""
+    selection = [Look(Task((name,), SHALLOW)) for name in ALONE if name not in ("reuse a segment", "kill at a segment")]
+    selection += [Look(Task(names, QUICK)) for names in LONGER.values()]
+    selection += [Look(Task(LONGER[name], QUICK), True, True) for name in LINKED]
+    selection += [Look(Task((name,), DEEP)) for name in SOON]
+    selection += [Look(Task(LONGER[name], QUICK), before, not before) for name in SWITCHED for before in (False, True)]
     return selection

@@ -1,0 +1,125 @@
+"""The mutation run: does a test fail for everything that can be left out?
+
+    nice python -m tests.mutation [--list] [--jobs N] [--done FILE] [--page FILE] [PART OF A NAME ...]
+
+Prints a line for each mutant; exits with 1 if one survives that is not known to be needless. Who caught a mutant the last
+time, as the page tells, is asked first: then it takes half an hour, else two. With `--done` results are kept in that file:
+while the code is the same, what is there is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import attrs
+
+from tests.crash.progress import fingerprint
+from tests.mutation.mutants import ROOT, Mutant, find, sources
+from tests.mutation.one import NOT_THERE, TESTS
+from tests.mutation.page import PAGE, Result, page, remembered
+
+
+def run(name: str, first: str = "", *, only_crashes: bool = False) -> Result:
+    """Judge one mutant in a process of its own. `first`: who caught it the last time. Raises `ValueError` for one that can't
+    be made."""
+    options = ["--first", first, *(["--only-crashes"] if only_crashes else [])]
+    command = [sys.executable, "-m", "tests.mutation.one", name, *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == NOT_THERE:
+        raise ValueError(done.stderr)
+    if done.returncode < 0:
+        return Result(name, "time", "it hangs")
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines:
+        return Result(name, "everything", f"fails outright: {done.stderr.strip().splitlines()[-1:]}")
+    return Result(**json.loads(lines[-1]))
+
+
+class Kept:
+    """Results in a file that begins with a fingerprint of the code. `earlier`: those of other code."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.now: dict[str, Result] = {}
+        self.earlier: dict[str, str] = {}
+        if path is None:
+            return
+        code = _code()
+        first, *lines = path.read_text().splitlines() if path.exists() else [""]
+        found = {result.name: result for result in (Result(**json.loads(line)) for line in lines)}
+        if first == code:
+            self.now = found
+        else:
+            self.earlier = {name: result.by for name, result in found.items()}
+            path.write_text(code + "\n")
+
+    def add(self, result: Result) -> None:
+        """One more."""
+        if self._path is not None:
+            with self._path.open("a") as file:
+                file.write(json.dumps(attrs.asdict(result)) + "\n")
+
+
+def _code() -> str:
+    """Of what is judged, and of what judges."""
+    parts = [ROOT / "mailismus", *(ROOT / "tests" / name for name in (*TESTS, "crash", "contracts", "fakes", "mutation"))]
+    return fingerprint(sorted(path for part in parts for path in part.rglob("*.py")))
+
+
+def run_all(names: Sequence[str], kept: Kept, first: Mapping[str, str], jobs: int) -> Iterator[Result]:
+    """Judge all that is not done, so many at a time."""
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = {
+            name: pool.submit(run, name, kept.earlier.get(name) or first[name]) for name in names if name not in kept.now
+        }
+        for name in names:
+            if name in waiting:
+                result = waiting[name].result()
+                kept.add(result)
+            else:
+                result = kept.now[name]
+            yield result
+
+
+def main() -> int:
+    """See above."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation")
+    parser.add_argument("--list", action="store_true", help="only say what there is")
+    parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--done", type=Path, help="file of results")
+    parser.add_argument("--page", type=Path, help="file to write the table to")
+    parser.add_argument("parts", nargs="*", help="only mutants whose name has one of these in it")
+    options = parser.parse_args()
+    mutants = [m for m in find(sources()) if not options.parts or any(part in m.name for part in options.parts)]
+    if options.list:
+        print("\n".join(mutant.name for mutant in mutants))
+        return 0
+    return _judge(mutants, options.jobs, options.done, options.page)
+
+
+def _judge(mutants: Sequence[Mutant], jobs: int, done: Path | None, to: Path | None) -> int:
+    kept = Kept(done)
+    first = remembered([mutant.name for mutant in mutants], PAGE.read_text() if PAGE.exists() else "")
+    results = []
+    for result in run_all(["", *first], kept, first | {"": ""}, jobs):
+        if not result.name and result.by:
+            print(f"the source as it is fails already: {result}", flush=True)
+        if result.name:
+            print(result.line(), flush=True)
+            results.append(result)
+    wrong = [result for result in results if not result.is_fine]
+    caught = sum(bool(result.by) for result in results)
+    print(f"\n{len(results)} mutants, {caught} caught, {len(results) - caught} not; {len(wrong)} of them wrong.")
+    if to is not None:
+        to.write_text(page(results))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

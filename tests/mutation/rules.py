@@ -1,0 +1,251 @@
+"""Rules of the queue that no call of the disk door tells of, each with the change that breaks it.
+
+A rule names a piece of source that is there once; a change of the source that takes it away is told by the test of the list.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import attrs
+
+
+@attrs.frozen
+class Rule:
+    """In the file of this path `old` becomes `new`."""
+
+    path: str
+    old: str
+    new: str
+
+    def change(self, files: dict[str, str]) -> ast.Module:
+        """The syntax of the file with the change in it. Raises `ValueError` where `old` is not there once."""
+        source = files[self.path]
+        if source.count(self.old) != 1:
+            raise ValueError(f"{self.path}: not there once: {self.old!r}")
+        return ast.parse(source.replace(self.old, self.new))
+
+
+_JOURNAL = "mailismus/journal/"
+_CLUSTERED = "mailismus/queue/providers/clustered/"
+
+
+def _journal(name: str, old: str, new: str) -> Rule:
+    return Rule(f"{_JOURNAL}{name}.py", old, new)
+
+
+def _clustered(name: str, old: str, new: str) -> Rule:
+    return Rule(f"{_CLUSTERED}{name}.py", old, new)
+
+
+RULES: dict[str, Rule] = {
+    # segments
+    "a header counts with its first batch alone": _journal(
+        "replay", "found.counts = next(read_batches(data, header), None) is not None", "found.counts = True"
+    ),
+    "a later header denies what a barrier failed for": _journal(
+        "replay", "segment.limit = limit\n", "segment.limit = 1 << 64\n"
+    ),
+    "it denies that in all earlier segments": _journal(
+        "replay", "limit = min(limit, segment.header.last_good)", "limit = segment.header.last_good"
+    ),
+    "a batch is replayed once": _journal("replay", "if batch.sequence >= expected:", "if True:"),
+    "a batch carries the next sequence number": _journal(
+        "writer", "sequence = self.sequence + 1\n", "sequence = self.sequence or 1\n"
+    ),
+    "a batch fills blocks of its own": _journal(
+        "writer", "size_bytes = padded_size(records_size)", "size_bytes = records_size + BATCH_HEAD_SIZE"
+    ),
+    "each use of a segment has a nonce of its own": _journal(
+        "writer", "nonce = self._random_bytes(NONCE_SIZE)", "nonce = bytes(NONCE_SIZE)"
+    ),
+    "a segment takes no name that another has": _journal(
+        "writer", "while path != segment.path and self._disk.exists(path):", "while False:"
+    ),
+    "a sick segment is left": _journal("commit", "self._writer.turn_over()", "pass"),
+    "what lives in a sick segment is said again": _journal(
+        "commit", "self._waiting.extendleft(reversed(self._on_sick()))", "pass"
+    ),
+    "settles of a failed batch are said again": _journal(
+        "commit", "kept = [item for item in (*batch, *self._waiting) if not item.may_fail]", "kept = []"
+    ),
+    "mail is refused until what is kept is durable": _journal(
+        "commit", "self._to_recover = len(self._waiting)\n", "self._to_recover = 0\n"
+    ),
+    "a sick segment is not used again": _clustered("provider", "self.checkpoints.is_sick(sick)", "pass"),
+    "a segment is used again only when no batch behind the horizon is in it": _clustered(
+        "checkpoint", "if segment.last_sequence <= horizon and segment is", "if segment is"
+    ),
+    "segments are free only when the record is durable": _clustered(
+        "checkpoint",
+        "        moving.is_sealed = True\n",
+        "        moving.is_sealed = True\n        self._free_segments(moving.horizon)\n",
+    ),
+    "a failed batch is denied though nothing is said again": _clustered(
+        "provider", "return again or [EpochItem(epoch_record(self.naming.epoch), lambda: None)]", "return again"
+    ),
+    "no checkpoint begins before all is said again": _clustered(
+        "checkpoint", "if self.moving is None and self._commit.trouble is not None:", "if False:"
+    ),
+    "a checkpoint begins between two batches": _clustered("checkpoint", "if self._commit.is_telling:", "if False:"),
+    # starts
+    "a start raises the epoch": _clustered("opening", "writer.epoch = loaded.epoch + 1", "writer.epoch = loaded.epoch"),
+    "a start acts on nothing before its own barrier": _clustered(
+        "opening",
+        "    _write_first_batch(loaded, pool, writer)\n    writer.horizon = loaded.horizon\n",
+        "    writer.horizon = loaded.horizon\n",
+    ),
+    "a start says the last batch again": _clustered("opening", "if last is None or last_segment is None:", "if True:"),
+    "a start uses again only what was free before the last batch": _clustered(
+        "start",
+        "        found.sure_horizon = found.horizon\n        with suppress(Corrupt):\n",
+        "        found.sure_horizon = 1 << 62\n        with suppress(Corrupt):\n",
+    ),
+    "a start's first header tells the horizon of before": _clustered(
+        "opening", "    writer.horizon = loaded.sure_horizon\n", "    writer.horizon = loaded.horizon\n"
+    ),
+    "a start counts no cluster of a checkpoint that came to nothing": _clustered(
+        "opening",
+        "if cluster_id.checkpoint <= loaded.checkpoint or cluster_id in rescued:",
+        "if True:",
+    ),
+    "a start unlinks those": _clustered("opening", "            disk.unlink(cluster_id.path(root))\n", "            pass\n"),
+    "a start has open clusters cut": _clustered(
+        "upkeep", "{c.id: c.length for c in resting.clusters.values() if c.length is not None}", "{}"
+    ),
+    "numbers of removed clusters are not used again": _clustered(
+        "opening", "max([loaded.checkpoint, *named, *(cluster_id", "max([loaded.checkpoint, *(cluster_id"
+    ),
+    "numbers of dead clusters are not used again": _clustered(
+        "opening", ", *(cluster_id.checkpoint for cluster_id in found)])", "])"
+    ),
+    "a settle's place is owed": _clustered("start", "    if place is not None:\n        found.owed.add(place)\n", ""),
+    "places before a checkpoint's record are owed": _clustered(
+        "start", "found.owed.update(place for _, place in parse_placed(record.text) if place is not None)", "pass"
+    ),
+    # commits
+    "a 250 waits for the barrier": _clustered(
+        "provider",
+        "        else:\n            self._append(item, submissions, settlements)\n        return item.done\n",
+        "        else:\n            self._append(item, submissions, settlements)\n        return succeed(())\n",
+    ),
+    "a large one's lines wait for its file": _clustered("provider", "        if is_streaming:\n", "        if False:\n"),
+    "a settle names where its line rests": _clustered(
+        "ledger",
+        "message, entry, place = resting.message, resting.entry, resting.place",
+        "message, entry, place = resting.message, resting.entry, None",
+    ),
+    "a settle names the new place once the record is said": _clustered(
+        "ledger", "            return moving.places[queue_id]\n", "            return None\n"
+    ),
+    "bytes wait for the last durable settle": _clustered(
+        "ledger",
+        "                self._ending.add(queue_id)\n",
+        "                self._ending.add(queue_id)\n                self.release.remove(spool_id)\n",
+    ),
+    "nothing is said of an entry behind its end": _clustered(
+        "ledger", "            if queue_id in self._ending:\n", "            if False:\n"
+    ),
+    # checkpoints
+    "the horizon is what has been applied": _clustered(
+        "checkpoint", "self._commit.applied_sequence", "self._writer.sequence"
+    ),
+    "the horizon is not behind that": _clustered(
+        "checkpoint", "self._commit.applied_sequence", "self._commit.applied_sequence - 1"
+    ),
+    "everything is durable before the record": _clustered(
+        "checkpoint",
+        "            await self._worker.run(partial(self.write.make_durable, moving, with_rest=self._syncs_all))\n",
+        "",
+    ),
+    "marks wait for the durable settle": _clustered(
+        "checkpoint", "frozenset(cluster.owed) for cluster in", "frozenset(cluster.owed | cluster.taken) for cluster in"
+    ),
+    "what is settled while it is moved is told before the record": _clustered(
+        "ledger", "        moving.late.add(queue_id)\n", ""
+    ),
+    "and what was asked for before": _clustered(
+        "checkpoint", "{queue_id for queue_id in self._mover.asked if queue_id in moving.entries}", "set()"
+    ),
+    "and is owed its mark": _clustered(
+        "ledger", "                resting.owe(cluster, place.offset)\n", "                pass\n"
+    ),
+    "marks that are set already are synced too": _clustered(
+        "writebehind",
+        "                if offset < size:\n",
+        "                if offset < size and file.read_at(offset, 1) != DONE:\n",
+    ),
+    "a cluster with a live line stays": _clustered("upkeep", "cluster.is_empty\n", "True\n"),
+    "a cluster with a line that is out stays": _clustered("upkeep", "                and not cluster.taken\n", ""),
+    "a cluster that grows stays": _clustered("upkeep", "                and cluster.id not in moving.grown\n", ""),
+    "committed lengths are in the record": _clustered(
+        "checkpoint", "{grown.id: grown.length for grown in grows.values()} | self", "self"
+    ),
+    "and lengths of what could not be cut": _clustered(
+        "upkeep",
+        "for cluster_id, length in self._uncut.items() if cluster_id not in kept.cut}",
+        "for cluster_id, length in ()}",
+    ),
+    "and those of what could not be unlinked": _clustered(
+        "upkeep", "return found | dict.fromkeys(self._dead - kept.swept, 0)", "return found"
+    ),
+    "and places of what could not be marked": _clustered("checkpoint", "[*places, *kept.places()]", "places"),
+    "a checkpoint begun before a barrier failed is abandoned": _clustered(
+        "checkpoint", "        if self._commit.failures != failures:\n", "        if False:\n"
+    ),
+    "the files of an abandoned checkpoint are unlinked": _clustered(
+        "upkeep", "                self._dead.add(cluster_id)\n", "                pass\n"
+    ),
+    "what it appended is cut off": _clustered("upkeep", "self._uncut[cluster_id] = self._resting", "_ = self._resting"),
+    "what it appended to does not grow": _clustered(
+        "checkpoint",
+        "if grown.id not in moving.grown and grown.id.path",
+        "if grown.id.path",
+    ),
+    "what it could not sync does not grow": _clustered(
+        "checkpoint", "grown.id not in moving.grown and grown.id.path(self._queue_path) not in moving.suspects", "True"
+    ),
+    "a cluster whose sync failed is written anew": _clustered(
+        "upkeep", "                self._distrusted.add(cluster_id)\n", "                pass\n"
+    ),
+    "it is not cut or marked as if well": _clustered("upkeep", "return cluster_id not in self._distrusted", "return True"),
+    "an abandoned checkpoint has had its number": _clustered("checkpoint", "            self._next_number += 1\n", ""),
+    "the first checkpoint syncs what a start changed": _clustered(
+        "checkpoint",
+        '        self._syncs_all = True\n        """The next',
+        '        self._syncs_all = False\n        """The next',
+    ),
+    "so does one behind an abandoned one": _clustered(
+        "checkpoint", "        self._syncs_all = True\n        self._tell()\n", "        self._tell()\n"
+    ),
+    # rescues
+    "what a lost checkpoint moved is rescued": _clustered("rescue", "    if not loaded.is_doubtful:\n", "    if True:\n"),
+    "nothing is rescued that the journal holds": _clustered(
+        "rescue", " for queue_id in lines.values() if not _is_young(loaded, queue_id)}", " for queue_id in lines.values()}"
+    ),
+    "nothing is rescued that the journal settles": _clustered("rescue", "    wanted -= settled_among(loaded, wanted)\n", ""),
+    "an entry is rescued once": _clustered(
+        "rescue", "            wanted.difference_update(lines.values())", "            pass"
+    ),
+    "what a lost header told of epochs is allowed for": _clustered(
+        "start", "max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
+    ),
+    "a content that is cut short is not read": _clustered("content", "len(content) != size", "False"),
+    "a content that is cut short is not moved": _clustered("writebehind", "if len(content) != size else", "if False else"),
+    # bytes
+    "the file of a refused message stays until its batch is denied": _clustered(
+        "draft", "if may_be_found and draft.is_in_silo:", "if False:"
+    ),
+    "what gets a new line while a walk runs stays": _clustered(
+        "release", "        self.walk.got_line(message.spool_id, message.recipient_count)\n", "        pass\n"
+    ),
+    "the sweep leaves what is young": _clustered(
+        "walk", "if spool_id in self._young.messages or spool_id in self._protected or spool_id in young_then:", "if False:"
+    ),
+    "the sweep leaves what this start named": _clustered(
+        "walk", "self._spool_path, silo, self._first_new, is_needed,", "self._spool_path, silo, SpoolId(1 << 62), is_needed,"
+    ),
+    "a message with other live entries stays": _clustered(
+        "release", "        if message.recipient_count == 1:\n", "        if True:\n"
+    ),
+}
