@@ -21,15 +21,14 @@ import attrs
 
 from tests.crash.progress import fingerprint
 from tests.mutation.mutants import ROOT, Mutant, find, sources
-from tests.mutation.one import NOT_THERE, TESTS
+from tests.mutation.one import NOT_THERE, TESTS, Part
 from tests.mutation.page import PAGE, Result, page, remembered
 
 
-def run(name: str, first: str = "", *, only_crashes: bool = False) -> Result:
+def run(name: str, part: Part, first: str = "") -> Result:
     """Judge one mutant in a process of its own. `first`: who caught it the last time. Raises `ValueError` for one that can't
     be made."""
-    options = ["--first", first, *(["--only-crashes"] if only_crashes else [])]
-    command = [sys.executable, "-m", "tests.mutation.one", name, *options]
+    command = [sys.executable, "-m", "tests.mutation.one", name, "--part", part.value, "--first", first]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode == NOT_THERE:
         raise ValueError(done.stderr)
@@ -74,13 +73,21 @@ def _code() -> str:
 
 
 def run_all(names: Sequence[str], kept: Kept, first: Mapping[str, str], jobs: int) -> Iterator[Result]:
-    """Judge all that is not done, so many at a time; results as they come."""
+    """Judge all that is not done, so many at a time; results as they come. Those that are not caught soon come last."""
     yield from (kept.now[name] for name in names if name in kept.now)
+    left = [name for name in names if name not in kept.now]
     with ThreadPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(run, name, kept.earlier.get(name) or first[name]) for name in names if name not in kept.now]
-        for done in as_completed(waiting):
-            kept.add(done.result())
-            yield done.result()
+        for part in Part:
+            waiting = [pool.submit(run, name, part, kept.earlier.get(name) or first[name]) for name in left]
+            left = []
+            for done in as_completed(waiting):
+                result = done.result()
+                if part is Part.SOON and not result.by:
+                    left.append(result.name)
+                    print(f"{result.name}: not soon", file=sys.stderr, flush=True)
+                    continue
+                kept.add(result)
+                yield result
 
 
 def main() -> int:

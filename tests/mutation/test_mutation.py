@@ -11,6 +11,7 @@ from tests.mutation.__main__ import run
 from tests.mutation.hook import install
 from tests.mutation.mutants import BARRIERS, ROOT, Kind, Mutant, changed, find, sources
 from tests.mutation.needless import NEEDLESS
+from tests.mutation.one import Part
 from tests.mutation.page import Result, page, remembered
 from tests.mutation.rules import RULES
 
@@ -123,14 +124,14 @@ CHOSEN = {
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_what_is_left_out_is_missed(name: str) -> None:
-    result = run(name, only_crashes=True)
+    result = run(name, Part.SOON)
     assert result.by.startswith("crash points: "), result
     assert result.why.startswith(CHOSEN[name])
 
 
 def test_a_mutant_that_can_not_be_made_is_not_caught() -> None:
     with pytest.raises(ValueError, match="StopIteration"):
-        run("barrier | journal/writer.py | JournalWriter.append | nothing.sync()")
+        run("barrier | journal/writer.py | JournalWriter.append | nothing.sync()", Part.SOON)
 
 
 def test_workloads_have_names_of_their_own() -> None:
