@@ -6,26 +6,12 @@ The file begins with a fingerprint of the code looked at and of the code that lo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from hashlib import blake2b
 from pathlib import Path
 
 from tests.crash.explorer import Tally
 
-ROOT = Path(__file__).parent.parent.parent
 DIRECTORY_VARIABLE = "MAILISMUS_CRASH_POINTS"
 """Names the directory for the files; without it, and without pytest's cache, nothing is kept."""
-
-
-def fingerprint(paths: Iterable[Path] | None = None) -> str:
-    """Of the code."""
-    if paths is None:
-        parts = (ROOT / "mailismus", ROOT / "tests" / "crash")
-        paths = sorted(path for part in parts for path in part.rglob("*.py"))
-    digest = blake2b(digest_size=12)
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 class Progress:

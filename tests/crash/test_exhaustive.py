@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.crash.explorer import Explorer, Tally
+from tests.crash.fingerprint import fingerprint
 from tests.crash.operations import EVERY_OPERATION, DoesNotApply
-from tests.crash.progress import Progress, fingerprint, path_for
+from tests.crash.progress import Progress, path_for
 from tests.crash.workloads import LONGER, SHALLOW, Task, all_beginning_with
 
 LINKS = pytest.mark.parametrize("hardlinks", [False, True], ids=["counted", "hardlinks"])

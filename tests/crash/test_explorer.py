@@ -10,8 +10,9 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Settlement
 from tests.crash.acts import Kind
 from tests.crash.explorer import Explorer, Tally
+from tests.crash.fingerprint import fingerprint
 from tests.crash.knowledge import Acknowledged, Asked, Broken, Found, Knowledge, Refused, Seen, Sent, Settled
-from tests.crash.progress import Progress, fingerprint
+from tests.crash.progress import Progress
 from tests.crash.states import Story
 from tests.crash.workloads import DEEP, QUICK
 

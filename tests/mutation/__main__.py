@@ -11,33 +11,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import attrs
 
-from tests.crash.progress import fingerprint
+from tests.crash.fingerprint import fingerprint
+from tests.mutation.children import Job, run
+from tests.mutation.judges import TESTS, late, soon
 from tests.mutation.mutants import ROOT, Mutant, find, sources
-from tests.mutation.one import NOT_THERE, TESTS, Part
 from tests.mutation.page import PAGE, Result, page, remembered
-
-
-def run(name: str, part: Part, first: str = "") -> Result:
-    """Judge one mutant in a process of its own. `first`: who caught it the last time. Raises `ValueError` for one that can't
-    be made."""
-    command = [sys.executable, "-m", "tests.mutation.one", name, "--part", part.value, "--first", first]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode == NOT_THERE:
-        raise ValueError(done.stderr)
-    if done.returncode < 0:
-        return Result(name, "time", "it hangs")
-    lines = done.stdout.splitlines()
-    if done.returncode or not lines:
-        return Result(name, "everything", f"fails outright: {done.stderr.strip().splitlines()[-1:]}")
-    return Result(**json.loads(lines[-1]))
 
 
 class Kept:
@@ -67,27 +51,28 @@ class Kept:
 
 def _code() -> str:
     """Of what is judged, and of what judges."""
-    parts = [ROOT / "mailismus", *(ROOT / "tests" / name for name in (*TESTS, "crash", "contracts", "fakes"))]
-    own = [ROOT / "tests" / "mutation" / f"{name}.py" for name in ("hook", "mutants", "one", "rules")]
+    parts = [ROOT / "mailismus", *(ROOT / "tests" / name for name in (*TESTS, "faults", "crash", "contracts", "fakes"))]
+    own = [ROOT / "tests" / "mutation" / f"{name}.py" for name in ("hook", "judges", "mutants", "rules")]
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
 
 
-def run_all(names: Sequence[str], kept: Kept, first: Mapping[str, str], jobs: int) -> Iterator[Result]:
-    """Judge all that is not done, so many at a time; results as they come. Those that are not caught soon come last."""
-    yield from (kept.now[name] for name in names if name in kept.now)
-    left = [name for name in names if name not in kept.now]
-    with ThreadPoolExecutor(jobs) as pool:
-        for part in Part:
-            waiting = [pool.submit(run, name, part, kept.earlier.get(name) or first[name]) for name in left]
-            left = []
-            for done in as_completed(waiting):
-                result = done.result()
-                if part is Part.SOON and not result.by:
-                    left.append(result.name)
-                    print(f"{result.name}: not soon", file=sys.stderr, flush=True)
-                    continue
-                kept.add(result)
-                yield result
+def run_all(asked: Sequence[Mutant | None], kept: Kept, first: Mapping[str, str], most: int) -> Iterator[Result]:
+    """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are not
+    caught soon come last."""
+    left = {mutant.name if mutant else "": mutant for mutant in asked}
+    yield from (kept.now[name] for name in left if name in kept.now)
+    left = {name: mutant for name, mutant in left.items() if name not in kept.now}
+    who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
+    for result in run([Job(mutant, soon(mutant, who[name])) for name, mutant in left.items()], most):
+        if result.by:
+            del left[result.name]
+            kept.add(result)
+            yield result
+        else:
+            print(f"not soon: {result.name}", file=sys.stderr, flush=True)
+    for result in run([Job(mutant, late(mutant)) for mutant in left.values()], most):
+        kept.add(result)
+        yield result
 
 
 def main() -> int:
@@ -103,14 +88,11 @@ def main() -> int:
     if options.list:
         print("\n".join(mutant.name for mutant in mutants))
         return 0
-    return _judge(mutants, options.jobs, options.done, options.page)
-
-
-def _judge(mutants: Sequence[Mutant], jobs: int, done: Path | None, to: Path | None) -> int:
-    kept = Kept(done)
+    asked = mutants if options.parts else [*mutants, None]
+    kept = Kept(options.done)
     first = remembered([mutant.name for mutant in mutants], PAGE.read_text() if PAGE.exists() else "")
     results = []
-    for result in run_all(["", *first], kept, first | {"": ""}, jobs):
+    for result in run_all(asked, kept, first, options.jobs):
         if not result.name and result.by:
             print(f"the source as it is fails already: {result}", flush=True)
         if result.name:
@@ -120,8 +102,8 @@ def _judge(mutants: Sequence[Mutant], jobs: int, done: Path | None, to: Path | N
     wrong = [result for result in results if not result.is_fine]
     caught = sum(bool(result.by) for result in results)
     print(f"\n{len(results)} mutants, {caught} caught, {len(results) - caught} not; {len(wrong)} of them wrong.")
-    if to is not None:
-        to.write_text(page(results))
+    if options.page is not None:
+        options.page.write_text(page(results))
     return 1 if wrong else 0
 
 
