@@ -21,10 +21,10 @@ from tests.mutation.mutants import ROOT, Kind, Mutant
 TESTS = ("journal", "spool", "clustered")
 """Directories of tests that judge; and those of faults."""
 
-SLOW = ("test_calendar.py", "test_few_files.py")
+SLOW = ("test_calendar.py", "test_few_files.py", "test_idtable.py", "test_references.py", "test_references_machine.py")
 """Tests of them that are not asked soon."""
 
-SOONEST = 30
+AT_ONCE, SOON = 20, 30
 """So many workloads are."""
 
 CRASHES = "crash points: "
@@ -52,9 +52,10 @@ def soon(mutant: Mutant | None, first: str = "") -> list[Judge]:
     own = _own(mutant)
     narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
     found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())
-    asked = [Judge(end=SOONEST), Judge((own,), SLOW)]
-    if found:
-        asked.insert(0 if mutant is not None and mutant.kind is Kind.CHECK else 1, Judge(found))
+    at_once, after = Judge(end=AT_ONCE), Judge(begin=AT_ONCE, end=SOON)
+    near = [Judge(found), Judge((own,), SLOW)] if found else [Judge((own,), SLOW)]
+    is_check = mutant is not None and mutant.kind is Kind.CHECK
+    asked = [*near, at_once, after] if is_check else [at_once, near[0], after, *near[1:]]
     if first.startswith(CRASHES):
         asked.insert(0, Judge(only=first.removeprefix(CRASHES)))
     elif first.startswith("tests/"):
@@ -66,8 +67,8 @@ def late(mutant: Mutant | None) -> list[Judge]:
     """Who is asked then."""
     own = _own(mutant)
     others = tuple(directory for directory in TESTS if directory != own)
-    slow = tuple(f"clustered/{name}" for name in SLOW)
-    return [Judge(others), Judge(slow), Judge(begin=SOONEST), Judge(("faults",))]
+    slow = tuple(f"{own}/{name}" for name in SLOW if (ROOT / "tests" / own / name).exists())
+    return [Judge(others), *([Judge(slow)] if slow else []), Judge(begin=SOON), Judge(("faults",))]
 
 
 def _own(mutant: Mutant | None) -> str:

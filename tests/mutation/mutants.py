@@ -70,8 +70,8 @@ class Kind(enum.Enum):
     BARRIER = "barrier"
     COVER = "cover"
     ORDER = "order"
-    CHECK = "check"
     RULE = "rule"
+    CHECK = "check"
 
 
 @attrs.frozen
@@ -117,10 +117,11 @@ def sources(root: Path = ROOT) -> dict[str, str]:
 
 
 def find(files: dict[str, str]) -> list[Mutant]:
-    """In the order of the source, the rules last."""
+    """By kind, in the order of the source."""
     touching = _functions_that_touch(tuple(files.values()))
     found = [place.mutant for path, source in files.items() for place in _places(path, ast.parse(source), touching)]
-    return found + [Mutant(Kind.RULE, rule.path, "", name) for name, rule in RULES.items()]
+    found += [Mutant(Kind.RULE, rule.path, "", name) for name, rule in RULES.items()]
+    return sorted(found, key=lambda mutant: list(Kind).index(mutant.kind))
 
 
 def changed(mutant: Mutant, files: dict[str, str]) -> ast.Module:
