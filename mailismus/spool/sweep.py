@@ -8,16 +8,13 @@ A stray may be what belongs to a line that did not check. So while something is 
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable
 
-from mailismus.disk.interface import IDisk, close_read
+from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import SpoolId
+from mailismus.spool.aside import set_aside
 from mailismus.spool.silo import SILO_NAMES, parse_message_name
-
-NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
-"""What a file system says that makes no hard link here."""
 
 
 def sweep_silo(
@@ -36,39 +33,3 @@ def sweep_silo(
             disk.unlink(os.path.join(path, name))
             count += 1
     return count
-
-
-PIECE = 1 << 20
-"""Bytes copied at once."""
-
-
-def set_aside(disk: IDisk, path: str, directory: str) -> bool:
-    """Another name for a file in this directory, or a copy where that is another file system; False: it has been there.
-    Durable afterwards. Raises OSError."""
-    new_path = os.path.join(directory, os.path.basename(path))
-    if disk.exists(new_path):
-        return False
-    try:
-        disk.link(path, new_path)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        _copy(disk, path, new_path)
-    disk.sync_directory(directory)
-    return True
-
-
-def _copy(disk: IDisk, path: str, new_path: str) -> None:
-    source = disk.open(path)
-    try:
-        target = disk.create(new_path)
-        try:
-            offset = 0
-            while piece := source.read_at(offset, PIECE):
-                target.write_at(offset, [piece])
-                offset += len(piece)
-            target.sync()
-        finally:
-            target.close()
-    finally:
-        close_read(source)

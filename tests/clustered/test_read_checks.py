@@ -18,8 +18,11 @@ from mailismus.queue.providers.clustered.record import (
     parse_checkpoint,
     read_records,
 )
+from mailismus.queue.providers.clustered.visit import keep_corrupt
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench
+from tests.crash.disk import TreeDisk
+from tests.crash.moments import moments
 
 MESSAGE = Message(SpoolId(0x100000001), b"a@b.example", b"192.0.2.1", False, 1.7e9, 4711, 2, [])
 LINE = format_lines(MESSAGE, [Entry(2, b"c@d.example", Area.INCOMING, 1.7e9)])[:-1]
@@ -125,3 +128,21 @@ def test_what_is_set_aside_is_durable_before_the_start_goes_on() -> None:
     harness.disk.power_cut()
     (kept,) = [name for name in harness.disk.names if name.startswith("/q/corrupt/")]
     assert b"MESSAGE 1" in harness.disk.content_of(kept)
+
+
+def test_a_copy_of_what_does_not_check_is_whole_and_durable() -> None:
+    for tree, is_over in moments(
+        lambda disk: disk.make_directory("/c"), lambda disk: keep_corrupt(disk, "/c", "a", b"from b at 7\n", b"damaged")
+    ):
+        assert ("/c/a" in tree.names.files) >= is_over
+        if "/c/a" in tree.names.files:
+            assert tree.data_of("/c/a") == b"from b at 7\ndamaged"
+
+
+def test_a_copy_that_was_made_by_one_who_was_killed_is_durable_too() -> None:
+    def act(disk: TreeDisk) -> None:
+        disk.create("/c/a")
+        assert not keep_corrupt(disk, "/c", "a", b"", b"")
+
+    for tree, is_over in moments(lambda disk: disk.make_directory("/c"), act):
+        assert ("/c/a" in tree.names.files) >= is_over

@@ -69,7 +69,8 @@ class Unsure:
             self.acts[at] = act
         elif kind in NAMES:
             self.acts[at] = act
-            self._missing[at] = {parent_of(path) for path in (act.path, act.to) if path}
+            changed = (act.to,) if kind is Kind.LINK else (act.path, act.to)
+            self._missing[at] = {parent_of(path) for path in changed if path}
         elif kind is Kind.SYNC:
             self._forget([n for n, one in self.acts.items() if one.inode == act.inode and self._is_covered(n, one)])
             if self._file_system is FileSystem.EXT4:

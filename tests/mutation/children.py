@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 import traceback
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -48,12 +49,13 @@ class Job:
 
 
 def run(jobs: Sequence[Job], most: int) -> Iterator[Result]:
-    """Do these, so many at a time; results as they come. Raises `ValueError` for a mutant that can't be made."""
-    waiting = list(reversed(jobs))
+    """Do these, so many at a time; results as they come: all are judged by their first judge before one is by its second.
+    Raises `ValueError` for a mutant that can't be made."""
+    waiting = deque(jobs)
     running: dict[int, tuple[Job, int]] = {}
     while waiting or running:
         while waiting and len(running) < most:
-            job = waiting.pop()
+            job = waiting.popleft()
             pid, end = _fork(job)
             running[pid] = job, end
         pid, status = os.wait()

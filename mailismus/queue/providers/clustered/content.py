@@ -16,8 +16,8 @@ from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import IContent
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.spool.aside import set_aside
 from mailismus.spool.message_file import MessageFileReader, open_message
-from mailismus.spool.sweep import set_aside
 
 
 class WholeContent:

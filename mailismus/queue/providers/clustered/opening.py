@@ -41,8 +41,8 @@ from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.start import Loaded, load
 from mailismus.queue.providers.clustered.visit import keep_corrupt
 from mailismus.queue.providers.clustered.young import YoungMessage
+from mailismus.spool.aside import NO_LINKS
 from mailismus.spool.silo import SILO_NAMES
-from mailismus.spool.sweep import NO_LINKS
 
 QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
 """What lies in the queue's directory, beside its lock."""

@@ -21,6 +21,7 @@ from mailismus.queue.interface import Area, Entry, Filter, Message
 from mailismus.queue.providers.clustered.cluster import BadLine, FoundLine, read_lines
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.young import YoungIndex
+from mailismus.spool.aside import keep
 
 UNREADABLE_S = 60.0
 """Seconds until a cluster that can't be read is tried again."""
@@ -41,18 +42,14 @@ def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:
 
 
 def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: bytes) -> bool:
-    """A copy of bytes that do not check, with a note where from; the first copy of a name stays (False). Raises OSError."""
+    """A copy of bytes that do not check, with a note where from; the first copy of a name stays (False). Durable afterwards.
+    Raises OSError."""
     path = os.path.join(directory, name)
-    if disk.exists(path):
-        return False
-    file = disk.create(path)
-    try:
-        file.write_at(0, [note, data])
-        file.sync()
-    finally:
-        file.close()
-    disk.sync_directory(directory)
-    return True
+    is_new = not disk.exists(path)
+    if is_new:
+        keep(disk, path, [note, data])
+    disk.sync_directory(directory)  # always: whoever made it may have been killed before this
+    return is_new
 
 
 class Visits:

@@ -1,0 +1,83 @@
+"""Setting aside: what has its name there is whole, whenever the machine stops, and durable when it is said to be."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from mailismus.spool.aside import PIECE, UNFINISHED, keep, set_aside
+from tests.crash.disk import TreeDisk
+from tests.crash.moments import moments
+from tests.crash.tree import Tree
+
+CONTENT = b"x" * PIECE + b"y" * 5000
+
+
+class OtherFileSystem(TreeDisk):
+    """On which nothing can be linked from the first one."""
+
+    def link(self, path: str, new_path: str) -> None:
+        raise OSError(errno.EXDEV, "another file system")
+
+
+def made(disk: TreeDisk) -> None:
+    disk.make_directory("/s")
+    disk.make_directory("/c")
+    file = disk.create("/s/a.msg")
+    file.write_at(0, [CONTENT])
+
+
+def is_whole(tree: Tree, path: str, content: bytes, *, must_be_there: bool) -> bool:
+    """Whether what has this name, if anything, is all of it."""
+    return tree.data_of(path) == content if path in tree.names.files else not must_be_there
+
+
+def aside(disk: TreeDisk) -> bool:
+    return set_aside(disk, "/s/a.msg", "/c")
+
+
+def aside_as_copy(disk: TreeDisk) -> bool:
+    disk.__class__ = OtherFileSystem
+    return aside(disk)
+
+
+@pytest.mark.parametrize("act", [aside, aside_as_copy], ids=["linked", "copied"])
+def test_what_is_set_aside_is_whole_and_durable(act: object) -> None:
+    assert callable(act)
+    count = 0
+    for tree, is_over in moments(made, act):
+        assert is_whole(tree, "/c/a.msg", CONTENT, must_be_there=is_over)
+        count += 1
+    assert count > 3
+
+
+def test_what_was_set_aside_by_one_who_was_killed_is_durable_too() -> None:
+    def act(disk: TreeDisk) -> None:
+        disk.link("/s/a.msg", "/c/a.msg")
+        assert not aside(disk)
+
+    for tree, is_over in moments(made, act):
+        assert is_whole(tree, "/c/a.msg", CONTENT, must_be_there=is_over)
+
+
+def test_what_is_there_is_set_aside_once() -> None:
+    disk = TreeDisk()
+    made(disk)
+    assert aside_as_copy(disk)
+    assert not aside_as_copy(disk)
+    assert disk.list_directory("/c") == ["a.msg"]
+
+
+def test_half_a_copy_that_a_crash_left_is_made_anew() -> None:
+    disk = TreeDisk()
+    made(disk)
+    disk.create("/c/a.msg" + UNFINISHED).write_at(0, [b"half"])
+    assert aside_as_copy(disk)
+    assert disk.list_directory("/c") == ["a.msg"]
+    assert disk.open("/c/a.msg").read_at(0, PIECE * 2) == CONTENT
+
+
+def test_a_file_that_is_kept_has_all_its_pieces_or_no_name() -> None:
+    for tree, _ in moments(made, lambda disk: keep(disk, "/c/b", [b"one ", b"two"])):
+        assert is_whole(tree, "/c/b", b"one two", must_be_there=False)
