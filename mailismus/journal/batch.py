@@ -93,8 +93,8 @@ def highest_sequence(data: bytes) -> int:
     """The highest sequence of any batch that checks by itself, whatever its nonce; 0: there is none."""
     highest = 0
     for offset in range(BLOCK, len(data) - BATCH_HEAD_SIZE, BLOCK):
-        magic, sequence, _, nonce = _BATCH.unpack_from(data, offset)
-        if magic == _BATCH_MAGIC and sequence > highest and decode_batch(data, offset, nonce) is not None:
+        _, sequence, _, nonce = _BATCH.unpack_from(data, offset)
+        if sequence > highest and decode_batch(data, offset, nonce) is not None:
             highest = sequence
     return highest
 

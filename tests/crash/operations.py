@@ -221,6 +221,14 @@ def _while_moved(area: Area | None) -> Operation:
     return act
 
 
+def deliver_while_moved_apart(world: World) -> None:
+    """The same, with a batch for each item of the journal: the places of what is late, and the checkpoint's record."""
+    commits = world.server.queue.commits
+    commits._gather, gather = 1, commits._gather
+    _while_moved(None)(world)
+    commits._gather = gather
+
+
 def _when_sealed(area: Area | None) -> Operation:
     def act(world: World) -> None:
         message = _take_one(world)
@@ -387,6 +395,7 @@ def kill_at_a_segment(world: World) -> None:
 MORE: dict[str, Operation] = {
     "deliver while moved": _while_moved(None),
     "retry while moved": _while_moved(Area.DEFERRED),
+    "deliver while moved, batches apart": deliver_while_moved_apart,
     "deliver when sealed": _when_sealed(None),
     "retry when sealed": _when_sealed(Area.DEFERRED),
     "store in the gap": store_in_the_gap,
@@ -422,6 +431,7 @@ NEEDS_ANOTHER = (
     "expire",
     "deliver while moved",
     "retry while moved",
+    "deliver while moved, batches apart",
     "deliver when sealed",
     "retry when sealed",
     "deliver in the gap",

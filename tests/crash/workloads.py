@@ -80,6 +80,7 @@ LONG = ("reuse a segment", "kill at a segment", "kill the first start")
 LONGER: dict[str, Names] = {
     "its record fails": ("store three", "fail a record", "deliver", "checkpoint"),
     "settled while moved": ("store three", "deliver while moved", "checkpoint", "restart"),
+    "places before the record": ("store three", "deliver while moved, batches apart", "restart"),
     "an append's record fails": ("append", "store", "fail a record and deliver", "store", "checkpoint", "restart"),
     "retries move": ("store", "checkpoint", "retry a resting one", "checkpoint", "deliver", "checkpoint"),
     "retried when sealed": ("store three", "retry when sealed", "checkpoint", "restart"),

@@ -48,7 +48,9 @@ READERS = (
 )
 """Where bytes that come from a disk are judged."""
 
-_ORDINARY = frozenset(("append", "add", "remove", "pop", "discard", "run", "close", "open", "begin", "take", "start", "act"))
+_ORDINARY = frozenset(
+    ("append", "add", "remove", "pop", "discard", "run", "close", "open", "begin", "take", "start", "act", "next", "read")
+)
 """Names that say too little of what is called."""
 
 _APPENDS = frozenset(
@@ -57,11 +59,11 @@ _APPENDS = frozenset(
 """Where `append` writes, or hands on to be written."""
 _APPEND = "append there"
 
+_MEMORY = frozenset(("young", "_young", "index", "_index", "resting", "_resting", "references", "_references", "walk"))
+"""Whose methods change memory alone, whatever others do that are called the same."""
+
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-_STAYS = ast.Return | ast.Raise | ast.FunctionDef
-"""Statements that keep their place."""
 
 
 class Kind(enum.Enum):
@@ -167,6 +169,18 @@ def _exchange(body: list[ast.stmt], first: int, second: int) -> None:
         body.insert(second, body.pop(first))
 
 
+def _only_prepares(node: ast.stmt) -> bool:
+    """Whether it keeps its place, for it does nothing yet, or ends it all."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _last_name(node.value.func) == "partial":
+        return True
+    return isinstance(node, ast.Return | ast.Raise | ast.FunctionDef)
+
+
+def _returns(node: ast.AST) -> bool:
+    """Whether it may be the end of the function: then what comes behind it is another case, not something later."""
+    return any(isinstance(inner, ast.Return) for inner in ast.walk(node))
+
+
 def _can_go_before(body: list[ast.stmt], first: int, second: int) -> bool:
     return not _reads(body[second]) & set().union(*map(_binds, body[first:second]))
 
@@ -222,9 +236,9 @@ def _found(path: str, tree: ast.Module, touching: frozenset[str]) -> Iterator[tu
 
 def _orders(body: list[ast.stmt], touching: frozenset[str], owner: _Owner) -> Iterator[tuple[int, int]]:
     """Each two of those that touch the disk, one behind the other, that can change places."""
-    touches = [at for at, each in enumerate(body) if _called(each, owner) & touching and not isinstance(each, _STAYS)]
+    touches = [at for at, each in enumerate(body) if _called(each, owner) & touching and not _only_prepares(each)]
     for first, second in pairwise(touches):
-        if ast.dump(body[first]) == ast.dump(body[second]):
+        if ast.dump(body[first]) == ast.dump(body[second]) or any(map(_returns, (body[first], body[second]))):
             continue
         if _can_go_before(body, first, second) or _can_go_behind(body, first, second):
             yield first, second
@@ -257,6 +271,8 @@ class _Owner:
     def meant(self, called: ast.AST) -> str:
         """A name in the set of functions that touch."""
         name = _last_name(called)
+        if isinstance(called, ast.Name):
+            return f".{name}"
         if isinstance(called, ast.Attribute) and _last_name(called.value) == "self" and name in self.methods:
             return f"{self.name}.{name}"
         return name
@@ -264,7 +280,8 @@ class _Owner:
 
 @cache
 def _functions_that_touch(files: tuple[str, ...]) -> frozenset[str]:
-    """Functions that change or sync the disk, themselves or by others: `f`, and `C.f` of a class."""
+    """Functions that change or sync the disk, themselves or by others: `.f` of a module, `C.f` of a class, `f` for all that
+    are called so."""
     called = [
         (owner, name, _called(node, owner))
         for source in files
@@ -289,10 +306,14 @@ def _called(node: ast.AST, owner: _Owner) -> set[str]:
     names: set[str] = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call):
-            is_partial = isinstance(inner.func, ast.Name) and inner.func.id == "partial"
-            names.add(owner.meant(inner.func))
-            names.update(owner.meant(each) for each in inner.args if isinstance(each, ast.Attribute) or is_partial)
-            if isinstance(inner.func, ast.Attribute) and (inner.func.attr, _last_name(inner.func.value)) in _APPENDS:
+            what, of = _last_name(inner.func), _last_name(getattr(inner.func, "value", inner))
+            if of not in _MEMORY:
+                names.add(owner.meant(inner.func))
+            if what != "callLater":
+                names.update(
+                    owner.meant(each) for each in inner.args if isinstance(each, ast.Attribute) or what == "partial"
+                )
+            if (what, of) in _APPENDS:
                 names.add(_APPEND)
     return names
 

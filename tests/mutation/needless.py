@@ -2,4 +2,37 @@
 
 from __future__ import annotations
 
-NEEDLESS: dict[str, str] = {}
+_SPEED = "The disk begins with the next batch while this one is answered: speed alone."
+_BOTH_BEFORE = "Both stand before the one barrier and the record, and neither reads what the other writes."
+_OTHER_FILES = "They change different files, none of which says anything of the other; both stand before the same barrier."
+_BOTH_BEHIND = "Both stand behind the barrier that allows them, and change different files."
+_AHEAD = "Segments made ahead of need: how many there are is all that changes."
+
+_NAMED_BEFORE = "The journal speaks of the file when all of it is durable; until then a name of it, or a piece, is swept."
+
+NEEDLESS: dict[str, str] = {
+    "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
+    "order | clustered/checkpoint.py | Checkpoints.has_changed | self._pool.top_up() <> if self.moving is None and "
+    "(self._young.entry_count >= MOST_ENTRIES or self._commit.item..": _AHEAD,
+    "order | clustered/checkpoint.py | Checkpoints._tick | self._pool.top_up() <> if since is not None and (not 0 <= now - "
+    "since < self._maxage_s) or (changed_at is not N..": _AHEAD,
+    "order | clustered/checkpoint.py | Checkpoints._run | await self._write_contents(moving, youngs) <> for start in "
+    "range(0, len(entries), SLICE):": _BOTH_BEFORE,
+    "order | clustered/checkpoint.py | Checkpoints._free_segments | for number, segment in "
+    "sorted(writer.segments.copy().items()): <> self._pool.top_up()": _AHEAD,
+    "order | clustered/writebehind.py | WriteBehind.make_durable | if with_rest: <> self._sync(moving)": _BOTH_BEFORE,
+    "order | clustered/writebehind.py | WriteBehind._sync | self._disk.sync_file_system(self._queue_path) <> "
+    "self._disk.sync_file_system(self._spool_path)": _BOTH_BEFORE,
+    "order | clustered/upkeep.py | Upkeep.run | for cluster_id in sorted(self._dead, key=str): <> for cluster in "
+    "list(self._resting.clusters.values()):": _OTHER_FILES,
+    "order | clustered/upkeep.py | Upkeep.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
+    "owed.items():": _OTHER_FILES,
+    "order | clustered/opening.py | _open_clusters | for path in leftovers: <> for cluster_id in found:": _BOTH_BEHIND,
+    "order | clustered/opening.py | _go_on | for segment in freed_by_last: <> resting, highest = _open_clusters(loaded, "
+    "disk, settings.rootpath)": _BOTH_BEHIND,
+    "order | clustered/opening.py | _set_aside | for damage in damages: <> for bad in loaded.bad_lines:": _OTHER_FILES,
+    "order | spool/message_file.py | MessageFileWriter.finish | file.sync() <> self._name(numbers)": _NAMED_BEFORE,
+    "order | spool/message_file.py | MessageFileWriter.close_unsynced | self._end().close() <> self._name(numbers)": (
+        _NAMED_BEFORE
+    ),
+}

@@ -6,7 +6,9 @@ import errno
 
 import pytest
 
+from mailismus.mail.ids import SpoolId
 from mailismus.spool.aside import PIECE, UNFINISHED, keep, set_aside
+from mailismus.spool.sweep import sweep_silo
 from tests.crash.disk import TreeDisk
 from tests.crash.moments import moments
 from tests.crash.tree import Tree
@@ -81,3 +83,24 @@ def test_half_a_copy_that_a_crash_left_is_made_anew() -> None:
 def test_a_file_that_is_kept_has_all_its_pieces_or_no_name() -> None:
     for tree, _ in moments(made, lambda disk: keep(disk, "/c/b", [b"one ", b"two"])):
         assert is_whole(tree, "/c/b", b"one two", must_be_there=False)
+
+
+STRAY = "/s/05/0000000100000005.msg"
+
+
+def with_a_stray(disk: TreeDisk) -> None:
+    for path in ("/s", "/s/05", "/c"):
+        disk.make_directory(path)
+    disk.create(STRAY).write_at(0, [CONTENT])
+
+
+@pytest.mark.parametrize("kind", [TreeDisk, OtherFileSystem], ids=["linked", "copied"])
+def test_a_stray_is_whole_in_one_place_or_the_other(kind: type[TreeDisk]) -> None:
+    def act(disk: TreeDisk) -> None:
+        disk.__class__ = kind
+        assert sweep_silo(disk, "/s", 5, SpoolId(1 << 40), lambda spool_id, number: False, "/c") == 1
+
+    for tree, _ in moments(with_a_stray, act):
+        found = [tree.data_of(path) for path in (STRAY, "/c/0000000100000005.msg") if path in tree.names.files]
+        assert found
+        assert all(content == CONTENT for content in found)

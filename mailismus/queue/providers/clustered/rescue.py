@@ -35,9 +35,8 @@ def rescue(loaded: Loaded, disk: IDisk, root: str, found: Iterable[ClusterId]) -
         is_known = cluster_id.checkpoint <= loaded.checkpoint
         committed = loaded.lengths.get(cluster_id) if is_known else 0
         if committed is not None:
-            lines = _live_lines_behind(committed, read_file(disk, cluster_id.path(root), None), cluster_id)
-            if lines:
-                doubtful[cluster_id] = lines
+            data = read_file(disk, cluster_id.path(root), None)
+            doubtful[cluster_id] = _live_lines_behind(committed, data, cluster_id)
     wanted = {queue_id for lines in doubtful.values() for queue_id in lines.values() if not _is_young(loaded, queue_id)}
     wanted -= settled_among(loaded, wanted)
     rescued: dict[ClusterId, list[int]] = {}
