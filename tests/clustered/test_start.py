@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
+import attrs
 import pytest
 
 from mailismus.errors import StartError, Unavailable
 from mailismus.journal.batch import BLOCK
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.clustered.naming import SpoolIds
+from mailismus.queue.providers.clustered.opening import open_queue
 from mailismus.spool.silo import message_path
-from tests.clustered.harness import ClusteredHarness, queue_settings
+from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
+from tests.crash.server import LookingWorker
 
 
 def running(harness: ClusteredHarness) -> Bench:
@@ -133,6 +138,32 @@ def test_a_damaged_batch_is_set_aside_with_its_bytes_and_costs_nobody_else() -> 
     (kept,) = [name for name in harness.disk.names if name.startswith("/q/corrupt/")]
     assert b"MESSAGE 1" in harness.disk.content_of(kept)
     assert harness.disk.content_of(kept).startswith(b"from /q/journal/00000001.mqj at ")
+
+
+def test_what_is_damaged_is_set_aside_before_its_segment_may_go() -> None:
+    harness = ClusteredHarness()
+    bench = running(harness)
+    bench.put(content=b"message 1")
+    bench.put(content=b"message 2")
+    path = "/q/journal/00000001.mqj"
+    harness.disk.damage(path, 0, b"no header")
+    harness.disk.damage(path, BLOCK, b"no batch")
+    harness.clock.calls.clear()
+    harness.disk.kill()
+    at_once = LookingWorker()
+    at_once.is_looking = True
+    journal = attrs.evolve(harness.settings.journal, segmentsize=2 * SEGMENT)  # those of another size are removed
+    random_bytes = itertools.count(1000)
+    open_queue(
+        attrs.evolve(harness.settings, journal=journal),
+        harness.disk,
+        at_once,
+        harness.clock,
+        lambda size: next(random_bytes).to_bytes(size, "big"),
+    )
+    (kept,) = [name for name in harness.disk.names if name.startswith("/q/corrupt/")]
+    assert b"message 2" in harness.disk.content_of(kept)
+    assert path not in harness.disk.names
 
 
 def test_a_start_says_the_last_batch_again_before_it_acts_on_it() -> None:

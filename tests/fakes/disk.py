@@ -37,6 +37,8 @@ class MemoryFile:
 
     def read_at(self, offset: int, size_bytes: int) -> bytes:
         self._disk.check("read", self._path)
+        if not self.is_open:
+            raise OSError(errno.EBADF, "closed", self._path)
         return bytes(self._inode.data[offset : offset + size_bytes])
 
     def size(self) -> int:

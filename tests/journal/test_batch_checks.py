@@ -6,7 +6,17 @@ import zlib
 
 import pytest
 
-from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, SegmentHeader, decode_batch, decode_header, encode_batch
+from mailismus.journal.batch import (
+    BATCH_HEAD_SIZE,
+    BLOCK,
+    SegmentHeader,
+    decode_batch,
+    decode_header,
+    encode_batch,
+    guess_header,
+    highest_sequence,
+    looks_torn,
+)
 
 NONCE = b"0123456789abcdef"
 HEADER = SegmentHeader(7, 40, 39, 3, 12, NONCE)
@@ -57,3 +67,35 @@ def test_a_batch_longer_than_its_segment_is_none() -> None:
     """Its CRC says what is there."""
     cut = batch_with(12, (8).to_bytes(4, "little"))[: BATCH_HEAD_SIZE + 7]
     assert decode_batch(cut, 0, NONCE) is None
+
+
+def segment_of(*batches: bytes) -> bytes:
+    return bytes(BLOCK) + b"".join(batches)
+
+
+def numbered(sequence: int, records: bytes = b"records") -> bytes:
+    return b"".join(encode_batch(NONCE, sequence, [records], len(records)))
+
+
+def test_a_header_is_guessed_of_a_first_batch_that_checks_alone() -> None:
+    guessed = guess_header(segment_of(numbered(7)), 3)
+    assert guessed is not None
+    assert (guessed.number, guessed.first_sequence, guessed.nonce) == (3, 7, NONCE)
+    assert guess_header(segment_of(numbered(7).replace(b"records", b"recordz")), 3) is None
+    assert guess_header(segment_of(b""), 3) is None
+    assert guess_header(b"", 3) is None
+
+
+def test_the_highest_sequence_is_that_of_a_batch_that_checks() -> None:
+    damaged = numbered(9).replace(b"records", b"recordz")
+    assert highest_sequence(segment_of(numbered(8), numbered(7), damaged)) == 8
+    assert highest_sequence(segment_of(damaged)) == 0
+
+
+def test_a_batch_looks_torn_by_its_first_bytes_and_its_nonce() -> None:
+    whole = numbered(7)
+    assert looks_torn(whole, 0, NONCE)
+    assert looks_torn(b"x" + whole[1:30] + b"y" + whole[31:], 0, NONCE)
+    assert not looks_torn(b"xy" + whole[2:], 0, NONCE)
+    assert not looks_torn(whole, 0, b"0123" + b"x" * 12)
+    assert not looks_torn(whole[: BATCH_HEAD_SIZE - 1], 0, NONCE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.journal.batch import BLOCK
-from mailismus.journal.replay import Journal, drop_explained, replay, survey
+from mailismus.journal.replay import Journal, drop_explained, replay, replay_behind, survey
 from mailismus.journal.writer import Claim
 from tests.fakes.disk import MemoryDisk
 from tests.journal.world import SEGMENT, Item, World
@@ -224,3 +224,48 @@ def test_no_number_is_taken_that_a_name_has() -> None:
     for name in ("00000012.mqj", "ready-77.mqj", "copy.mqj"):
         disk.create(f"/j/{name}")
     assert survey(disk, "/j").highest_number == 12
+
+
+def test_segments_without_header_and_first_batch_are_reported_once_each_and_no_others() -> None:
+    world = filled(8, size=400_000)
+    lost = [world.writer.segments[number].path for number in (2, 4)]
+    for path in lost:
+        world.disk.damage(path, 0, b"MQJ-SEGMx")
+        world.disk.damage(path, BLOCK + 50, b"\xff")
+    journal, _ = world.found()
+    assert sorted(damage.path for damage in journal.damages if damage.offset == 0) == lost
+
+
+def test_a_segment_that_was_begun_in_vain_under_its_old_name_has_had_its_number() -> None:
+    world = filled(3)
+    world.fail("rename")
+    world.writer.turn_over()
+    world.writer._begin(1, Claim.ANY)
+    assert world.found()[0].highest_number == 2
+
+
+def test_damage_to_what_nobody_needs_is_none() -> None:
+    world = filled(4)
+    assert world.writer.current is not None
+    world.disk.damage(world.writer.current.path, 2 * BLOCK + 30, b"\xff\xff\xff")
+    journal, _ = world.found()
+    drop_explained(journal, 1)
+    assert offsets(journal) == [2 * BLOCK]
+    drop_explained(journal, 2)
+    assert journal.damages == []
+
+
+def test_a_second_look_finds_the_same_behind_a_horizon_and_reads_no_more_than_that() -> None:
+    world = filled(5, size=400_000)
+    world.fail("sync")
+    world.append(Item(b"refused"))
+    world.turns()
+    world.append(Item(b"later"))
+    world.turns()
+    journal = world.found()[0]
+    texts = [batch.records.split(b"\n")[0].rstrip(b".") for _, batch in replay_behind(journal, 0)]
+    assert texts == [b"0", b"1", b"2", b"3", b"4", b"later"]
+    assert [batch.sequence for _, batch in replay_behind(journal, 3)] == [4, 5, 6]
+    world.disk.acts.clear()
+    assert [batch.sequence for _, batch in replay_behind(journal, 5)] == [6]
+    assert [path for act, path in world.disk.acts if act == "read"] == [journal.used[-1].path]
