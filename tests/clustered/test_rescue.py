@@ -1,0 +1,102 @@
+"""Rescue: which lines of files that no checkpoint found tells of count."""
+
+from __future__ import annotations
+
+import pytest
+
+from mailismus.journal.replay import Journal
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.providers.clustered.cluster import ClusterId, header_line
+from mailismus.queue.providers.clustered.line import DONE, format_lines
+from mailismus.queue.providers.clustered.record import settled_record
+from mailismus.queue.providers.clustered.rescue import rescue
+from mailismus.queue.providers.clustered.start import Loaded
+from mailismus.queue.providers.clustered.young import YoungMessage
+from tests.fakes.disk import MemoryDisk
+from tests.journal.world import World
+
+KNOWN, LOST, LATER = (ClusterId(Area.INCOMING, "", number, 1) for number in (1, 2, 3))
+
+
+def message(number: int) -> Message:
+    return Message(SpoolId(number), b"a@b.example", b"192.0.2.1", False, 1.7e9, 10, 1, [])
+
+
+def line(number: int) -> bytes:
+    return format_lines(message(number), [Entry(1, b"c@d.example", Area.INCOMING, 1.7e9)])
+
+
+SIZE = len(line(1))
+HEAD = len(header_line(LOST))
+"""Where the first line begins; those behind it are as long as one another."""
+
+
+def done(number: int) -> bytes:
+    return DONE + line(number)[1:]
+
+
+def disk_with(**clusters: list[bytes]) -> MemoryDisk:
+    disk = MemoryDisk()
+    for path in ("/q", "/q/incoming"):
+        disk.make_directory(path)
+    for name, lines in clusters.items():
+        cluster_id = {"known": KNOWN, "lost": LOST, "later": LATER}[name]
+        disk.create(cluster_id.path("/q")).write_at(0, [header_line(cluster_id), *lines])
+    return disk
+
+
+@pytest.fixture
+def loaded() -> Loaded:
+    """Of a journal in which the record of checkpoint 2 may be missing."""
+    return Loaded(Journal([], []), {}, checkpoint=1, is_doubtful=True)
+
+
+def test_lines_that_the_journal_says_nothing_of_are_rescued(loaded: Loaded) -> None:
+    disk = disk_with(lost=[line(1), line(2)])
+    assert rescue(loaded, disk, "/q", [LOST]) == {LOST: []}
+
+
+def test_nothing_is_read_where_nothing_is_missing(loaded: Loaded) -> None:
+    loaded.is_doubtful = False
+    assert rescue(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {}
+
+
+def test_what_the_journal_holds_counts_there(loaded: Loaded) -> None:
+    young = loaded.youngs[SpoolId(1)] = YoungMessage(message(1))
+    young.entries[1] = Entry(1, b"c@d.example", Area.INCOMING, 1.7e9)
+    assert rescue(loaded, disk_with(lost=[line(1), line(2)]), "/q", [LOST]) == {LOST: [HEAD]}
+    assert rescue(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {}
+    young.entries.clear()
+    assert rescue(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {LOST: []}
+
+
+def test_what_the_journal_settles_is_over(loaded: Loaded) -> None:
+    world = World()
+    record = settled_record([(QueueId(SpoolId(2), 1), None)])
+    world.writer.append([record], len(record))
+    loaded.journal = world.found()[0]
+    assert rescue(loaded, disk_with(lost=[line(1), line(2)]), "/q", [LOST]) == {LOST: [HEAD + SIZE]}
+    assert rescue(loaded, disk_with(lost=[line(2)]), "/q", [LOST]) == {}
+
+
+def test_lines_that_are_done_or_damaged_are_none(loaded: Loaded) -> None:
+    disk = disk_with(lost=[done(1), b" A 00000000damaged\n", line(2)])
+    assert rescue(loaded, disk, "/q", [LOST]) == {LOST: []}
+    assert rescue(loaded, disk_with(lost=[done(1)]), "/q", [LOST]) == {}
+
+
+def test_of_a_cluster_that_grew_only_what_lies_behind_counts_as_lost(loaded: Loaded) -> None:
+    disk = disk_with(known=[line(1), line(2)])
+    assert rescue(loaded, disk, "/q", [KNOWN]) == {}
+    loaded.lengths[KNOWN] = HEAD + 2 * SIZE
+    assert rescue(loaded, disk, "/q", [KNOWN]) == {}
+    loaded.lengths[KNOWN] = HEAD + SIZE
+    young = loaded.youngs[SpoolId(1)] = YoungMessage(message(1))
+    young.entries[1] = Entry(1, b"c@d.example", Area.INCOMING, 1.7e9)
+    assert rescue(loaded, disk, "/q", [KNOWN]) == {KNOWN: []}
+
+
+def test_an_entry_that_two_lost_checkpoints_moved_is_rescued_once(loaded: Loaded) -> None:
+    disk = disk_with(lost=[line(1), line(2)], later=[line(1)])
+    assert rescue(loaded, disk, "/q", [LOST, LATER]) == {LATER: [], LOST: [HEAD]}
