@@ -92,6 +92,7 @@ LONGER: dict[str, Names] = {
     "deliver all of three": ("store three", "deliver", "deliver", "deliver"),
     "in and out of a cluster": ("store three", "checkpoint", "deliver", "checkpoint", "restart", "deliver", "checkpoint"),
     "appends and starts": ("append", "restart", "append", "restart"),
+    "a cluster is written anew": ("append", "store", "fail a checkpoint", "deliver", "checkpoint", "restart", "checkpoint"),
     "an append fails": ("append", "store", "fail a checkpoint", "restart", "checkpoint"),
     "a checkpoint fails": ("store three", "fail a checkpoint", "deliver", "checkpoint"),
     "retried while moved": ("store three", "retry while moved", "checkpoint", "restart"),

@@ -15,8 +15,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import attrs
-
 from tests.crash.fingerprint import fingerprint
 from tests.mutation.children import Job, run
 from tests.mutation.judges import TESTS, late, soon
@@ -25,28 +23,26 @@ from tests.mutation.page import PAGE, Result, page, remembered
 
 
 class Kept:
-    """Results in a file that begins with a fingerprint of the code. `earlier`: those of other code."""
+    """Results in a file, each with a fingerprint of the code. `earlier`: who caught it in other code."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._code = _code()
         self.now: dict[str, Result] = {}
         self.earlier: dict[str, str] = {}
-        if path is None:
-            return
-        code = _code()
-        first, *lines = path.read_text().splitlines() if path.exists() else [""]
-        found = {result.name: result for result in (Result(**json.loads(line)) for line in lines)}
-        if first == code:
-            self.now = found
-        else:
-            self.earlier = {name: result.by for name, result in found.items()}
-            path.write_text(code + "\n")
+        for line in path.read_text().splitlines() if path is not None and path.exists() else ():
+            code, *words = json.loads(line)
+            result = Result(*words)
+            if code == self._code:
+                self.now[result.name] = result
+            else:
+                self.earlier[result.name] = result.by
 
     def add(self, result: Result) -> None:
         """One more."""
         if self._path is not None:
             with self._path.open("a") as file:
-                file.write(json.dumps(attrs.asdict(result)) + "\n")
+                file.write(json.dumps([self._code, result.name, result.by, result.why]) + "\n")
 
 
 def _code() -> str:
