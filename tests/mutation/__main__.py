@@ -78,14 +78,17 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
     parser.add_argument("--done", type=Path, help="file of results")
     parser.add_argument("--page", type=Path, help="file to write the table to")
+    parser.add_argument("--only-known", action="store_true", help="judge nothing: tell what the file of results tells")
     parser.add_argument("parts", nargs="*", help="only mutants whose name has one of these in it")
     options = parser.parse_args()
     mutants = [m for m in find(sources()) if not options.parts or any(part in m.name for part in options.parts)]
     if options.list:
         print("\n".join(mutant.name for mutant in mutants))
         return 0
-    asked = mutants if options.parts else [*mutants, None]
     kept = Kept(options.done)
+    asked: list[Mutant | None] = [*mutants] if options.parts else [*mutants, None]
+    if options.only_known:
+        asked = [mutant for mutant in mutants if mutant.name in kept.now]
     first = remembered([mutant.name for mutant in mutants], PAGE.read_text() if PAGE.exists() else "")
     results = []
     for result in run_all(asked, kept, first, options.jobs):
@@ -99,7 +102,7 @@ def main() -> int:
     caught = sum(bool(result.by) for result in results)
     print(f"\n{len(results)} mutants, {caught} caught, {len(results) - caught} not; {len(wrong)} of them wrong.")
     if options.page is not None:
-        options.page.write_text(page(results))
+        options.page.write_text(page(results, [name for name in first if name not in {result.name for result in results}]))
     return 1 if wrong else 0
 
 

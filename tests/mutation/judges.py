@@ -18,7 +18,7 @@ import pytest
 
 from tests.mutation.mutants import ROOT, Kind, Mutant
 
-TESTS = ("journal", "spool", "clustered")
+TESTS = ("journal", "spool", "fsck", "clustered")
 """Directories of tests that judge; and those of faults."""
 
 SLOW = ("test_calendar.py", "test_few_files.py", "test_idtable.py", "test_references.py", "test_references_machine.py")

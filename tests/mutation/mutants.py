@@ -27,10 +27,18 @@ from tests.mutation.rules import RULES
 
 ROOT = Path(__file__).parent.parent.parent
 
-PACKAGES = ("mailismus/journal", "mailismus/queue/providers/clustered", "mailismus/spool")
+PACKAGES = (
+    "mailismus/journal",
+    "mailismus/queue/providers/clustered",
+    "mailismus/queue/providers/clustered/fsck",
+    "mailismus/spool",
+)
 
 LOOKING = ("dump.py", "offline.py", "listing.py")
 """Files that change nothing on a disk."""
+
+REPAIRING = ("acts.py", "aside.py", "hands.py")
+"""Of `fsck` those that do."""
 
 BARRIERS = frozenset(("sync", "sync_directory", "sync_file_system"))
 CHANGES = frozenset(("write_at", "truncate", "make_directory", "remove_directory", "create", "link", "rename", "unlink"))
@@ -115,15 +123,16 @@ class _Place:
 def sources(root: Path = ROOT) -> dict[str, str]:
     """The packages' files."""
     paths = sorted(path for package in PACKAGES for path in (root / package).glob("*.py") if path.name not in LOOKING)
+    paths = [path for path in paths if path.parent.name != "fsck" or path.name in REPAIRING]
     return {str(path.relative_to(root)): path.read_text() for path in paths}
 
 
 def find(files: dict[str, str]) -> list[Mutant]:
-    """By kind, in the order of the source."""
+    """By kind, in the order of the source; those of `fsck` last."""
     touching = _functions_that_touch(tuple(files.values()))
     found = [place.mutant for path, source in files.items() for place in _places(path, ast.parse(source), touching)]
     found += [Mutant(Kind.RULE, rule.path, "", name) for name, rule in RULES.items()]
-    return sorted(found, key=lambda mutant: list(Kind).index(mutant.kind))
+    return sorted(found, key=lambda mutant: ("/fsck/" in mutant.path, list(Kind).index(mutant.kind)))
 
 
 def changed(mutant: Mutant, files: dict[str, str]) -> ast.Module:

@@ -73,22 +73,28 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def page(results: Sequence[Result]) -> str:
-    """All of it."""
-    return _HEAD + "\n".join(_parts(results))
+def page(results: Sequence[Result], not_judged: Sequence[str] = ()) -> str:
+    """All of it. `not_judged`: names."""
+    return _HEAD + "\n".join(_parts(results, not_judged))
 
 
-def _parts(results: Sequence[Result]) -> Iterator[str]:
+def _parts(results: Sequence[Result], not_judged: Sequence[str]) -> Iterator[str]:
     caught = sum(bool(result.by) for result in results)
     survived = sum(not result.is_fine for result in results)
     needless = len(results) - caught - survived
     yield f"{len(results)} mutants: {caught} caught, {needless} needless, {survived} survived.\n"
+    if not_judged:
+        yield f"{len(not_judged)} more have not been judged yet (at the end of this page).\n"
     for kind, what in _WHAT.items():
         of_kind = [result for result in results if result.name.startswith(f"{kind.value} |")]
         if of_kind:
             yield f"## {what} ({len(of_kind)})\n\n| what | caught by | seen |\n|---|---|---|"
             yield from (result.row() for result in of_kind)
             yield ""
+    if not_judged:
+        yield f"## Not judged yet ({len(not_judged)})\n"
+        yield from (f"- {name.split(' | ')[0]}: {where(name)}" for name in not_judged)
+        yield ""
 
 
 def remembered(names: Sequence[str], text: str) -> dict[str, str]:

@@ -41,7 +41,7 @@ def _clustered(name: str, old: str, new: str) -> Rule:
 RULES: dict[str, Rule] = {
     # segments
     "a header counts with its first batch alone": _journal(
-        "replay", "found.counts = next(read_batches(data, header), None) is not None", "found.counts = True"
+        "replay", "        counts = next(read_batches(data, header), None) is not None\n", "        counts = True\n"
     ),
     "a later header denies what a barrier failed for": _journal(
         "replay", "segment.limit = limit\n", "segment.limit = 1 << 64\n"
@@ -92,8 +92,8 @@ RULES: dict[str, Rule] = {
     "a start raises the epoch": _clustered("opening", "writer.epoch = loaded.epoch + 1", "writer.epoch = loaded.epoch"),
     "a start acts on nothing before its own barrier": _clustered(
         "opening",
-        "    _write_first_batch(loaded, pool, writer)\n    writer.horizon = loaded.horizon\n",
-        "    writer.horizon = loaded.horizon\n",
+        "        _write_first_batch(loaded, pool, writer, beside_epoch)\n",
+        "",
     ),
     "a start says the last batch again": _clustered("opening", "if last is None or last_segment is None:", "if True:"),
     "a start uses again only what was free before the last batch": _clustered(
