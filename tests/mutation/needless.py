@@ -5,7 +5,7 @@ from __future__ import annotations
 _SPEED = "The disk begins with the next batch while this one is answered: speed alone."
 _BOTH_BEFORE = "Both stand before the one barrier and the record, and neither reads what the other writes."
 _OTHER_FILES = "They change different files, none of which says anything of the other; both stand before the same barrier."
-_BOTH_BEHIND = "The one removes files that the other does not read."
+_NOT_READ = "The one removes files that the other does not read."
 _AHEAD = "Segments made ahead of need: how many there are is all that changes."
 
 _NAMED_BEFORE = "The journal speaks of the file when all of it is durable; until then a name of it, or a piece, is swept."
@@ -27,9 +27,8 @@ NEEDLESS: dict[str, str] = {
     "list(self._resting.clusters.values()):": _OTHER_FILES,
     "order | clustered/upkeep.py | Upkeep.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
     "owed.items():": _OTHER_FILES,
-    "order | clustered/opening.py | _open_clusters | for path in leftovers: <> rescued = rescue(loaded, disk, root, found)": (
-        _BOTH_BEHIND
-    ),
+    "order | clustered/opening.py | _open_clusters | for path in leftovers: <> rescued = rescue(loaded, disk, root, "
+    "found)": _NOT_READ,
     "order | clustered/opening.py | _set_aside | for damage in damages: <> for bad in loaded.bad_lines:": _OTHER_FILES,
     "order | spool/message_file.py | MessageFileWriter.finish | file.sync() <> self._name(numbers)": _NAMED_BEFORE,
     "order | spool/message_file.py | MessageFileWriter.close_unsynced | self._end().close() <> self._name(numbers)": (
