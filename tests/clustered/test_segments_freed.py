@@ -1,0 +1,59 @@
+"""Which segments a checkpoint frees, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.operations import EVERY_OPERATION
+from tests.crash.server import LARGE
+from tests.crash.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    """With two segments in use, all of whose messages live."""
+    world = World()
+    fill(world, 2)
+    return world
+
+
+def fill(world: World, segments: int) -> None:
+    """Store until so many segments are in use."""
+    while len(world.server.opened.writer.segments) < segments:
+        world.store(1, LARGE - 200)
+
+
+def seal(world: World) -> None:
+    """A checkpoint whose record has gone into the journal and is not durable yet."""
+    checkpoints = world.server.queue.checkpoints
+    checkpoints.run()
+    world.server.wait_until(lambda: checkpoints.moving is None or checkpoints.moving.is_sealed)
+    assert checkpoints.moving is not None
+
+
+def test_no_segment_is_free_before_the_record_is_durable(world: World) -> None:
+    used = set(world.server.opened.writer.segments)
+    seal(world)
+    assert set(world.server.opened.writer.segments) >= used
+    world.settle_down()
+    assert world.server.queue.checkpoints.checkpoints == 1
+    assert min(used) not in world.server.opened.writer.segments
+
+
+def test_a_segment_with_a_batch_behind_the_horizon_is_not_free(world: World) -> None:
+    writer, checkpoints = world.server.opened.writer, world.server.queue.checkpoints
+    first, second = sorted(writer.segments)
+    checkpoints.run()
+    for _ in range(6):  # into the second segment, and beyond
+        world.commit([world.send(1, LARGE - 200)])
+    world.server.wait_until(lambda: checkpoints.moving is None)
+    assert checkpoints.checkpoints == 1
+    assert first not in writer.segments
+    assert second in writer.segments
+    assert writer.current is not writer.segments[second]
+
+
+def test_what_lives_is_there_after_segments_were_used_again(world: World) -> None:
+    before = world.live().keys()
+    EVERY_OPERATION["reuse a segment"](world)
+    assert world.live().keys() >= before
