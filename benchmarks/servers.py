@@ -192,12 +192,13 @@ class Single:
 @attrs.frozen
 class Extras:
     """Elements put into our configuration, which is else all defaults: into `queue`, `deliver`, before the relay, into
-    `spool`."""
+    `spool`, `admin`."""
 
     queue: str = ""
     deliver: str = ""
     relays: str = ""
     spool: str = ""
+    admin: str = ""
 
 
 class Ours(Single):
@@ -233,20 +234,17 @@ class Ours(Single):
             DELIVER=self.extras.deliver,
             RELAYS=self.extras.relays,
             SPOOLMORE=self.extras.spool,
+            ADMINMORE=self.extras.admin,
         )
+
+    def program(self, place: Place) -> list[str]:
+        """What the interpreter is given to run: a program with the arguments of `twistd`."""
+        return ["-c", "from twisted.scripts.twistd import run; run()"]
 
     def launch(self, place: Place, wrapper: Sequence[str] = ()) -> None:
         """Starts it on the queue."""
         self.configure(place)
-        twistd = [
-            "-c",
-            "from twisted.scripts.twistd import run; run()",
-            "-n",
-            "--pidfile=",
-            "mailismus",
-            "--config",
-            str(self.config),
-        ]
+        twistd = [*self.program(place), "-n", "--pidfile=", "mailismus", "--config", str(self.config)]
         self._log = place.logs / f"{self.name}.out"
         self._seen = self._log.stat().st_size if self._log.exists() else 0
         self._launch(place, wrapper, [sys.executable, *twistd], self.environment())
