@@ -13,7 +13,7 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import attrs
@@ -74,10 +74,11 @@ def append_loop(directory: Path, logs: Path, seconds: float) -> Iterator[Running
             path.unlink(missing_ok=True)
 
 
-def loop(path: Path, seconds: float, record: array.array[float]) -> None:
-    """Until that many seconds have gone by."""
+def loop(path: Path, seconds: float, record: array.array[float], begins: Callable[[], None]) -> None:
+    """Until that many seconds have gone by; `begins` is called when all is ready."""
     deadline_s = time.monotonic() + seconds
-    with WrittenFile(path, 16 << 20) as file:
+    with WrittenFile(path, 4 << 20) as file:
+        begins()
         while (now_s := time.monotonic()) < deadline_s:
             record.append(now_s)
             record.append(file.append([MESSAGE]))
@@ -92,7 +93,6 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     taken = array.array("d")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    chosen.record.touch()
     with contextlib.suppress(KeyboardInterrupt):
-        loop(chosen.file, chosen.seconds, taken)
+        loop(chosen.file, chosen.seconds, taken, chosen.record.touch)
     chosen.record.write_bytes(taken[: len(taken) // 2 * 2].tobytes())

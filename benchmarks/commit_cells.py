@@ -135,7 +135,7 @@ def markdown(measured: Sequence[Measured]) -> str:
         row = [cell.name, str(cell.sessions), cell.choice.name]
         for what in ("per_s", "median_ms", "p95_ms"):
             value = mean(cell, what)
-            ratio = "" if cell.choice == STANDARD or standard not in groups else f" ({value / mean(standard, what):.2f})"
+            ratio = "" if cell.choice == STANDARD or standard not in groups else f" ({number(value / mean(standard, what))})"
             row.append(number(value) + ratio)
         row += [number(statistics.mean(one.a_message(one.counts.barriers) for one in runs))]
         row += [number(statistics.mean(one.a_message(one.counts.message_files) for one in runs))]

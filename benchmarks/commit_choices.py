@@ -87,6 +87,9 @@ def run(options: argparse.Namespace, at: Stage, found: list[Measured]) -> None:
         with ground(at, FileSystem(kind)) as own:
             for index, cell in enumerate(wanted):
                 one = measure(own, cell, options.seconds)
+                if not one.answers_s:
+                    say(f"{cell.name}, {cell.sessions} sessions, {cell.choice.name}: no answer within the window")
+                    continue
                 found.append(one)
                 say(
                     f"{index + 1}/{len(wanted)} {cell.name}, {cell.sessions} sessions, {cell.choice.name}: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 
@@ -43,7 +44,9 @@ class Spread:
 
 
 def number(value: float) -> str:
-    """About three figures, without an exponent; whole numbers as such."""
+    """About three figures, without an exponent; whole numbers as such; `-` for what is none."""
+    if not math.isfinite(value):
+        return "-"
     if value == int(value):
         return str(int(value))
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 3

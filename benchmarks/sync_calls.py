@@ -20,7 +20,7 @@ from mailismus.disk.posix import PosixDisk
 MESSAGE = bytes(range(256)) * 16
 FILE_BYTES = 64 << 20
 DIRECTORIES = 16
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = 2
 
 
 @attrs.frozen
@@ -42,14 +42,16 @@ class Timed:
         return percentile(self.took_s, 0.95) * 1e3
 
 
-def in_turn(ways: Sequence[Callable[[], float]], seconds: float, most: int) -> list[Timed]:
-    """Each way again and again, one after the other, for so long, or so often. A way gives the seconds it took."""
+def in_turn(ways: Sequence[Callable[[], float]], seconds: float, most: int, pause_s: float = 0.0) -> list[Timed]:
+    """Each way again and again, one after the other, for so long, or so often, each after a pause. A way gives the seconds
+    it took."""
     deadline_s = time.monotonic() + seconds
     took: list[list[float]] = [[] for _ in ways]
     began: list[list[float]] = [[] for _ in ways]
     rounds = 0
     while rounds < LEAST_ROUNDS or (rounds < most and time.monotonic() < deadline_s):
         for index, way in enumerate(ways):
+            time.sleep(pause_s)
             began[index].append(time.monotonic())
             took[index].append(way())
         rounds += 1
@@ -103,8 +105,9 @@ def writes(directory: Path, messages: int, seconds: float) -> list[Timed]:
         return in_turn([lambda: file.append(batch), lambda: file.append_dsync(batch)], seconds, 2000)
 
 
-def new_files(directory: Path, files: int, seconds: float) -> list[Timed]:
-    """fsync of each and of their directories; syncfs. The writing counts too, the removal does not."""
+def new_files(directory: Path, files: int, seconds: float, pause_s: float = 0.0) -> list[Timed]:
+    """fsync of each and of their directories; syncfs. The writing counts too, the removal does not. `pause_s`: before each,
+    so that what others have written meanwhile is part of what syncfs has to write."""
     disk = PosixDisk()
     homes = [directory / f"home-{index}" for index in range(min(files, DIRECTORIES))]
     for home in homes:
@@ -139,7 +142,7 @@ def new_files(directory: Path, files: int, seconds: float) -> list[Timed]:
         return act
 
     try:
-        return in_turn([way(one_by_one), way(lambda: disk.sync_file_system(str(directory)))], seconds, 500)
+        return in_turn([way(one_by_one), way(lambda: disk.sync_file_system(str(directory)))], seconds, 500, pause_s)
     finally:
         for home in homes:
             home.rmdir()
