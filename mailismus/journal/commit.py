@@ -1,7 +1,8 @@
 """Group commit: many messages share one barrier.
 
 While one batch is being made durable, the next gathers; there is no timer for messages. A lone client pays one barrier.
-Items that nobody waits for (settles) wait at most `COMPANY_S` for company.
+Items that nobody waits for (settles) wait for company until the first of them has waited `COMPANY_S`: a message takes them
+along, and does not have to wait for a barrier of theirs.
 
     gathering --batch--> journal thread --barrier--> durable(), in the order appended
                               \\--failed--> the segment is sick; failed() for what may fail, the rest is said again
@@ -78,6 +79,11 @@ class GroupCommit:
         self._on_batch = on_batch
         self._on_sick = on_sick
         self._waiting: deque[IItem] = deque()
+        self._urgent = 0
+        """Of what waits, items that may fail: somebody waits for them."""
+        self._is_hurried = False
+        self._waiting_since_s = 0.0
+        """When the first of what waits came, if nothing is urgent (the reactor's clock)."""
         self._is_writing = False
         self._timer: IDelayedCall | None = None
         self._timer_is_soon = False
@@ -113,6 +119,7 @@ class GroupCommit:
         may be durable."""
         refused = [item for item in self._waiting if item.may_fail]
         self._waiting = deque(item for item in self._waiting if not item.may_fail)
+        self._urgent = 0
         self.waiting_bytes = sum(item.size_bytes for item in self._waiting)
         self._refuse(refused, error)
         return len(refused)
@@ -129,18 +136,25 @@ class GroupCommit:
         if item.may_fail and (self.trouble is not None or item.size_bytes > self._most):
             item.failed(self.trouble or OSError(90, "longer than a journal segment holds"))
             return
-        self._waiting.append(item)
-        self.waiting_bytes += item.size_bytes
-        if not self._is_writing:
-            if item.may_fail:
+        waiting = self._waiting
+        if item.may_fail:
+            self._urgent += 1
+            if not self._is_writing:
                 self._write_soon()
-            elif self._timer is None:
+        else:
+            if not waiting:
+                self._waiting_since_s = self._reactor.seconds()
+            if not self._is_writing and self._timer is None:
                 self._timer = self._reactor.callLater(COMPANY_S, self._write)
+        waiting.append(item)
+        self.waiting_bytes += item.size_bytes
 
     def hurry(self) -> None:
         """Somebody waits for what has been appended: do not wait for company."""
-        if self._waiting and not self._is_writing:
-            self._write_soon()
+        if self._waiting:
+            self._is_hurried = True
+            if not self._is_writing:
+                self._write_soon()
 
     def _write_soon(self) -> None:
         """After this turn of the reactor, together with all that comes in it."""
@@ -170,6 +184,8 @@ class GroupCommit:
             size += item.size_bytes
             if item.may_fail:
                 claim = Claim.BEYOND_RESERVE
+                self._urgent -= 1
+        self._is_hurried = self._is_hurried and bool(waiting)
         self.waiting_bytes -= size
         self._is_writing = True
         self._worker.run(lambda: self._writer.append(buffers, size, claim)).addCallbacks(
@@ -186,7 +202,7 @@ class GroupCommit:
                 self.trouble = self._bug
                 self._log.info("The journal goes on in a fresh segment.")
         if self._waiting:
-            self._write()  # the disk works while we answer
+            self._go_on()  # the disk works while we answer
         segment, offset = written.segment, written.offset
         self.is_telling = True
         for item in batch:
@@ -198,6 +214,14 @@ class GroupCommit:
         self.is_telling = False
         self.applied_sequence = written.sequence
         self._on_batch()
+
+    def _go_on(self) -> None:
+        """A barrier has returned, and something waits."""
+        left_s = COMPANY_S - (self._reactor.seconds() - self._waiting_since_s)
+        if self._urgent or self._is_hurried or self._to_recover or not 0 < left_s <= COMPANY_S:
+            self._write()
+        else:
+            self._timer = self._reactor.callLater(left_s, self._write)
 
     def _not_written(self, failure: Failure, batch: list[IItem]) -> None:
         error = failure.value
@@ -216,6 +240,7 @@ class GroupCommit:
         kept = [item for item in (*batch, *self._waiting) if not item.may_fail]
         refused = [item for item in (*batch, *self._waiting) if item.may_fail]
         self._waiting = deque(kept)
+        self._urgent = 0
         self._refuse(refused, error)
         if is_sick:
             self._writer.turn_over()
@@ -234,6 +259,7 @@ class GroupCommit:
     def _wait_for_segment(self, batch: list[IItem]) -> None:
         """Segments are used up faster than they are made: that is no reason to refuse anything."""
         self._waiting.extendleft(reversed(batch))
+        self._urgent += sum(item.may_fail for item in batch)
         self.waiting_bytes += sum(item.size_bytes for item in batch)
         self._timer = self._reactor.callLater(SEGMENT_S, self._write)
         self._timer_is_soon = True

@@ -67,6 +67,54 @@ def test_a_message_takes_waiting_settles_along() -> None:
     assert settle.place is not None
 
 
+def test_settles_that_come_while_a_barrier_runs_wait_for_company_from_their_coming_on() -> None:
+    world = World()
+    first, second, third = Item(b"1", may_fail=False), Item(b"2", may_fail=False), Item(b"3", may_fail=False)
+    world.append(first)
+    world.clock.advance(COMPANY_S)  # the batch is handed over
+    world.append(second)
+    world.turns()
+    assert first.place is not None
+    assert second.place is None
+    world.clock.advance(COMPANY_S * 0.6)
+    world.append(third)
+    world.turns()
+    assert second.place is None
+    world.clock.advance(COMPANY_S * 0.4)
+    world.turns()
+    assert second.place is not None
+    assert third.place is not None
+    assert world.batches == 2
+
+
+def test_a_message_does_not_wait_for_settles_that_came_while_a_barrier_ran() -> None:
+    world = World()
+    first, settle, message = Item(b"1"), Item(b"s", may_fail=False), Item(b"m")
+    world.append(first)
+    world.clock.advance(0)  # the batch is handed over
+    world.append(settle)
+    world.turns()
+    world.append(message)
+    world.turns()
+    assert message.place is not None
+    assert settle.place is not None
+    assert world.batches == 2
+
+
+def test_whoever_hurries_settles_that_come_while_a_barrier_runs_has_them_behind_it() -> None:
+    world = World()
+    world.append(Item(b"1"))
+    world.clock.advance(0)  # the batch is handed over
+    settle, later = Item(b"s", may_fail=False), Item(b"t", may_fail=False)
+    world.append(settle)
+    world.commit.hurry()
+    world.turns()
+    assert settle.place is not None
+    world.append(later)
+    world.turns()
+    assert later.place is None
+
+
 def test_the_place_of_an_item_is_where_its_bytes_are() -> None:
     world = World()
     items = [Item(b"first"), Item(b"second"), Item(b"third")]
@@ -258,6 +306,8 @@ def test_what_waits_can_be_refused_while_a_barrier_runs() -> None:
     assert second.error is not None
     world.turns()
     assert first.place is not None
+    world.clock.advance(COMPANY_S)
+    world.turns()
     assert settle.place is not None
     assert world.commit.pending_batches == 0
 
