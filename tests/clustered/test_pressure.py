@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
 from mailismus.queue.interface import Settlement
-from mailismus.queue.providers.clustered.pressure import LOOK_S, MOST_WAIT_S, STALL_S, Pace
+from mailismus.queue.providers.clustered.pressure import LOOK_S, MOST_WAIT_S, PAUSE_S, STALL_S, Pace
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
@@ -187,3 +187,15 @@ def test_a_clock_that_jumps_is_no_pressure() -> None:
             call.time += jump  # timers of a reactor do not jump
         clients.come(10, 0.1)
     assert (len(clients.waits), clients.refused) == (30, [])
+
+
+def test_a_moment_in_which_none_of_many_large_messages_is_done_is_no_slow_disk() -> None:
+    pace = Pace()
+    pace.look(100, 50)
+    for _ in range(int(PAUSE_S / LOOK_S) - 1):
+        pace.look(100, 50)
+        assert pace.expected_s == 0.0
+    pace.look(100, 50)
+    assert pace.expected_s > MOST_WAIT_S
+    pace.look(150, 50)
+    assert pace.expected_s < MOST_WAIT_S

@@ -24,6 +24,9 @@ LOOK_S = 0.5
 MOST_WAIT_S = 20.0
 """Seconds that a message may be expected to wait for the disk: shorter than the time-out of any client that we know of."""
 
+PAUSE_S = 2.0
+"""Seconds without a step that say nothing yet: of large messages many become durable at once, and then none for a moment."""
+
 STALL_S = 60.0
 """Seconds after which what waits behind one barrier is refused."""
 
@@ -49,7 +52,8 @@ class Pace:
         else:
             self._step_s, self.age_s = self._step_s / 2, 0.0
         self._done = done
-        self.expected_s = max(self._step_s, self.age_s) * (pending + 1)
+        still_s = self.age_s if self.age_s >= PAUSE_S else 0.0
+        self.expected_s = max(self._step_s, still_s) * (pending + 1)
 
 
 class Pressure:
