@@ -159,6 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         complain(f"mailismus: {error}")
         return exit_code_of(error)
+    except MemoryError:
+        complain("mailismus: there is not enough memory for this")
+        return os.EX_OSERR
     except KeyboardInterrupt:
         return 130
 

@@ -31,7 +31,8 @@ class NameKind(enum.Enum):
 
     FILE = "a file"
     DIRECTORY = "a directory"
-    OTHER = "neither a file nor a directory"
+    LINK = "a symbolic link"
+    OTHER = "a pipe, a socket or a device"
 
 
 @attrs.frozen
@@ -123,7 +124,8 @@ class IDisk(Protocol):
         """A new file (0600), open for writing and reading; FileExistsError if the name is taken. Durable: nothing."""
 
     def open(self, path: str) -> IFile:
-        """An existing file, for writing and reading. Never through a symbolic link."""
+        """An existing file, for writing and reading. Never through a symbolic link, and never waiting for the other end of a
+        pipe."""
 
     def link(self, path: str, new_path: str) -> None:
         """Another name for a file, in the same file system; FileExistsError if it is taken. Durable afterwards: nothing;

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from mailismus.disk.interface import IFile, ILock, NameFacts, NameKind, Space
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+_KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFDIR: NameKind.DIRECTORY, stat.S_IFLNK: NameKind.LINK}
 _libc = ctypes.CDLL(None, use_errno=True)
 """For syncfs(2), which Python does not offer. The call lets other threads run."""
 _MOST_BUFFERS = 1000
@@ -108,13 +109,13 @@ class PosixDisk:
     def describe(self, path: str) -> NameFacts:
         found = os.lstat(path)
         mode = found.st_mode
-        kind = NameKind.FILE if stat.S_ISREG(mode) else NameKind.DIRECTORY if stat.S_ISDIR(mode) else NameKind.OTHER
+        kind = _KINDS.get(stat.S_IFMT(mode), NameKind.OTHER)
         inode = (found.st_dev, found.st_ino)
         return NameFacts(kind, found.st_uid, stat.S_IMODE(mode), inode, found.st_nlink, found.st_size)
 
     def make_private(self, path: str, owner: int) -> None:
         facts = self.describe(path)
-        if facts.kind is NameKind.OTHER:
+        if facts.kind not in (NameKind.FILE, NameKind.DIRECTORY):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         if facts.owner != owner:
             os.chown(path, owner, -1, follow_symlinks=False)
@@ -150,7 +151,7 @@ class PosixDisk:
         return PosixFile(os.open(path, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
     def open(self, path: str) -> IFile:
-        return PosixFile(os.open(path, self._flags))
+        return PosixFile(os.open(path, self._flags | os.O_NONBLOCK))
 
     def link(self, path: str, new_path: str) -> None:
         os.link(path, new_path, follow_symlinks=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.cluster import Place
 from mailismus.queue.providers.clustered.fsck.history import Held
@@ -47,10 +48,15 @@ def write_header_at_end(path: str, header: bytes, hands: Hands) -> None:
     hands.write_at_end(path, 0, header)
 
 
-def cut_off(path: str, end: int, rest: int, hands: Hands) -> None:
-    """The file ends here, and a copy of the rest."""
-    hands.aside.keep(path, end, rest)
+def cut_off(path: str, end: int, hands: Hands) -> None:
+    """The file ends here, and a copy of the rest, but for zeros at its end: they may be more than the disk has room for."""
+    hands.aside.keep(path, end)
     hands.cut(path, end)
+
+
+def stop(why: str, hands: Hands) -> None:
+    """Nothing more may be done."""
+    raise Unavailable(why)
 
 
 def unlink(path: str, hands: Hands) -> None:

@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Iterator
 
-from mailismus.disk.interface import IDisk, IFile
+from mailismus.disk.interface import IDisk, IFile, NameKind
 from mailismus.errors import Unavailable
 from mailismus.queue.providers.clustered.cluster import SUFFIX
 
@@ -19,6 +19,8 @@ PIECE = 1 << 20
 """Bytes copied at once."""
 
 _LONGEST_NAME = 180
+"""Bytes: a file system takes 255, and more follows."""
+
 _UNFINISHED = "unfinished-copy"
 
 
@@ -68,14 +70,12 @@ class Aside:
 
     def _name_of(self, path: str, offset: int) -> str:
         if os.path.dirname(path) == os.path.join(self._roots[0][0], "journal"):
-            return (
-                f"{os.path.basename(path)[:_LONGEST_NAME]}-{offset}"  # as a start calls it, which copies it only once then
-            )
+            return f"{_cut(os.path.basename(path))}-{offset}"  # as a start calls it, which copies it only once then
         for root, prefix in self._roots:
             if path.startswith(f"{root}/"):
                 path = prefix + path[len(root) + 1 :]
                 break
-        return f"{path.strip('/').replace('/', '-')[:_LONGEST_NAME]}-{offset}"
+        return f"{_cut(path.strip('/').replace('/', '-'))}-{offset}"
 
     def _keep(self, name: str, note: bytes, source: IFile, offset: int, end: int) -> None:
         self._ensure()
@@ -86,7 +86,7 @@ class Aside:
             path = self._path(variant)
             if not self._disk.exists(path):
                 break
-            if self._is_kept(path, note, source, offset, end):
+            if self._disk.describe(path).kind is NameKind.FILE and self._is_kept(path, note, source, offset, end):
                 return
         copy = self._disk.create(unfinished)
         try:
@@ -117,6 +117,10 @@ class Aside:
             return True
         finally:
             kept.close()
+
+
+def _cut(name: str) -> str:
+    return os.fsdecode(os.fsencode(name)[:_LONGEST_NAME])
 
 
 def _variants(name: str) -> Iterator[str]:

@@ -33,7 +33,8 @@ from mailismus.queue.providers.clustered.fsck.place import Checking
 from mailismus.queue.providers.clustered.fsck.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker, start_and_stop
-from mailismus.queue.providers.clustered.opening import make_directories
+from mailismus.queue.providers.clustered.opening import QUEUE_DIRECTORIES, make_directories
+from mailismus.spool.silo import SILO_NAMES
 
 EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 75, 77, 78
 """Exit codes."""
@@ -155,6 +156,7 @@ class RepairReport:
         """What was found, each with what was done; then what a second look finds that still needs somebody. Raises
         `StartError` (75 when a server runs, 77 when this user may not), `StorageError`, OSError: then it can be begun
         again."""
+        _refuse_other_than_directories(self._settings, self._disk)
         try:
             yield from self._repair()
             self._lock()  # what was no file, and was moved away
@@ -197,6 +199,16 @@ class RepairReport:
             if lock is None:
                 raise _is_held(root)
             self._locks[root] = lock
+
+
+def _refuse_other_than_directories(settings: QueueSettings, disk: IDisk) -> None:
+    """What is written below a symbolic link would be written wherever it leads. Raises `StartError`, having changed
+    nothing."""
+    for root, names in ((settings.rootpath, QUEUE_DIRECTORIES), (settings.spool.rootpath, SILO_NAMES)):
+        for path in (root, *(os.path.join(root, name) for name in names)):
+            if disk.exists(path) and (kind := disk.describe(path).kind) is not NameKind.DIRECTORY:
+                text = f"{path} is {kind.value}, not a directory: put the directory back; nothing was changed"
+                raise StartError(EX_NOPERM, text)
 
 
 def _mend(found: Problem, hands: Hands) -> tuple[Done, str]:

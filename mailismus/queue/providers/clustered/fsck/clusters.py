@@ -6,6 +6,7 @@ two places, or without their message, is told when all of them are known (`spool
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ from mailismus.queue.providers.clustered.fsck.history import History
 from mailismus.queue.providers.clustered.fsck.kinds import Kind, Mend, Problem, problem
 from mailismus.queue.providers.clustered.fsck.lines import join_torn, mend_line
 from mailismus.queue.providers.clustered.fsck.names import Names, try_twice
-from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.fsck.place import Checking, is_too_long
 from mailismus.queue.providers.clustered.fsck.sources import UNKNOWN_SIZE, LiveLines, Source
 from mailismus.queue.providers.clustered.line import DONE, LIVE
 from mailismus.queue.providers.clustered.record import Checkpoint
@@ -98,7 +99,8 @@ def find_all(checking: Checking, names: Names) -> Iterator[_Found | Problem]:
                 yield problem(Kind.CLUSTER_RENEWED, path)
             elif area is Area.DEFERRED and slot_start(name) is not None:
                 mend = partial(acts.move_aside, path)
-                yield problem(Kind.NO_PLAIN_FILE, path, None, mend, what="a file", wanted=NameKind.DIRECTORY.value)
+                what = checking.disk.describe(path).kind.value
+                yield problem(Kind.NO_PLAIN_FILE, path, None, mend, what=what, wanted=NameKind.DIRECTORY.value)
             else:
                 yield problem(Kind.FOREIGN, path)
 
@@ -162,7 +164,8 @@ def check_clusters(checking: Checking, names: Names, loaded: Loaded, history: Hi
 
 
 def _is_readable(checking: Checking, found: _Found) -> bool:
-    if checking.disk.describe(found.path).kind is not NameKind.FILE:
+    facts = checking.disk.describe(found.path)
+    if facts.kind is not NameKind.FILE or is_too_long(facts.size_bytes):
         return False
     try:
         try_twice(lambda: read_file(checking.disk, found.path, None))
@@ -231,8 +234,13 @@ class _Reading:
         is_dead = cluster_id is not None and (
             cluster_id.checkpoint > self.loaded.checkpoint or self.lengths.get(_key(cluster_id)) == 0
         )
+        length = None
         try:
-            data = try_twice(lambda: read_file(self.checking.disk, path, None))
+            if is_too_long(facts.size_bytes):
+                length = self._length_to_read(path, cluster_id, is_dead=is_dead)
+                if length is None:
+                    raise OSError(errno.EFBIG, f"{facts.size_bytes} bytes are more than any cluster has")
+            data = try_twice(lambda: read_file(self.checking.disk, path, length))
         except OSError as error:
             mend = partial(acts.move_aside, path)
             why = error.strerror or str(error)
@@ -249,6 +257,8 @@ class _Reading:
                 yield problem(Kind.CLUSTER_DEAD, path, number=cluster_id.checkpoint)
                 return
             cluster_id = None  # was renamed: a start would take it for nothing
+        if length is not None and not is_dead:
+            yield problem(Kind.CLUSTER_TAIL, path, length, size=facts.size_bytes - length)
         if cluster_id is None:
             yield from self._check_misplaced(path, data)
         else:
@@ -298,6 +308,15 @@ class _Reading:
         yield from self._check_slot(path, cluster_id, due_at, source)
         if not live and not is_doubtful:
             yield problem(Kind.CLUSTER_OVER, path)
+
+    def _length_to_read(self, path: str, cluster_id: ClusterId | None, *, is_dead: bool) -> int | None:
+        """How much of a cluster that is too long is to be read, where that is known; None: it is not. Raises OSError."""
+        if cluster_id is None:
+            return None
+        if not is_dead:
+            return self.lengths.get(_key(cluster_id))
+        header = _header_of(read_file(self.checking.disk, path, _HEADER_MOST))
+        return _HEADER_MOST if header is None or header[1:] == _key(cluster_id) else None
 
     def _counts(self, key: _Key) -> bool:
         return key[0] <= self.loaded.checkpoint and self.lengths.get(key) != 0

@@ -38,7 +38,7 @@ class Kind(enum.Enum):
     SHARED = (_NOTE, "{count} more names for this file lie elsewhere: what a server writes here changes there too", _ALONE)
     SET_ASIDE = (
         _NOTE,
-        "{count} files lie here that starts and repairs have set aside: look at them, and remove them when you are done",
+        "starts and repairs have set aside here: {count} in all; look at it, and remove it when you are done",
         _ALONE,
     )
     DIRECTORY_MISSING = (_HARMLESS, "this directory is not there", _START)
@@ -83,6 +83,11 @@ class Kind(enum.Enum):
         _LOST,
         "ends early, at {size} bytes: whether batches were behind nobody knows",
         "can't bring them back; the rest goes on",
+    )
+    SEGMENT_LONG = (
+        _REPAIRABLE,
+        "{size} bytes are more than any segment has: it is not read, and what is missed without it is told of as well",
+        "can't do that for you: cut off what does not belong there (truncate --size), or move it away",
     )
     JOURNAL_GONE = (
         _LOST,

@@ -46,6 +46,9 @@ class Examined:
         return not self.why
 
 
+_CRC_DIGITS = 8
+"""Of a message file's last line."""
+
 _TRACE = re.compile(rb"Received: [^\n]*\r\n(?:\t\(using [^\n]*\r\n)?\tby [^\r\n]* id ([0-9A-F]{16})[;\r]").match
 """Our own trace field, which every message begins with that came over the wire."""
 
@@ -115,7 +118,7 @@ def _is_whole_but_longer(file: IFile, size_bytes: int) -> bool:
 def _cut(file: IFile, path: str, size_bytes: int) -> Problem:
     end = size_bytes + TRAILER_SIZE
     rest = file.size() - end
-    return problem(Kind.MESSAGE_LONG, path, end, partial(acts.cut_off, path, end, rest), size=rest)
+    return problem(Kind.MESSAGE_LONG, path, end, partial(acts.cut_off, path, end), size=rest)
 
 
 def _change(file: IFile, size_bytes: int | None) -> Change | None:
@@ -124,6 +127,8 @@ def _change(file: IFile, size_bytes: int | None) -> Change | None:
     if content_size < 0 or size_bytes not in (None, content_size):
         return None
     found = file.read_at(content_size, TRAILER_SIZE)
+    if not _looks_like_trailer(found, content_size):
+        return None  # not worth reading all of it: it may be any size
     change = find_one_difference(found, encode_trailer(content_size, _crc_of(file, content_size)))
     if change is not None:
         return Change(content_size + change.position, change.value)
@@ -131,6 +136,11 @@ def _change(file: IFile, size_bytes: int | None) -> Change | None:
     if trailer is None or trailer[0] != content_size or content_size > LONGEST_FOR_BIT:
         return None
     return find_change(file.read_at(0, content_size), trailer[1])
+
+
+def _looks_like_trailer(found: bytes, content_size: int) -> bool:
+    """Whether it may be that of so much content, with one wrong byte, whatever its CRC is."""
+    return sum(one != other for one, other in zip(found, encode_trailer(content_size, 0), strict=False)) <= _CRC_DIGITS + 1
 
 
 def _byte(path: str, change: Change) -> Problem:

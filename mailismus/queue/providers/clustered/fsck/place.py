@@ -8,6 +8,15 @@ import attrs
 
 from mailismus.disk.interface import IDisk
 
+LONGEST_FILE = 8 << 30
+"""Bytes. A segment or a cluster that is longer was never made here, and would not fit into memory: a segment has 4 GiB at
+most, a cluster no more than the journal held."""
+
+
+def is_too_long(size_bytes: int) -> bool:
+    """Whether a segment or a cluster of this size is not read."""
+    return size_bytes > LONGEST_FILE
+
 
 @attrs.frozen
 class Checking:

@@ -28,7 +28,7 @@ from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, proble
 from mailismus.queue.providers.clustered.fsck.mending import Mended, mend_batch, mend_header
 from mailismus.queue.providers.clustered.fsck.names import Names, try_twice
 from mailismus.queue.providers.clustered.fsck.patches import Patch, open_patched
-from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.fsck.place import Checking, is_too_long
 from mailismus.queue.providers.clustered.start import Loaded, load_journal
 
 MOST_ROUNDS = 200
@@ -57,6 +57,7 @@ class JournalState:
 def check_journal(checking: Checking, names: Names) -> Iterator[Problem | JournalState]:
     """Everything found, then what the journal says."""
     paths = []
+    too_long = False
     for name in names.list(checking.journal_path):
         path = os.path.join(checking.journal_path, name)
         if not name.endswith(SUFFIX):
@@ -65,7 +66,12 @@ def check_journal(checking: Checking, names: Names) -> Iterator[Problem | Journa
         facts = checking.disk.describe(path)
         yield from names.check_facts(path, facts, NameKind.FILE)
         if facts.kind is NameKind.FILE:
-            paths.append(path)
+            if is_too_long(facts.size_bytes):
+                too_long = True
+                why = f"{path} has {facts.size_bytes} bytes, more than any segment: cut it or move it away, and begin again"
+                yield problem(Kind.SEGMENT_LONG, path, None, partial(acts.stop, why), size=facts.size_bytes)
+            else:
+                paths.append(path)
             if facts.links > 1:
                 yield problem(Kind.SHARED, path, count=facts.links - 1)
     readable, unreadable = _find_readable(checking, paths)
@@ -86,7 +92,7 @@ def check_journal(checking: Checking, names: Names) -> Iterator[Problem | Journa
         loaded = _load(checking, [path for path in readable if path not in copies], patches)
     journal = loaded.journal
     damages = [damage for damage in journal.damages if not _is_of_header(journal, damage)]
-    may_lack = unreadable or damages or loaded.bad_lines or _short(journal) or not journal.used
+    may_lack = too_long or unreadable or damages or loaded.bad_lines or _short(journal) or not journal.used
     state = JournalState(loaded, patches, bool(may_lack))
     loaded.is_doubtful = loaded.is_doubtful or state.has_lost
     yield from _explain(checking, state)

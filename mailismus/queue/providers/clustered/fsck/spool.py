@@ -55,7 +55,11 @@ class SpoolCheck:
                 if found is None:
                     yield problem(Kind.FOREIGN, path)
                 elif silo_path("", found[0]) != f"/{SILO_NAMES[silo]}":
-                    self._misplaced.setdefault(found[0], []).append(path)
+                    facts = self.checking.disk.describe(path)
+                    if facts.kind is NameKind.FILE:
+                        self._misplaced.setdefault(found[0], []).append(path)
+                    else:
+                        yield from self.names.check_facts(path, facts, NameKind.FILE)
         for silo in range(len(SILO_NAMES)):
             yield from self._check_silo(silo)
         for spool_id, paths in self._misplaced.items():

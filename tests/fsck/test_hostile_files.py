@@ -1,0 +1,154 @@
+"""fsck on what somebody planted among the files of a stopped queue: nothing else is touched, nothing hangs, nothing fills
+memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mailismus.disk.posix import PosixDisk
+from mailismus.errors import Unavailable
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.fsck import acts
+from mailismus.queue.providers.clustered.fsck.aside import Aside
+from mailismus.queue.providers.clustered.fsck.place import LONGEST_FILE
+from mailismus.spool.silo import message_path
+from tests.fsck import damages
+from tests.fsck.test_fsck_command import Place
+from tests.fsck.worlds import Stopped
+
+TERABYTE = 1 << 40
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, Stopped())
+
+
+def all_kept(place: Place) -> list[str]:
+    return sorted(path.name for path in (place.path / "queue" / "corrupt").iterdir())
+
+
+@pytest.mark.parametrize("name", ["queue/corrupt", "queue/journal", "queue/incoming", "spool/04", "queue", "spool"])
+def test_a_repair_writes_nothing_below_a_symbolic_link(
+    place: Place, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing at all: what is wrong besides waits until the directory is back."""
+    place.real("/q/lock").unlink()
+    place.real("/q/lock").mkdir(0o700)
+    elsewhere = tmp_path / "elsewhere"
+    (place.path / name).rename(elsewhere)
+    (place.path / name).symlink_to(elsewhere)
+    before = place.snapshot()
+    assert place.run() == 65
+    assert "is a symbolic link" in capsys.readouterr().out
+    assert place.run("--repair") == 77
+    assert f"{place.path / name} is a symbolic link, not a directory: put the directory back" in capsys.readouterr().err
+    assert place.snapshot() == before
+
+
+def test_a_pipe_in_a_wrong_silo_is_not_waited_for(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name says that it is a message that is looked for."""
+    spool_id = damages._large(place.stopped)
+    path = place.real(message_path("/s", spool_id))
+    wrong = place.path / "spool" / "1f" / path.name
+    path.unlink()
+    os.mkfifo(wrong, 0o600)
+    assert place.run() == 65
+    assert f"{wrong}\n            a pipe, a socket or a device where a file of ours should be" in capsys.readouterr().out
+    assert place.run("--repair") == 65
+    assert all_kept(place) == [f"spool-1f-{path.name}-0"]
+    assert place.run("--repair") == 0
+
+
+def test_a_symbolic_link_is_called_one(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.real("/q/incoming/7-7.mqc").symlink_to("/etc/hostname")
+    place.real("/q/deferred/20301231T2359").symlink_to("/etc")
+    assert place.run() == 65
+    out = capsys.readouterr().out
+    assert "a symbolic link where a file of ours should be" in out
+    assert "a symbolic link where a directory of ours should be" in out
+    assert place.run("--repair") == 0
+    assert all_kept(place) == ["deferred-20301231T2359-0", "incoming-7-7.mqc-0"]
+    assert os.readlink(place.real("/q/corrupt/incoming-7-7.mqc-0")) == "/etc/hostname"
+
+
+def test_a_name_as_long_as_a_file_system_takes_is_set_aside(place: Place) -> None:
+    place.real("/q/incoming/" + "ü" * 125 + ".mqc").write_bytes(b"of no checkpoint")
+    assert place.run("--repair") == 0
+    (kept,) = all_kept(place)
+    assert len(os.fsencode(kept)) < 200
+
+
+@pytest.mark.parametrize("plant", [os.mkfifo, os.mkdir, lambda path: os.symlink("/etc/hostname", path)])
+def test_what_is_no_file_passes_for_no_copy(place: Place, plant: object) -> None:
+    path = place.real(message_path("/s", damages._large(place.stopped)))
+    aside = Aside(PosixDisk(), str(place.path / "queue"), str(place.path / "spool"))
+    name = f"spool-{path.parent.name}-{path.name}-0"
+    assert callable(plant)
+    plant(str(place.real(f"/q/corrupt/{name}")))
+    aside.keep(str(path))
+    kept = place.real(f"/q/corrupt/{name}~2").read_bytes()
+    assert kept == b"from %b at 0\n" % os.fsencode(path) + path.read_bytes()
+
+
+def test_a_huge_segment_stops_a_repair_before_anything_is_given_up(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    segment = place.real(place.stopped.segment())
+    size = segment.stat().st_size
+    os.truncate(segment, TERABYTE)
+    before = place.snapshot()
+    assert place.run() == 65
+    assert f"{TERABYTE} bytes are more than any segment has" in capsys.readouterr().out
+    assert place.run("--repair") == 74
+    assert "cut it or move it away, and begin again" in capsys.readouterr().err
+    assert place.snapshot() == before
+    os.truncate(segment, size)
+    assert place.run() == 0
+    assert "18 live entries" in capsys.readouterr().out
+
+
+def test_of_a_huge_cluster_what_counts_is_read(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = place.real(next(path for path in place.stopped.clusters(Area.INCOMING)))
+    dead, foreign = place.real("/q/incoming/99-1.mqc"), place.real("/q/incoming/foo.mqc")
+    for path in (cluster, dead, foreign):
+        path.touch(0o600)
+        os.truncate(path, TERABYTE)
+    assert place.run("--repair") == 65
+    out = capsys.readouterr().out
+    assert "of checkpoint 99, which never came to its end" in out
+    assert f"can't be read: {TERABYTE} bytes are more than any cluster has" in out
+    assert out.splitlines()[-1].endswith("18 live entries, 6 message files: 1 lost, 2 harmless")
+    assert all_kept(place) == ["incoming-foo.mqc-0"]
+    assert place.run() == 0
+    assert cluster.stat().st_size < LONGEST_FILE
+
+
+def test_of_what_stands_behind_a_message_no_zeros_are_copied(place: Place) -> None:
+    path = place.real(message_path("/s", damages._large(place.stopped)))
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b"another's")
+    os.truncate(path, 100 << 20)
+    assert place.run("--repair") == 0
+    assert path.stat().st_size == size
+    (kept,) = all_kept(place)
+    assert place.real(f"/q/corrupt/{kept}").read_bytes() == b"from %b at %d\nanother's" % (os.fsencode(path), size)
+
+
+def test_a_repair_that_may_not_go_on_says_why() -> None:
+    with pytest.raises(Unavailable, match="because"):
+        acts.stop("because", None)  # type: ignore[arg-type] # what must not be done takes no hands
+
+
+def test_of_a_huge_file_that_is_no_message_the_end_alone_is_read(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """To read a terabyte takes longer than any test."""
+    stray = place.real(message_path("/s", SpoolId(damages.FIRST + 100)))
+    stray.touch(0o600)
+    os.truncate(stray, TERABYTE)
+    assert place.run() == 0
+    assert f"{stray}\n            a message file that no entry needs" in capsys.readouterr().out
+    assert place.run("--repair") == 0
+    assert not stray.exists()
