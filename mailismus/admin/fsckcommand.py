@@ -11,9 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 import attrs
@@ -63,11 +65,30 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
 
 
 def _run(arguments: argparse.Namespace, tools: FsckTools) -> int:
-    out = sys.stdout
+    out = _Listened(sys.stdout)
     writer = _JsonWriter(out) if arguments.json else _TextWriter(out)
+    report = _open(arguments, tools)
+    if arguments.repair:
+        with _stopped_at_once():
+            return _tell(report, writer, out, is_repair=True)
+    return _tell(report, writer, out, is_repair=False)
+
+
+@contextmanager
+def _stopped_at_once() -> Iterator[None]:
+    """Ctrl-C ends the program where it stands, as `kill` does: a repair can be stopped anywhere, but a Deferred takes a
+    `KeyboardInterrupt` for a write that failed."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _tell(report: Report, writer: _TextWriter | _JsonWriter, out: _Listened, *, is_repair: bool) -> int:
+    """The exit code."""
     counts: Counter[Severity] = Counter()
     has_failed = False
-    report = _open(arguments, tools)
     for finding in report:
         writer.write(finding)
         if finding.done is Done.FAILED:
@@ -75,7 +96,7 @@ def _run(arguments: argparse.Namespace, tools: FsckTools) -> int:
         counts[finding.severity] += 1
     writer.end(report, counts)
     out.flush()
-    if arguments.repair:
+    if is_repair:
         return os.EX_DATAERR if has_failed or counts[Severity.LOST] else os.EX_OK
     return os.EX_DATAERR if any(counts[severity] for severity in Severity if severity.needs_repair) else os.EX_OK
 
@@ -94,6 +115,8 @@ def _open(arguments: argparse.Namespace, tools: FsckTools) -> Report:
     for path in (queue_path, spool_path):
         if not _is_directory(path):
             raise StartError(os.EX_CONFIG, f"there is no queue: {path} is no directory")
+    if os.path.samefile(queue_path, spool_path):
+        raise StartError(os.EX_USAGE, f"queue and spool are directories of their own, and {queue_path} is given as both")
     if settings is None:
         return tools.check_copy(os.path.abspath(queue_path), os.path.abspath(spool_path), tools.now())
     return (tools.repair if arguments.repair else tools.check)(settings, tools.now())
@@ -108,6 +131,34 @@ def _is_directory(path: str) -> bool:
     return os.path.isdir(path)
 
 
+class _Listened:
+    """Output for as long as somebody reads it. When nobody does any more a repair goes on to its end all the same, and the
+    exit code is that of all there is."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._is_read = True
+
+    def write(self, text: str) -> None:
+        if self._is_read:
+            try:
+                self._out.write(text)
+            except BrokenPipeError:
+                self._close()
+
+    def flush(self) -> None:
+        if self._is_read:
+            try:
+                self._out.flush()
+            except BrokenPipeError:
+                self._close()
+
+    def _close(self) -> None:
+        self._is_read = False
+        # Python flushes stdout when it ends, and what it holds must have somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def _where(finding: Finding) -> str:
     at = "" if finding.offset is None else f" at {finding.offset}"
     return shown(os.fsencode(finding.path)) + at
@@ -116,7 +167,7 @@ def _where(finding: Finding) -> str:
 class _TextWriter:
     """Three lines a finding; of many of a kind the first ones, and how many more."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: _Listened) -> None:
         self._out = out
         self._told: Counter[str] = Counter()
 
@@ -165,7 +216,7 @@ class _TextWriter:
 class _JsonWriter:
     """An object a finding, and one for the sum."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: _Listened) -> None:
         self._out = out
 
     def write(self, finding: Finding) -> None:

@@ -108,7 +108,8 @@ again.
 
 It ends with 0 when nothing is wrong that a start does not see to (with
 --repair: any more), with 65 when a repair is needed, something could not be
-repaired or mail is lost, and with 75 when a server runs on the queue."""
+repaired or mail is lost, and with 75 when a server or another fsck runs on the
+queue."""
 
 EXAMPLES: dict[str, Sequence[Example]] = {
     "list": (

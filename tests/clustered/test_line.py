@@ -14,7 +14,7 @@ TIMES = st.integers(0, 1 << 45).map(lambda ms: ms / 1000)
 REPLIES = st.none() | st.builds(Reply, st.integers(200, 599), st.binary(max_size=10), st.binary(max_size=60))
 MESSAGES = st.builds(
     Message,
-    st.integers(0, (1 << 64) - 1).map(SpoolId),
+    st.integers(0, (1 << 63) - 1).map(SpoolId),
     st.binary(max_size=60),
     st.binary(max_size=40),
     st.booleans(),

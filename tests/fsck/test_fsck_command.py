@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,6 +120,22 @@ def test_a_repair_says_what_it_did_and_a_second_look_finds_nothing(place: Place,
     assert any(name.startswith("spool-") for name in kept)
 
 
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_repair_that_nobody_listens_to_any_more_comes_to_its_end(place: Place, words: tuple[str, ...]) -> None:
+    for number in range(3000):  # more than a pipe holds
+        place.real(f"/q/incoming/foreign-{number}").touch(0o600)
+    command = [sys.executable, "-m", "mailismus", "--config", place.config, "fsck", *words]
+    for extra, status in (((), 65), (("--repair",), 65), (("--repair",), 0)):
+        running = subprocess.Popen([*command, *extra], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait() == status
+        running.stderr.close()
+    assert place.run() == 0
+
+
 def test_json_has_an_object_a_line(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.run("--json") == 65
     *findings, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -160,7 +178,7 @@ def test_a_queue_that_a_server_holds_is_75(
     with (place.path / root / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert place.run(*words) == 75
-    assert "a server holds" in capsys.readouterr().err
+    assert "a server or another fsck holds" in capsys.readouterr().err
     assert place.snapshot() == before
 
 
@@ -231,5 +249,26 @@ def test_a_copy_without_its_empty_directories_is_looked_at(place: Place, capsys:
     out = capsys.readouterr().out
     assert "a file where a directory of ours should be" in out
     assert "bounces\n            this directory is not there" in out
+    assert place.run("--repair") == 65
+    assert place.run() == 0
+
+
+def test_one_directory_is_not_both(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    queue = str(place.path / "queue")
+    assert main(["fsck", "--queue", queue, "--spool", f"{queue}/."]) == 64
+    assert f"{queue} is given as both" in capsys.readouterr().err
+
+
+def test_a_repair_that_is_interrupted_ends_at_once_and_is_begun_again(place: Place) -> None:
+    for number in range(3000):  # more than a pipe holds: it waits for who reads
+        place.real(f"/q/incoming/foreign-{number}").touch(0o600)
+    command = [sys.executable, "-m", "mailismus", "--config", place.config, "fsck", "--json", "--repair"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        assert running.wait() == -signal.SIGINT
+        assert running.stderr.read() == b""
     assert place.run("--repair") == 65
     assert place.run() == 0

@@ -4,6 +4,7 @@ memory."""
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,28 @@ def test_of_a_huge_file_that_is_no_message_the_end_alone_is_read(place: Place, c
     assert f"{stray}\n            a message file that no entry needs" in capsys.readouterr().out
     assert place.run("--repair") == 0
     assert not stray.exists()
+
+
+def line_that_says(line: bytes, field: int, value: bytes) -> bytes:
+    """The same line with another field, and a CRC that fits."""
+    fields = line[1:].split(b" ")[:-1]
+    fields[field] = value
+    body = b" ".join(fields)
+    return b" %b %08x\n" % (body, zlib.crc32(body))
+
+
+@pytest.mark.parametrize("value", [b"99999999999999999999", b"4294967296", b"-1", b"0/0", b"1_0", b"FFFFFFFFFFFFFFFF", b""])
+def test_no_number_is_too_absurd(place: Place, value: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a file that checks: none breaks a look, and none uses up the spool ids."""
+    (name, *_) = place.stopped.clusters(Area.INCOMING)
+    header, line, *_ = place.real(name).read_bytes().split(b"\n")
+    lines = [line_that_says(line, field, value) for field in range(1, 15)]
+    lines += [line_that_says(line, 2, value + b"/3"), line_that_says(line, 2, b"1/" + value)]
+    foreign = place.real("/q/incoming/foreign.mqc")
+    foreign.write_bytes(header + b"\n" + b"".join(lines))
+    foreign.chmod(0o600)
+    assert place.run() == 65
+    assert "epoch" not in capsys.readouterr().out
+    place.run("--repair")
+    assert place.run() == 0
+    assert place.run("--repair") == 0

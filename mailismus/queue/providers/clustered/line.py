@@ -31,6 +31,10 @@ _NUMBERS_SIZE = 105
 """Bytes of a line, about, beside what clients and peers said."""
 _MOST_SIZE = 1 << 50
 _MOST_TIME_MS = 1 << 48
+_MOST_COUNT = 1_000_000_000
+"""Of recipients, and of attempts."""
+_MOST_ID = 1 << 63
+"""A queue is started once for each 2^32 of them: the next ones are still ids of 16 digits then."""
 
 
 def escape(value: bytes) -> bytes:
@@ -100,20 +104,25 @@ def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
         received_ms, due_ms, attempts, size = map(int, fields[3:7])
         if not (0 <= received_ms < _MOST_TIME_MS and 0 <= due_ms < _MOST_TIME_MS and 0 <= size < _MOST_SIZE):
             return None
+        spool_id, recipient, recipients = int(fields[1], 16), int(number), int(count)
+        if not (0 <= spool_id < _MOST_ID and 0 < recipient < _MOST_COUNT and 0 < recipients < _MOST_COUNT):
+            return None
+        if not 0 <= attempts < _MOST_COUNT:
+            return None
         reply = None
         if fields[11] != b"-":
             reply = Reply(int(fields[11]), unescape(fields[12]), unescape(fields[13]))
         message = Message(
-            SpoolId(int(fields[1], 16)),
+            SpoolId(spool_id),
             unescape(fields[9]),
             unescape(fields[8]),
             fields[7] == _EIGHTBIT,
             received_ms / 1000,
             size,
-            int(count),
+            recipients,
             [],
         )
         host = unescape(fields[14]) if reply is not None else b"-"
-        return message, Entry(int(number), unescape(fields[10]), area, due_ms / 1000, attempts, reply, host)
+        return message, Entry(recipient, unescape(fields[10]), area, due_ms / 1000, attempts, reply, host)
     except ValueError:
         return None

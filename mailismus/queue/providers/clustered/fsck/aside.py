@@ -46,7 +46,8 @@ class Aside:
             try:
                 self._keep(name, note, source, offset, max(offset, end))
             except OSError as error:
-                what = f"{path} can't be copied to {self.path} ({error.strerror or error}), and nothing is changed without"
+                why = error.strerror or str(error)
+                what = f"{path} can't be copied to {self.path} ({why}), and without a copy nothing is changed"
                 raise Unavailable(what) from error
         finally:
             source.close()

@@ -136,7 +136,7 @@ def _lock_to_look(disk: IDisk, root: str) -> ILock | Problem | None:
 
 
 def _is_held(root: str) -> StartError:
-    text = f"a server holds {root}: stop it first, or use `mailismus queue` to look at the running one"
+    text = f"a server or another fsck holds {root}: stop it first, or use `mailismus queue` to look at a running server"
     return StartError(EX_TEMPFAIL, text)
 
 

@@ -27,6 +27,7 @@ from mailismus.spool.message_file import PIECE_SIZE
 _OFFSET_BITS = 40
 _AREA_BITS = 2
 _AREAS = tuple(Area)
+_MOST_DIGITS = 9
 _HEAD_BYTES = 64
 """Bytes of a line that hold its queue id, whatever it is."""
 
@@ -108,8 +109,9 @@ class History:
         area = _AREAS.index(record.area)
         for line in record.text.split(b"\n")[:-1]:
             number = line[:_HEAD_BYTES].split(b" ", 4)[3:4]
-            if number and number[0].partition(b"/")[0].isdigit():
-                queue_id = QueueId(record.spool_id, int(number[0].partition(b"/")[0]))
+            digits = number[0].partition(b"/")[0] if number else b""
+            if digits.isdigit() and len(digits) <= _MOST_DIGITS:
+                queue_id = QueueId(record.spool_id, int(digits))
                 self.live[queue_id] = place << _AREA_BITS | area
             place += len(line) + 1
 
