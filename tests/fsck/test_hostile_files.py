@@ -7,15 +7,19 @@ import os
 import zlib
 from pathlib import Path
 
+import attrs
 import pytest
+from twisted.internet.task import Clock
 
 from mailismus.disk.posix import PosixDisk
-from mailismus.errors import Unavailable
+from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.fsck import acts
 from mailismus.queue.providers.clustered.fsck.aside import Aside
 from mailismus.queue.providers.clustered.fsck.place import LONGEST_FILE
+from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker
+from mailismus.queue.providers.clustered.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.fsck import damages
 from tests.fsck.test_fsck_command import Place
@@ -178,3 +182,25 @@ def test_no_number_is_too_absurd(place: Place, value: bytes, capsys: pytest.Capt
     place.run("--repair")
     assert place.run() == 0
     assert place.run("--repair") == 0
+
+
+@pytest.mark.parametrize("name", ["00000001.mqj", "00000007.mqj"])
+def test_a_start_that_meets_a_huge_segment_points_to_fsck(tmp_path: Path, name: str) -> None:
+    """In use, or begun once and not readable."""
+    place = Place(tmp_path, Stopped())
+    segment = place.real(f"/q/journal/{name}")
+    if not segment.exists():
+        segment.touch(0o600)
+        segment.write_bytes(b"x")
+    os.truncate(segment, TERABYTE)
+    before = {name: facts for name, facts in place.snapshot().items() if facts[2] != TERABYTE}
+    settings = attrs.evolve(
+        place.stopped.harness.settings,
+        rootpath=str(place.path / "queue"),
+        spool=attrs.evolve(place.stopped.harness.settings.spool, rootpath=str(place.path / "spool")),
+    )
+    clock = Clock()
+    with pytest.raises(StartError, match="mailismus fsck tells which is too long") as refused:
+        open_queue(settings, PosixDisk(), TurnWorker(clock), clock, os.urandom)
+    assert refused.value.status == 71
+    assert before.items() <= place.snapshot().items()

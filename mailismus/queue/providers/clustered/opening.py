@@ -47,7 +47,7 @@ from mailismus.spool.silo import SILO_NAMES
 QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
 """What lies in the queue's directory, beside its lock."""
 
-EX_IOERR, EX_TEMPFAIL, EX_NOPERM = 74, 75, 77
+EX_OSERR, EX_IOERR, EX_TEMPFAIL, EX_NOPERM = 71, 74, 75, 77
 
 _log = Logger()
 
@@ -83,7 +83,12 @@ def open_queue(
     except PermissionError as error:
         raise StartError(EX_NOPERM, f"the queue can't be opened: {error}") from error
     except OSError as error:
-        raise StartError(EX_IOERR, f"the queue can't be opened: {error}") from error
+        raise StartError(
+            EX_IOERR, f"the queue can't be opened: {error}; mailismus fsck tells what is wrong with it"
+        ) from error
+    except MemoryError as error:
+        text = "the queue can't be opened: a file of it does not fit into memory; mailismus fsck tells which is too long"
+        raise StartError(EX_OSERR, text) from error
 
 
 def open_locked(
