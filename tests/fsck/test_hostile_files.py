@@ -214,3 +214,18 @@ def test_a_start_that_meets_a_huge_segment_points_to_fsck(
         open_queue(settings, PosixDisk(), TurnWorker(clock), clock, os.urandom)
     assert refused.value.status == 71
     assert before.items() <= place.snapshot().items()
+
+
+def test_a_spool_that_is_not_mounted_gives_nothing_up(
+    place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spool = place.path / "spool"
+    spool.rename(tmp_path / "not mounted")
+    spool.mkdir(0o700)
+    before = place.snapshot()
+    assert place.run("--repair") == 78
+    assert f"{spool} is empty, but the queue is not new: mount the spool" in capsys.readouterr().err
+    assert place.snapshot() == before
+    (spool / "00").mkdir(0o700)
+    place.run("--repair")
+    assert place.run() == 0

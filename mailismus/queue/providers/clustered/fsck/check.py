@@ -157,6 +157,7 @@ class RepairReport:
         `StartError` (75 when a server runs, 77 when this user may not), `StorageError`, OSError: then it can be begun
         again."""
         _refuse_other_than_directories(self._settings, self._disk)
+        _refuse_empty_spool(self._settings, self._disk)
         try:
             yield from self._repair()
             self._lock()  # what was no file, and was moved away
@@ -209,6 +210,20 @@ def _refuse_other_than_directories(settings: QueueSettings, disk: IDisk) -> None
             if disk.exists(path) and (kind := disk.describe(path).kind) is not NameKind.DIRECTORY:
                 text = f"{path} is {kind.value}, not a directory: put the directory back; nothing was changed"
                 raise StartError(EX_NOPERM, text)
+
+
+def _refuse_empty_spool(settings: QueueSettings, disk: IDisk) -> None:
+    """A spool whose file system is not mounted looks as if all messages were lost, and all entries would become bounces.
+    Raises `StartError`, having changed nothing."""
+    journal, spool = os.path.join(settings.rootpath, "journal"), settings.spool.rootpath
+    silos = [os.path.join(spool, name) for name in SILO_NAMES]
+    if any(disk.exists(silo) for silo in silos) or not disk.exists(journal) or not disk.list_directory(journal):
+        return
+    text = (
+        f"{spool} is empty, but the queue is not new: mount the spool, or bring it back; if it is really gone, make the "
+        f"directory {silos[0]} and begin again: then messages that are nowhere else are given up"
+    )
+    raise StartError(EX_CONFIG, text)
 
 
 def _mend(found: Problem, hands: Hands) -> tuple[Done, str]:
