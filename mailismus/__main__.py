@@ -18,6 +18,7 @@ from mailismus.admin.commands import register as register_admin
 from mailismus.admin.fsckcommand import FsckTools
 from mailismus.admin.fsckcommand import register as register_fsck
 from mailismus.admin.source import OfflineQueue, PlanCounter
+from mailismus.admin.unread import give_up_output
 from mailismus.config.load import DEFAULT_FILES, find_file, load
 from mailismus.config.settings import QueueSettings, Settings
 from mailismus.errors import ConfigError, StartError, StorageError
@@ -150,8 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Who read our output has seen enough: no error, and no second one when Python closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        give_up_output()  # who read it has seen enough: no error
         return Exit.OK
     except (ConfigError, StartError, StorageError) as error:
         complain(str(error))

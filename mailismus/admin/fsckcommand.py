@@ -21,6 +21,7 @@ from typing import TextIO
 import attrs
 
 from mailismus.admin import wording
+from mailismus.admin.unread import give_up_output
 from mailismus.config.settings import QueueSettings, Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown
@@ -155,8 +156,7 @@ class _Listened:
 
     def _close(self) -> None:
         self._is_read = False
-        # Python flushes stdout when it ends, and what it holds must have somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        give_up_output()
 
 
 def _where(finding: Finding) -> str:

@@ -129,7 +129,7 @@ FILE_USERS = {
     "observe.audit_file": "the audit logs",
     "start.output": "the log",
     "start.maker": "/dev/null in place of a standard output that is closed",
-    "__main__": "/dev/null in place of a standard output that nobody reads",
+    "admin.unread": "/dev/null in place of a standard output that nobody reads",
 }
 FILE_CALLS = frozenset(
     {"open", "os.open", "os.fdopen", "io.open", "os.mkfifo", "os.mkdir", "os.makedirs", "os.rename", "os.unlink"}
