@@ -6,6 +6,7 @@ import pytest
 
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import Journal, drop_explained, replay, replay_behind, survey
+from mailismus.journal.segment import Segment
 from mailismus.journal.writer import Claim
 from tests.fakes.disk import MemoryDisk
 from tests.journal.world import SEGMENT, Item, World
@@ -18,6 +19,20 @@ def filled(count: int = 5, size: int = 0) -> World:
         world.append(Item(b"%d" % n, size=size))
         world.turns()
     return world
+
+
+def used_again() -> tuple[World, Segment]:
+    """A journal of one new batch, in a segment that had four and was free."""
+    world = filled(4)
+    segment = world.writer.current
+    assert segment is not None
+    world.pool.adopt(segment)
+    world.writer.segments.clear()
+    world.writer.turn_over()
+    world.writer.horizon = world.writer.sequence
+    world.append(Item(b"new"))
+    world.turns()
+    return world, segment
 
 
 def offsets(journal: Journal) -> list[int]:
@@ -113,15 +128,7 @@ def test_a_header_of_zeros_hides_no_batch(number: int) -> None:
 
 
 def test_a_header_that_was_torn_when_its_segment_was_begun_brings_nothing_stale_back() -> None:
-    world = filled(4)
-    segment = world.writer.current
-    assert segment is not None
-    world.pool.adopt(segment)
-    world.writer.segments.clear()
-    world.writer.turn_over()
-    world.writer.horizon = world.writer.sequence
-    world.append(Item(b"new"))
-    world.turns()
+    world, segment = used_again()
     world.disk.damage(segment.path, 5, b"torn")
     journal, texts = world.found()
     drop_explained(journal, journal.horizon)
@@ -173,15 +180,7 @@ def test_a_torn_header_of_a_new_use_is_no_damage() -> None:
 
 
 def test_batches_left_from_an_earlier_use_do_not_count() -> None:
-    world = filled(4)
-    segment = world.writer.current
-    assert segment is not None
-    world.pool.adopt(segment)
-    world.writer.segments.clear()
-    world.writer.turn_over()
-    world.writer.horizon = world.writer.sequence
-    world.append(Item(b"new"))
-    world.turns()
+    world, _ = used_again()
     assert world.found()[1] == [b"new"]
 
 

@@ -17,8 +17,6 @@ from mailismus.queue.providers.clustered.clusterfiles import find_clusters
 from mailismus.queue.providers.clustered.start import Loaded
 from mailismus.spool.silo import SILO_NAMES, parse_message_name
 
-EX_DATAERR = 65
-
 
 def refuse_lost_journal(loaded: Loaded, disk: IDisk, settings: QueueSettings) -> None:
     """Raises `StartError` where there is mail and no journal, having changed nothing. Looks for mail only where no segment
@@ -32,7 +30,7 @@ def refuse_lost_journal(loaded: Loaded, disk: IDisk, settings: QueueSettings) ->
             f"the journal is gone: {journal} holds none, but there is mail, such as {found}; "
             "bring the journal back, or run mailismus fsck --repair, which keeps what can be kept"
         )
-        raise StartError(EX_DATAERR, text)
+        raise StartError(os.EX_DATAERR, text)
 
 
 def _some_mail(disk: IDisk, settings: QueueSettings) -> str | None:

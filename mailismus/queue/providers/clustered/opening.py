@@ -47,8 +47,6 @@ from mailismus.spool.silo import SILO_NAMES
 QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
 """What lies in the queue's directory, beside its lock."""
 
-EX_OSERR, EX_IOERR, EX_TEMPFAIL, EX_NOPERM = 71, 74, 75, 77
-
 _log = Logger()
 
 
@@ -81,14 +79,14 @@ def open_queue(
         make_directories(settings, disk)
         return open_locked(settings, disk, lock_queue(settings, disk), files, reactor, random_bytes)
     except PermissionError as error:
-        raise StartError(EX_NOPERM, f"the queue can't be opened: {error}") from error
+        raise StartError(os.EX_NOPERM, f"the queue can't be opened: {error}") from error
     except OSError as error:
         raise StartError(
-            EX_IOERR, f"the queue can't be opened: {error}; mailismus fsck tells what is wrong with it"
+            os.EX_IOERR, f"the queue can't be opened: {error}; mailismus fsck tells what is wrong with it"
         ) from error
     except MemoryError as error:
         text = "the queue can't be opened: a file of it does not fit into memory; mailismus fsck tells which is too long"
-        raise StartError(EX_OSERR, text) from error
+        raise StartError(os.EX_OSERR, text) from error
 
 
 def open_locked(
@@ -166,24 +164,23 @@ def _ensure(disk: IDisk, path: str) -> None:
 def _check(disk: IDisk, path: str) -> None:
     reason = disk.refuse_unsafe(path)
     if reason is not None:
-        raise StartError(EX_NOPERM, reason)
+        raise StartError(os.EX_NOPERM, reason)
 
 
 def lock_queue(settings: QueueSettings, disk: IDisk) -> list[ILock]:
     """Take the locks of queue and spool. Raises `StartError` (75) when another server holds one, `OSError`."""
     locks: list[ILock] = []
-    for root in (settings.rootpath, settings.spool.rootpath):
-        try:
+    try:
+        for root in (settings.rootpath, settings.spool.rootpath):
             lock = disk.lock(os.path.join(root, "lock"))
-        except BaseException:
-            for held in locks:
-                held.release()
-            raise
-        if lock is None:
-            for held in locks:
-                held.release()
-            raise StartError(EX_TEMPFAIL, f"another server holds {root}; stop it, or give this one directories of its own")
-        locks.append(lock)
+            if lock is None:
+                what = f"another server holds {root}; stop it, or give this one directories of its own"
+                raise StartError(os.EX_TEMPFAIL, what)
+            locks.append(lock)
+    except BaseException:
+        for held in locks:
+            held.release()
+        raise
     return locks
 
 

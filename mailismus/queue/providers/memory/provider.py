@@ -10,7 +10,7 @@ deterministic: the same calls and the same clock give the same answers.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 import attrs
@@ -21,7 +21,6 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import (
     Area,
-    AreaCount,
     Entry,
     Filter,
     IContent,
@@ -34,30 +33,10 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.providers.memory.content import MemoryContent
 from mailismus.queue.providers.memory.draft import MemoryDraft
+from mailismus.queue.providers.memory.held import Held, Line
+from mailismus.queue.providers.memory.looking import find, summarize
 
 MAX_ENVELOPE_BYTES = 4 << 20
-
-
-@attrs.define(eq=False)
-class _Line:
-    """An entry with what the provider alone knows of it. `ticket` names its one valid place in a heap; 0: in none."""
-
-    held: _Held
-    entry: Entry
-    ticket: int = 0
-    wake_at: float = 0.0
-    is_out: bool = False
-    settles_under_way: int = 0
-
-
-@attrs.define(eq=False)
-class _Held:
-    """A message, its content and its lines by number. `out` counts the lines that are handed out."""
-
-    message: Message
-    content: bytes
-    lines: dict[int, _Line] = attrs.Factory(dict)
-    out: int = 0
 
 
 class MemoryQueue:
@@ -72,9 +51,9 @@ class MemoryQueue:
         self._next_id = (epoch << 32) + 1
         self._large_bytes = large_bytes
         self._pause_bytes = pause_bytes
-        self._held: dict[SpoolId, _Held] = {}
+        self._held: dict[SpoolId, Held] = {}
         self._order: list[SpoolId] = []
-        self._heaps: dict[Area, list[tuple[float, int, _Line]]] = {area: [] for area in Area}
+        self._heaps: dict[Area, list[tuple[float, int, Line]]] = {area: [] for area in Area}
         self._tickets = 0
         self._waiting: dict[Area, list[Deferred[None]]] = {area: [] for area in Area}
         self._trouble: Unavailable | None = None
@@ -188,7 +167,7 @@ class MemoryQueue:
             len(envelope.recipients),
             [],
         )
-        held = _Held(message, content)
+        held = Held(message, content)
         self._held[draft.spool_id] = held
         insort(self._order, draft.spool_id)
         for placement in placements:
@@ -202,7 +181,7 @@ class MemoryQueue:
                 placement.reply,
                 placement.host,
             )
-            line = held.lines[placement.number] = _Line(held, entry)
+            line = held.lines[placement.number] = Line(held, entry)
             self._wait_until(line, placement.due_at)
             changed.add(placement.area)
 
@@ -245,7 +224,7 @@ class MemoryQueue:
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
         heap = self._heaps[area]
         taken: dict[SpoolId, Message] = {}
-        skipped: list[tuple[float, int, _Line]] = []
+        skipped: list[tuple[float, int, Line]] = []
         while limit > 0 and heap and heap[0][0] <= now:
             item = heapq.heappop(heap)
             line = item[2]
@@ -309,52 +288,10 @@ class MemoryQueue:
         return None
 
     def summary(self) -> Deferred[Summary]:
-        counts = {area: [0, 0, 0] for area in Area}
-        for held in self._held.values():
-            seen: set[Area] = set()
-            for line in held.lines.values():
-                area = line.entry.area
-                counts[area][0] += 1
-                if area not in seen:
-                    seen.add(area)
-                    counts[area][1] += 1
-                    counts[area][2] += held.message.size_bytes
-        return succeed(Summary({area: AreaCount(*count) for area, count in counts.items()}, True))
+        return succeed(summarize(self._held.values()))
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
-        if after is None:
-            spool_ids = self._order
-            last = (0, 0)
-        else:
-            assert isinstance(after, tuple)
-            last = after
-            spool_ids = self._order[bisect_left(self._order, SpoolId(last[0])) :]
-        if wanted.spool_id is not None:
-            at = bisect_left(spool_ids, wanted.spool_id)
-            spool_ids = spool_ids[at : bisect_right(spool_ids, wanted.spool_id)]
-        found: list[Message] = []
-        cursor: object | None = None
-        for spool_id in spool_ids:
-            held = self._held[spool_id]
-            entries = []
-            for number, line in sorted(held.lines.items()):
-                if (spool_id, number) <= last or (wanted.area is not None and line.entry.area is not wanted.area):
-                    continue
-                if not wanted.matches(held.message, line.entry):
-                    continue
-                if limit == 0:
-                    break
-                limit -= 1
-                entries.append(line.entry)
-                cursor = (spool_id, number)
-            else:
-                if entries:
-                    found.append(attrs.evolve(held.message, entries=entries))
-                continue
-            if entries:
-                found.append(attrs.evolve(held.message, entries=entries))
-            return succeed(Page(tuple(found), cursor))
-        return succeed(Page(tuple(found), None))
+        return succeed(find(self._held, self._order, wanted, after, limit))
 
     def hasten(self, latest: float, now: float) -> None:
         touched = set()
@@ -388,11 +325,11 @@ class MemoryQueue:
 
     # Within
 
-    def _line(self, queue_id: QueueId) -> _Line | None:
+    def _line(self, queue_id: QueueId) -> Line | None:
         held = self._held.get(queue_id.spool_id)
         return held.lines.get(queue_id.number) if held is not None else None
 
-    def _wait_until(self, line: _Line, wake_at: float) -> None:
+    def _wait_until(self, line: Line, wake_at: float) -> None:
         self._tickets += 1
         line.ticket = self._tickets
         line.wake_at = wake_at

@@ -1,8 +1,8 @@
 """Setting aside: copies of what a repair is about to change, in `queue/corrupt/`, with a first line that says where from.
 
-*Rules*: the copy is whole and durable before anything is changed. It is written under a name of its own and renamed when it
-is whole, so that a repair that was stopped leaves no half of one under a good name. What has been copied already, by a start
-or by a repair before, is not copied again.
+*Rules*: the copy is whole and durable before anything is changed. It gets its name when it is whole (`spool.aside`), so that
+a repair that was stopped leaves no half of one under a good name. What has been copied already, by a start or by a repair
+before, is not copied again.
 """
 
 from __future__ import annotations
@@ -10,18 +10,15 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 
 from mailismus.disk.interface import IDisk, IFile, NameKind
 from mailismus.errors import Unavailable
 from mailismus.queue.providers.clustered.cluster import SUFFIX
-
-PIECE = 1 << 20
-"""Bytes copied at once."""
+from mailismus.spool.aside import PIECE, keep
 
 _LONGEST_NAME = 180
 """Bytes: a file system takes 255, and more follows."""
-
-_UNFINISHED = "unfinished-copy"
 
 
 class Aside:
@@ -80,26 +77,13 @@ class Aside:
 
     def _keep(self, name: str, note: bytes, source: IFile, offset: int, end: int) -> None:
         self._ensure()
-        unfinished = self._path(_UNFINISHED)
-        if self._disk.exists(unfinished):
-            self._disk.unlink(unfinished)
         for variant in _variants(name):
             path = self._path(variant)
             if not self._disk.exists(path):
                 break
             if self._disk.describe(path).kind is NameKind.FILE and self._is_kept(path, note, source, offset, end):
                 return
-        copy = self._disk.create(unfinished)
-        try:
-            copy.write_at(0, [note])
-            at = len(note)
-            for piece in _pieces(source, offset, end):
-                copy.write_at(at, [piece])
-                at += len(piece)
-            copy.sync()
-        finally:
-            copy.close()
-        self._disk.rename(unfinished, path)
+        keep(self._disk, path, chain([note], _pieces(source, offset, end)))
         self._disk.sync_directory(self.path)
 
     def _is_kept(self, path: str, note: bytes, source: IFile, offset: int, end: int) -> bool:

@@ -5,6 +5,8 @@ A check that changes nothing sees the queue as a repair would make it, and so te
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 
 import attrs
@@ -22,7 +24,7 @@ class Patch:
 
 
 class PatchedFile:
-    """An `IFile` that is only read, with patches over it."""
+    """An `IFile` with patches over it, as if opened for reading alone: what would change it raises OSError (EBADF)."""
 
     def __init__(self, file: IFile, patches: Sequence[Patch]) -> None:
         self._file = file
@@ -42,16 +44,20 @@ class PatchedFile:
         return self._file.size()
 
     def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
-        raise NotImplementedError("is only read")
+        raise _only_read()
 
     def truncate(self, size_bytes: int) -> None:
-        raise NotImplementedError("is only read")
+        raise _only_read()
 
     def sync(self) -> None:
-        raise NotImplementedError("is only read")
+        raise _only_read()
 
     def close(self) -> None:
         self._file.close()
+
+
+def _only_read() -> OSError:
+    return OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 def open_patched(disk: IDisk, path: str, patches: Sequence[Patch]) -> IFile:
