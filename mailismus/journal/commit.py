@@ -129,7 +129,7 @@ class GroupCommit:
             try:
                 item.failed(error)
             except Exception:
-                self._break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
+                self.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
 
     def append(self, item: IItem) -> None:
         """Write it with the next batch. What may fail and comes in trouble fails at once."""
@@ -190,7 +190,7 @@ class GroupCommit:
         self._is_writing = True
         self._worker.run(lambda: self._writer.append(buffers, size, claim)).addCallbacks(
             self._written, self._not_written, callbackArgs=(batch,), errbackArgs=(batch,)
-        ).addErrback(self._break_down)
+        ).addErrback(self.break_down)
 
     def _written(self, written: Written, batch: list[IItem]) -> None:
         self._is_writing = False
@@ -209,7 +209,7 @@ class GroupCommit:
             try:
                 item.durable(segment, offset)
             except Exception:
-                self._break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's; the others hear of it all the same
+                self.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's; the others hear of it all the same
             offset += item.size_bytes
         self.is_telling = False
         self.applied_sequence = written.sequence
@@ -226,7 +226,7 @@ class GroupCommit:
     def _not_written(self, failure: Failure, batch: list[IItem]) -> None:
         error = failure.value
         if not isinstance(error, OSError):
-            self._break_down(failure)
+            self.break_down(failure)
             error = OSError(5, "internal error")
         self._is_writing = False
         if isinstance(error, NoSegment) and error.is_coming:
@@ -264,7 +264,7 @@ class GroupCommit:
         self._timer = self._reactor.callLater(SEGMENT_S, self._write)
         self._timer_is_soon = True
 
-    def _break_down(self, failure: Failure) -> None:
+    def break_down(self, failure: Failure) -> None:
         """A fault of our own: what is in memory is not to be trusted (what is on disk is), so nothing more is accepted."""
         self.trouble = self._bug = OSError(5, "internal error; the server must be started again")
         self._log.failure("The queue's own code failed; no mail is accepted until the server is started again.", failure)

@@ -342,3 +342,26 @@ def test_what_ends_in_the_batch_of_a_checkpoint_is_marked_when_idle() -> None:
         checkpoint(harness, queue)
     harness.clock.pump([0.25] * 60)
     assert not [name for name in harness.disk.names if name.endswith((".mqc", ".msg"))]
+
+
+def test_of_a_message_that_is_young_and_rests_no_more_are_out_than_may_be() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(6))
+    checkpoint(harness, queue)
+    first, second, third = bench.take_ids(limit=3)
+    bench.commit((), [Settlement(third, Area.INCOMING, bench.now(), 1)])
+    assert len(bench.take_ids(per_message=4)) == 2
+    assert bench.take(per_message=4) == []
+    queue.give_back([first], bench.now() + 60)
+    bench.remove([second])
+    harness.advance(2)
+    assert len(bench.take_ids(per_message=4)) == 2
+
+
+def test_what_is_young_anew_is_handed_out_though_it_was_moved_before_anybody_took_it() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    checkpoint(harness, queue)
+    taken = bench.take_ids(limit=1)
+    bench.commit((), [Settlement(taken[0], Area.INCOMING, bench.now(), 1)])
+    assert bench.take_ids() == taken

@@ -138,6 +138,12 @@ class DurableQueueContract(Contract):
         for size, content in contents.items():
             assert bench.read(spool_ids[size]) == content
 
+    def test_more_of_one_message_go_out_when_more_may_after_a_stop(self, bench: Bench, stopped: _Stop) -> None:
+        bench.put(addresses(4))
+        stopped()
+        taken = [bench.take_ids(per_message=per_message) for per_message in (1, 1, 3, 4, 5)]
+        assert [len(queue_ids) for queue_ids in taken] == [1, 0, 2, 1, 0]
+
     def test_counts_are_the_same_after_a_stop(self, bench: Bench, stopped: _Stop) -> None:
         bench.put(addresses(3), b"x" * 100)
         bench.put(addresses(1), b"x" * 1000)

@@ -53,6 +53,14 @@ class LeavingContract(Contract):
             [QueueId(big, number) for number in range(1, 11)] + [QueueId(small, number) for number in (1, 2)]
         )
 
+    def test_more_of_one_message_go_out_when_more_may(self, bench: Bench) -> None:
+        bench.put(addresses(5))
+        assert len(bench.take_ids(limit=2, per_message=2)) == 2
+        assert bench.take(per_message=2) == []
+        assert len(bench.take_ids(per_message=4)) == 2
+        assert bench.take(per_message=4) == []
+        assert len(bench.take_ids(per_message=5)) == 1
+
     def test_a_big_envelope_does_not_hide_what_comes_behind_it(self, bench: Bench) -> None:
         big = bench.put(addresses(500))
         small = bench.put()

@@ -8,7 +8,8 @@
 5. One barrier over all of that.
 6. The record `checkpoint K` goes through the journal. **This is the commit instant**: until it is durable files numbered K
    and bytes beyond an open cluster's committed length are nothing; from then on the journal before the horizon is.
-7. Segments before the horizon are used again.
+7. What was moved rests from now on, slice by slice (`takeover`).
+8. Segments before the horizon are used again.
 
 What is settled while its line is moved is *late*: its place goes into the journal before the record, and is marked by the
 next checkpoint. A settle that goes into the journal behind the record names its place itself.
@@ -22,9 +23,8 @@ Source: `docs/formats/cluster`; the rules are explored state by state in the que
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -41,7 +41,8 @@ from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.items import CheckpointItem, PlacesItem
 from mailismus.queue.providers.clustered.record import Checkpoint, checkpoint_record
-from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.resting import RestingIndex
+from mailismus.queue.providers.clustered.takeover import PAUSE_S, Mover, TakeOver
 from mailismus.queue.providers.clustered.upkeep import Kept, Upkeep
 from mailismus.queue.providers.clustered.writebehind import Moving, OpenCluster, Unreadable, WriteBehind, copy_contents
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
@@ -66,20 +67,6 @@ MOST_TRIES = 3
 
 SLICE = 200
 """Messages, or entries, handed to a worker at once."""
-
-
-class Mover(Protocol):
-    """Who owns the young entries and learns where they went."""
-
-    @property
-    def asked(self) -> Collection[QueueId]:
-        """Entries whose settle has gone into the journal and is not durable yet."""
-
-    def has_moved(self, moving: Moving) -> None:
-        """The checkpoint is durable: what was moved rests from now on."""
-
-    def has_abandoned(self, moving: Moving) -> None:
-        """It came to nothing: all is as it was."""
 
 
 class Checkpoints:
@@ -140,6 +127,8 @@ class Checkpoints:
         self._whole: list[Deferred[None]] = []
         self._is_stopped = False
         self._is_beginning = False
+        self._takes_over: TakeOver | None = None
+        """Of the checkpoint under way: its record is durable."""
         self.checkpoints = self.abandoned = self.moved = 0
         """Checkpoints that became durable, that came to nothing; entries moved."""
         self.took_s = 0.0
@@ -155,6 +144,7 @@ class Checkpoints:
 
     def stop(self) -> None:
         """No more looks."""
+        self.hurry()
         self._is_stopped = True
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
@@ -165,9 +155,9 @@ class Checkpoints:
         return sum(segment.end for segment in list(self._writer.segments.values()))
 
     @property
-    def is_behind(self) -> bool:
-        """The journal is longer than `maxsize`."""
-        return self.used_bytes > self._maxsize
+    def excess(self) -> float:
+        """How much longer than `maxsize` the journal is, as a share of that; 0: it is not."""
+        return max(0.0, self.used_bytes / self._maxsize - 1)
 
     @property
     def is_full(self) -> bool:
@@ -298,21 +288,12 @@ class Checkpoints:
         self._commit.append(CheckpointItem(record, done, partial(self._abandon, moving)))
 
     def _committed(self, moving: Moving, grows: dict[tuple[Area, str], OpenCluster], kept: Kept) -> None:
-        resting = self._resting
         self._upkeep.committed(kept)
-        for cluster_id, length in moving.grown.items():
-            grown = resting.clusters.get(cluster_id)
-            if grown is None:
-                grown = Cluster(cluster_id, cluster_id.path(self._queue_path), length)
-                grown.live = 0
-                resting.add(grown, None)
-            grown.length = length
-            grown.live = (grown.live or 0) + moving.counts.get(cluster_id, 0)
+        self._takes_over = TakeOver(moving, self._resting, self._mover, self._queue_path)
         self._grows = grows
         self._syncs_all = False
         self._items_then = self._commit.items
-        self._changed_at = self._now() if any(cluster.owed for cluster in resting.clusters.values()) else None
-        self.moving = None
+        self._changed_at = None
         self.newest = moving.number
         self.checkpoints += 1
         self.made_at = self._now()
@@ -320,7 +301,34 @@ class Checkpoints:
         self.moved += len(moving.entries)
         for spool_id in moving.lacking:
             self._log.error("The content of {spool_id} can't be read in the journal", spool_id=f"{spool_id:016X}")
-        self._mover.has_moved(moving)
+        self._go_on(moving)
+
+    def hurry(self) -> None:
+        """What a durable checkpoint moved is taken over now."""
+        if self.moving is not None:
+            self._go_on(self.moving, all_of_it=True)
+
+    def _go_on(self, moving: Moving, *, all_of_it: bool = False) -> None:
+        """The next slice of what is taken over, and the others in turns of their own."""
+        takes_over = self._takes_over
+        if takes_over is None or self.moving is not moving:
+            return  # it was hurried
+        try:
+            while takes_over.step():
+                if not all_of_it:
+                    self._reactor.callLater(PAUSE_S, self._go_on, moving)
+                    return
+        except Exception:
+            self._takes_over = None
+            self._commit.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
+            self._tell()
+            return
+        self._is_over(moving)
+
+    def _is_over(self, moving: Moving) -> None:
+        self.moving = self._takes_over = None
+        if any(cluster.owed for cluster in self._resting.clusters.values()):
+            self._changed_at = self._changed_at or self._now()
         self._aside |= moving.unread
         self._free_segments(moving.horizon)
         self._tell()

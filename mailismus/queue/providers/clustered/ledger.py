@@ -50,7 +50,7 @@ class Ledger:
         self.release = release
         self._contents = Budget(CONTENT_BYTES)
         self.asked: dict[QueueId, int] = {}
-        """Entries whose settle has gone into the journal and is not durable yet: how often (`checkpoint.Mover`)."""
+        """Entries whose settle has gone into the journal and is not durable yet: how often (`takeover.Mover`)."""
         self._ending: set[QueueId] = set()
         """Of those, the ones that are over then."""
         self._in_vain: dict[SpoolId, int] = {}
@@ -142,6 +142,7 @@ class Ledger:
         resting = self.resting.settle(queue_id)
         if resting is None:
             return False
+        self.young.unpark(spool_id)
         if settlement.area is None:
             return self.release.entry_is_over(resting.message, number)
         self.release.got_line(resting.message)
@@ -173,48 +174,45 @@ class Ledger:
                 moving.late.discard(queue_id)
 
     def has_abandoned(self, moving: Moving) -> None:
-        """A checkpoint came to nothing (`checkpoint.Mover`): of messages that are over meanwhile nothing is left."""
+        """A checkpoint came to nothing (`takeover.Mover`): of messages that are over meanwhile nothing is left."""
         self._in_vain |= moving.contents
         for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.young.messages]:
             self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
 
-    def has_moved(self, moving: Moving) -> None:
-        """A checkpoint is durable (`checkpoint.Mover`): what it moved rests, but for what was settled meanwhile."""
+    def have_moved(self, moving: Moving, queue_ids: Sequence[QueueId]) -> None:
+        """A checkpoint is durable (`takeover.Mover`): these of what it moved rest, but for what was settled meanwhile."""
         index, resting = self.young, self.resting
-        counts: dict[SpoolId, int] = {}
-        for spool_id in moving.contents:
-            self._in_vain.pop(spool_id, None)
-        for queue_id, entry in moving.entries.items():
+        for queue_id in queue_ids:
             spool_id, number = queue_id
-            place = moving.places[queue_id]
+            entry, place = moving.entries[queue_id], moving.places[queue_id]
             cluster = resting.clusters[place.cluster]
             young = index.messages.get(spool_id)
-            if young is None or young.entries.get(number) is not entry:
+            is_live = young is not None and young.entries.get(number) is entry
+            if young is not None and is_live:
+                self.release.got_line(young.message)
+            if spool_id not in moving.met:
+                moving.met.add(spool_id)
+                self._has_written(moving, spool_id, young)
+            if young is None or not is_live:
                 resting.owe(cluster, place.offset)
                 if moving.contents.get(spool_id) and (young is None or number not in young.entries):
                     self.release.remove_name(spool_id, number)  # it was settled while the content was written
                 continue
-            self.release.got_line(young.message)
-            counts[spool_id] = counts.get(spool_id, 0) + 1
             if number in young.out or queue_id in self.asked:
                 resting.hold(RestingEntry(young.message, entry, cluster, place.offset))
             else:
                 resting.read_again(cluster, entry.due_at)
             index.move(young, number)
-            if not young.entries:
-                self._went_to_silo(young, counts[spool_id])
-        for spool_id in {queue_id.spool_id for queue_id in moving.entries}:
-            young = index.messages.get(spool_id)
-            if young is not None:
-                self._went_to_silo(young, counts.get(spool_id, 0))
-            elif spool_id not in counts and moving.contents.get(spool_id) == 0:
-                self.release.remove(spool_id)  # all of it was settled while its content was written
         self._woken()
 
-    def _went_to_silo(self, young: YoungMessage, moved: int) -> None:
-        """The message's content has been written behind; so many of its entries rest, the others are young."""
-        if not young.is_in_silo:
-            self.release.is_in_silo(young.message, moved + len(young.entries))
+    def _has_written(self, moving: Moving, spool_id: SpoolId, young: YoungMessage | None) -> None:
+        """The message's content has been written behind, or was in its silo already."""
+        self._in_vain.pop(spool_id, None)
+        if young is None:
+            if moving.contents.get(spool_id) == 0:
+                self.release.remove(spool_id)  # all of it was settled while its content was written
+        elif not young.is_in_silo:
+            self.release.is_in_silo(young.message, len(young.entries))
             self.forget_content(young)
             young.is_in_silo = True
 

@@ -127,7 +127,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     counter(
         "mailismus_journal_braked_total",
         "Messages answered late because the journal is longer than `maxsize`.",
-        lambda q: q.braked,
+        lambda q: q.brake.braked,
     ),
     counter("mailismus_checkpoint_moved_entries_total", "Entries moved into clusters.", lambda q: q.checkpoints.moved),
     gauge(

@@ -49,9 +49,10 @@ class CountingPlan:
         self._parts = self._make_parts(root)
 
     def clusters(self) -> Iterator[PlannedCluster]:
-        """The clusters that are still there. What is over is said as of the step: to be counted before the next."""
+        """The clusters that are still there and hold something. What is over is said as of the step: to be counted before
+        the next."""
         for cluster, length in self._clusters:
-            if self._resting.clusters.get(cluster.id) is cluster:
+            if self._resting.clusters.get(cluster.id) is cluster and not cluster.is_empty:
                 yield PlannedCluster(cluster.id, cluster.path, length, frozenset(cluster.owed))
 
     def next(self) -> Mapping[str, object] | None:

@@ -44,6 +44,7 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.providers.clustered.acceptance import Acceptance, is_full
+from mailismus.queue.providers.clustered.brake import Brake
 from mailismus.queue.providers.clustered.checkpoint import Checkpoints
 from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.content import Contents, as_storage_error
@@ -68,9 +69,6 @@ DRAFT_BYTES = 24 << 20
 BEHIND_BYTES = 8 << 20
 """Memory of all drafts together that waits for the disk; beyond it each client waits for its own piece."""
 
-BRAKE_S = 0.2
-"""Seconds that a 250 waits while the journal is longer than `maxsize`."""
-
 _LINE_SHARE = 10
 """A new recipient's line is at most so many times (length of the recipient + 64) long, escapes included."""
 
@@ -94,7 +92,7 @@ class ClusteredQueue:
         self.opened, self._workers = opened, workers
         self.now = now
         self._spool_path = settings.spool.rootpath
-        self._index, self._resting = YoungIndex(), opened.resting
+        self._index, self._resting = YoungIndex(opened.resting.out_of), opened.resting
         first_new = SpoolId(opened.spool_ids.epoch << 32)
         root = settings.rootpath
         corrupt = os.path.join(root, "corrupt")
@@ -137,8 +135,7 @@ class ClusteredQueue:
         )
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
-        self.braked = 0
-        """Commits that were answered late."""
+        self.brake = Brake()
         self._refused = Refused()
         self._reactor = reactor
         self.pressure = Pressure(self.commits, reactor)
@@ -278,10 +275,8 @@ class ClusteredQueue:
             item.done.callback(over)
         elif self._nothing_waits:
             self.checkpoints.write_behind_all().addCallback(lambda _: item.done.callback(over))
-        elif self.checkpoints.is_behind:
-            # Reception goes no faster than what is written behind.
-            self.braked += 1
-            self._reactor.callLater(BRAKE_S, item.done.callback, over)
+        elif delay_s := self.brake.delay_s(self._reactor.seconds(), self.checkpoints.excess):
+            self._reactor.callLater(delay_s, item.done.callback, over)
         else:
             item.done.callback(over)
 
@@ -302,7 +297,8 @@ class ClusteredQueue:
         self._closing.look()
 
     def _on_sick(self) -> Sequence[IItem]:
-        """A barrier failed: what lives in that segment and is in memory is said again first; the rest by and by."""
+        """A barrier failed: what lives in that segment and is in memory is said again first; the rest by and by. What rests
+        is not: it would be there twice."""
         writer = self.opened.writer
         while writer.spoiled:
             self.opened.pool.remove(writer.spoiled.pop())
@@ -310,6 +306,7 @@ class ClusteredQueue:
         if not sick:
             return ()  # a segment could not be begun: all that was written is well
         self.checkpoints.is_sick(sick)
+        self.checkpoints.hurry()
         again = [
             item
             for young in self._index.messages.values()
@@ -327,7 +324,7 @@ class ClusteredQueue:
         return self.visits.take(area, limit, now, per_message)
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
-        touched = self._index.give_back(queue_ids, not_before) | self._resting.give_back(queue_ids, not_before)
+        touched = self._resting.give_back(queue_ids, not_before) | self._index.give_back(queue_ids, not_before)
         for area, waiting in self._ready.items():
             if waiting and (area in touched or area in self._resting.woken or self._index.has_ready(area)):
                 self._fire(area)

@@ -111,6 +111,10 @@ class RestingIndex:
         self._held_back: dict[SpoolId, tuple[int, set[ClusterId]]] = {}
         """Messages that have as many entries out as they may: down to how many they go before the clusters that hold the
         others are worth a visit."""
+        self._held: set[ClusterId] = set()
+        """Clusters with lines that were held back because of such a message."""
+        self._held_at = 0
+        """The least number of entries out that one was held back for."""
         self.woken: set[Area] = set()
         """Areas in which something may be handed out because something came back. For whoever tells those who wait."""
         self._visits: dict[Area, list[tuple[float, int, Cluster]]] = {area: [] for area in Area}
@@ -213,10 +217,13 @@ class RestingIndex:
             else:
                 messages.append(attrs.evolve(line.message, entries=[entry]))
         if held_back is not None:
+            self._held_at = min(per_message, self._held_at) if self._held else per_message
+            self._held.add(cluster.id)
             # Few clusters are in this state: a message is held back when many of its entries are out.
             cluster.waiting, cluster.later = lines[held_back:], later
             self.visit(cluster, now + LATER_S if later is None else min(later, now + LATER_S))
             return messages
+        self._held.discard(cluster.id)
         cluster.waiting = cluster.later = None
         cluster.flushes = []
         if later is not None:
@@ -249,6 +256,12 @@ class RestingIndex:
                 del self._held_back[spool_id]
                 self._wake(held_back[1])
         return resting
+
+    def allow(self, per_message: int) -> None:
+        """So many entries of a message may be out now: more, perhaps, than when some were held back."""
+        if self._held and per_message > self._held_at:
+            held, self._held = self._held, set()
+            self._wake(held)
 
     def _wake(self, cluster_ids: Iterable[ClusterId]) -> None:
         """These clusters are worth a visit at once."""

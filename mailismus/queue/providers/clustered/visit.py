@@ -69,6 +69,7 @@ class Visits:
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
         """As `IQueue.take`; never fails."""
+        self._index.allow(per_message)
         if limit <= 0 or self._index.due(area, now) is None:
             return succeed(self._young.take(area, limit, now, per_message))
         return Deferred.fromCoroutine(self._take_both(area, limit, now, per_message))

@@ -45,8 +45,8 @@ class Moving:
     """Where their lines have been written."""
     grown: dict[ClusterId, int] = attrs.field(factory=dict)
     """Lengths of the clusters that got lines."""
-    counts: dict[ClusterId, int] = attrs.field(factory=dict)
-    """Lines that they got."""
+    lines: dict[ClusterId, list[QueueId]] = attrs.field(factory=dict)
+    """Entries whose lines they got, in the order of the lines."""
     late: set[QueueId] = attrs.field(factory=set)
     """Of `entries`, those whose settle went into the journal since."""
     is_sealed: bool = False
@@ -54,6 +54,8 @@ class Moving:
     contents: dict[SpoolId, int] = attrs.field(factory=dict)
     """Messages whose content it wrote into their silos, and the highest number of a recipient that may have a name of its
     own there; 0: the file has the shared name alone."""
+    met: set[SpoolId] = attrs.field(factory=set)
+    """Messages of which entries have been taken over, or were over by then."""
     files: set[str] = attrs.field(factory=set)
     directories: set[str] = attrs.field(factory=set)
     left: set[str] = attrs.field(factory=set)
@@ -154,8 +156,9 @@ class WriteBehind:
                 current = self._begin(moving, key)
                 start, length, pending = 0, 0, [header_line(current.id)]
                 length = len(pending[0])
-            moving.places[QueueId(message.spool_id, entry.number)] = Place(current.id, length)
-            moving.counts[current.id] = moving.counts.get(current.id, 0) + 1
+            queue_id = QueueId(message.spool_id, entry.number)
+            moving.places[queue_id] = Place(current.id, length)
+            moving.lines.setdefault(current.id, []).append(queue_id)
             pending.append(line)
             length += len(line)
             moving.grown[current.id] = length

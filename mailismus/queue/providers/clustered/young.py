@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Message
@@ -75,6 +75,7 @@ class _AreaIndex:
             if ready is None:
                 ready = self.by_id[spool_id] = _Ready(young)
                 self.queue.append(ready)
+        ready.young = young  # another object, where the message rested between
         ready.entries.append(entry)
 
     def wait(self, spool_id: SpoolId, number: int, due_at: float) -> None:
@@ -92,7 +93,9 @@ class _AreaIndex:
 class YoungIndex:
     """All young messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, out_resting: Mapping[SpoolId, int] | None = None) -> None:
+        """`out_resting`: how many other entries of a message are out, while resting."""
+        self._out_resting: Mapping[SpoolId, int] = {} if out_resting is None else out_resting
         self.messages: dict[SpoolId, YoungMessage] = {}
         self._areas = {area: _AreaIndex() for area in Area}
         self.entry_count = 0
@@ -129,6 +132,7 @@ class YoungIndex:
         self._ripen(area, wanted, now)
         taken: list[Message] = []
         queue = area.queue
+        out_resting = self._out_resting
         if area.parked and per_message > area.parked_at:
             for spool_id in list(area.parked):
                 area.unpark(spool_id)
@@ -137,7 +141,8 @@ class YoungIndex:
             young = ready.young
             template = young.message
             entries: list[Entry] = []
-            room = min(limit, per_message - len(young.out))
+            may_be_out = per_message - out_resting.get(template.spool_id, 0) if out_resting else per_message
+            room = min(limit, may_be_out - len(young.out))
             while room > 0 and ready.entries:
                 entry = ready.entries.popleft()
                 if young.entries.get(entry.number) is entry and entry.number not in young.out:
@@ -158,9 +163,9 @@ class YoungIndex:
                         entries,
                     )
                 )
-            if not ready.entries:
+            if not ready.entries or self.messages.get(template.spool_id) is not young:
                 del area.by_id[template.spool_id]
-            elif len(young.out) >= per_message:
+            elif len(young.out) >= may_be_out:
                 del area.by_id[template.spool_id]
                 area.parked_at = min(per_message, area.parked_at) if area.parked else per_message
                 area.parked[template.spool_id] = ready
@@ -185,13 +190,14 @@ class YoungIndex:
         touched = set()
         for spool_id, number in queue_ids:
             young = self.messages.get(spool_id)
-            if young is None or number not in young.out:
+            if young is None:
                 continue
-            young.out.discard(number)
-            entry = young.entries[number]
-            self._areas[entry.area].wait(spool_id, number, not_before)
-            self._unpark(spool_id)
-            touched.add(entry.area)
+            if number in young.out:
+                young.out.discard(number)
+                entry = young.entries[number]
+                self._areas[entry.area].wait(spool_id, number, not_before)
+                touched.add(entry.area)
+            self.unpark(spool_id)
         return touched
 
     def settle(self, young: YoungMessage, number: int, successor: Entry | None, now: float) -> bool:
@@ -210,7 +216,7 @@ class YoungIndex:
                 return True
         elif number in young.entries:
             self.put(young, successor, now)
-        self._unpark(spool_id)
+        self.unpark(spool_id)
         return False
 
     def move(self, young: YoungMessage, number: int) -> None:
@@ -235,7 +241,8 @@ class YoungIndex:
         oldest = next(iter(self.messages.values()), None)
         return oldest.since if oldest is not None else None
 
-    def _unpark(self, spool_id: SpoolId) -> None:
+    def unpark(self, spool_id: SpoolId) -> None:
+        """One of the message's entries came back: more may go out."""
         for area in self._areas.values():
             if area.parked:
                 area.unpark(spool_id)
