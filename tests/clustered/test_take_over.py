@@ -46,10 +46,6 @@ class TestSliceBySliceInTrouble(FailingQueueContract):
         return ClusteredHarness()
 
 
-def test_it_does_what_a_dict_would() -> None:
-    check_against_a_model(ClusteredHarness)
-
-
 def between(recipients: int, *, links: bool = False, taken: int = 1) -> tuple[ClusteredHarness, Bench, ClusteredQueue]:
     """A queue with a message for so many, of whom so many rest; the others are about to."""
     harness = ClusteredHarness(queue_settings(hardlinks=links))
@@ -200,3 +196,7 @@ def test_a_fault_of_our_own_in_it_stops_mail_and_loses_none() -> None:
     with pytest.raises(Unavailable):
         queue.draft()
     assert sorted(numbers(Bench(harness, harness.crash(queue)))) == [1, 2, 3, 4]
+
+
+def test_it_does_what_a_dict_would() -> None:
+    check_against_a_model(ClusteredHarness)

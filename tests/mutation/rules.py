@@ -76,6 +76,15 @@ RULES: dict[str, Rule] = {
     "a segment is used again only when no batch behind the horizon is in it": _clustered(
         "checkpoint", "if segment.last_sequence <= horizon and segment is", "if segment is"
     ),
+    "the journal stays until all is taken over": _clustered(
+        "checkpoint",
+        "        self._go_on(moving)\n\n    def hurry",
+        "        self._free_segments(moving.horizon)\n        self._go_on(moving)\n\n    def hurry",
+    ),
+    "a cluster grows over what is taken over alone": _clustered(
+        "takeover", "            cluster.length = length\n", "            cluster.length = self._moving.grown[cluster_id]\n"
+    ),
+    "what a durable checkpoint moved is not said again": _clustered("provider", "        self.checkpoints.hurry()\n", ""),
     "segments are free only when the record is durable": _clustered(
         "checkpoint",
         "        moving.is_sealed = True\n",
