@@ -296,8 +296,6 @@ def replay_behind(journal: Journal, horizon: int) -> Iterator[tuple[FoundSegment
             continue
         assert segment.header is not None
         for batch in read_batches(segment.file.read_at(0, segment.end), segment.header):
-            if batch.sequence > segment.limit:
-                break
             if batch.sequence > last:
                 last = batch.sequence
                 yield segment, batch

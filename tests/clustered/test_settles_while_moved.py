@@ -7,11 +7,14 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 import attrs
+import pytest
 from twisted.internet.defer import Deferred
 
+from mailismus.journal.commit import IItem
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.writebehind import FEW_FILES
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, ids
 from tests.fakes.worker import ACT_S
@@ -365,3 +368,35 @@ def test_what_is_young_anew_is_handed_out_though_it_was_moved_before_anybody_too
     taken = bench.take_ids(limit=1)
     bench.commit((), [Settlement(taken[0], Area.INCOMING, bench.now(), 1)])
     assert bench.take_ids() == taken
+
+
+def test_places_of_what_ended_while_it_was_moved_stand_before_the_record() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(2))
+    over = bench.take_ids(limit=1)
+    said: list[str] = []
+    append = queue.commits.append
+    queue.checkpoints.run()
+    harness.clock.advance(ACT_S)
+
+    def say(item: IItem) -> None:
+        said.append(type(item).__name__)
+        append(item)
+
+    with patch.object(queue.commits, "append", side_effect=say):
+        queue.commit((), (Settlement(over[0], None),))
+        harness.settle_down()
+    assert said == ["CommitItem", "PlacesItem", "CheckpointItem"]
+
+
+@pytest.mark.parametrize("links", [False, True])
+def test_what_a_checkpoint_of_many_files_wrote_is_durable(links: bool) -> None:
+    harness = ClusteredHarness(queue_settings(hardlinks=links))
+    bench, queue = queue_of(harness)
+    contents = {bench.put(addresses(2), b"message %d" % number): b"message %d" % number for number in range(FEW_FILES + 4)}
+    checkpoint(harness, queue)
+    assert queue.checkpoints.write.whole_syncs == 1
+    again = Bench(harness, harness.crash(queue))
+    assert sorted(message.spool_id for message, _ in again.search()) == sorted([*contents, *contents])
+    for spool_id, content in contents.items():
+        assert again.read(spool_id) == content

@@ -297,3 +297,10 @@ def test_a_disk_without_room_for_segments_refuses_mail_and_still_settles() -> No
     harness.disk.fault = None
     harness.clock.pump([1.0] * 10)
     bench.put(content=b"z" * 120_000)
+
+
+def test_directories_are_made_however_deep_they_lie() -> None:
+    settings = queue_settings()
+    deep = attrs.evolve(settings, rootpath="/a/b/q", spool=attrs.evolve(settings.spool, rootpath="/c/d/s"))
+    harness = ClusteredHarness(deep)
+    assert running(harness).put()

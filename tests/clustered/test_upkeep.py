@@ -12,8 +12,11 @@ from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.clustered.checkpoint import AGAIN_S, MOST_TRIES
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.writebehind import Moving, WriteBehind
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
+from tests.crash.disk import TreeDisk
+from tests.crash.moments import moments
 
 EIO = OSError(errno.EIO, "Input/output error")
 
@@ -157,6 +160,58 @@ def test_a_cluster_whose_sync_failed_is_written_anew(resting: Resting) -> None:
     resting.restart()
     assert resting.live() == [2, 3]
     assert not [name for name in disk.names if name.endswith(".new")]
+
+
+def test_what_is_written_anew_is_durable_by_itself(resting: Resting) -> None:
+    resting.deliver(1)
+    resting.fail("sync")
+    resting.checkpoint()
+    resting.fail("create", where=lambda path: path.endswith(".new"))
+    resting.bench.put()
+    resting.checkpoint()  # durable, and with it the whole file system; the cluster is not trusted still
+    resting.heal()
+    untrusted = resting.harness.disk.names[resting.path]
+    resting.checkpoint()
+    assert resting.harness.disk.names[resting.path] is not untrusted
+    resting.harness.disk.power_cut()
+    assert resting.harness.disk.names[resting.path] is not untrusted
+    resting.restart()
+    assert resting.live() == [2, 3]
+
+
+def test_lines_that_are_cut_off_late_stay_away(resting: Resting) -> None:
+    resting.bench.put(addresses(2))
+
+    def fault(act: str, path: str) -> OSError | None:
+        is_record = act == "sync" and "/journal/" in path and not resting.queue.checkpoints.abandoned
+        return EIO if is_record or act == "truncate" else None
+
+    resting.harness.disk.fault = fault
+    resting.checkpoint()
+    assert resting.queue.checkpoints.abandoned == 1
+    resting.bench.put()
+    resting.checkpoint()  # durable, and with it the whole file system
+    assert resting.queue.checkpoints.checkpoints == 2
+    resting.heal()
+    written = len(resting.harness.disk.content_of(resting.path))
+    resting.bench.put()
+    resting.checkpoint()
+    resting.harness.disk.power_cut()
+    assert len(resting.harness.disk.content_of(resting.path)) < written
+    resting.restart()
+    assert resting.bench.entry_count() == 3 + 2 + 1 + 1
+
+
+def test_a_crash_in_a_renewal_leaves_the_old_bytes_or_the_new_ones() -> None:
+    def before(disk: TreeDisk) -> None:
+        disk.make_directory("/q")
+        disk.create("/q/1-1.mqc").write_at(0, [b"line\nline\nrest"])
+
+    def act(disk: TreeDisk) -> None:
+        WriteBehind(disk, "/q", "/s", 1000).renew(Moving(1, 0, 0.0, {}), "/q/1-1.mqc", 10, [5])
+
+    found = {tree.data_of("/q/1-1.mqc") for tree, _ in moments(before, act)}
+    assert found == {b"line\nline\nrest", b"line\nxine\n"}
 
 
 def test_what_a_renewal_left_behind_is_gone_with_the_next_start_that_finds_it(resting: Resting) -> None:

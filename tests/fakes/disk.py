@@ -68,7 +68,8 @@ class MemoryLock:
 
 
 class MemoryDisk:
-    """`IDisk` in memory. Directories are durable at once; names and bytes only when synced."""
+    """`IDisk` in memory. Directories are durable at once; names and bytes only when synced. Each directory of the root is a
+    file system of its own."""
 
     def __init__(self) -> None:
         self.directories = {"/"}
@@ -154,14 +155,20 @@ class MemoryDisk:
 
     def sync_directory(self, path: str) -> None:
         self.check("sync directory", path)
+        if path not in self.directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         for name in [name for name in self.durable_names if os.path.dirname(name) == path]:
             del self.durable_names[name]
         self.durable_names.update({n: inode for n, inode in self.names.items() if os.path.dirname(n) == path})
 
     def sync_file_system(self, path: str) -> None:
+        """Of `/`: all of them."""
         self.check("sync file system", path)
-        self.durable_names = dict(self.names)
-        for inode in self.names.values():
+        root = "/" if path == "/" else f"/{path.split('/')[1]}/"
+        others = {name: inode for name, inode in self.durable_names.items() if not name.startswith(root)}
+        here = {name: inode for name, inode in self.names.items() if name.startswith(root)}
+        self.durable_names = others | here
+        for inode in here.values():
             inode.durable = bytes(inode.data)
 
     def create(self, path: str) -> IFile:

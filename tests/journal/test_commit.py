@@ -362,3 +362,13 @@ def test_a_new_segment_waits_until_no_other_can_have_its_name_again() -> None:
     world.pool.ensure(1)
     acts = [act for act, _ in world.disk.acts[before:]]
     assert acts.index("sync directory") < acts.index("create")
+
+
+def test_items_hear_of_it_before_the_batch_is_told_of() -> None:
+    world = World()
+    item = Item(b"one")
+    heard: list[bool] = []
+    world.commit._on_batch = lambda: heard.append(item.place is not None)
+    world.append(item)
+    world.turns()
+    assert heard == [True]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +16,10 @@ from mailismus.spool.message_file import (
     MessageFileReader,
     MessageFileWriter,
     encode_trailer,
+    find_numbers,
+    remove_every_name,
     remove_message_file,
+    remove_names,
 )
 from mailismus.spool.silo import SILO_NAMES, message_path, parse_message_name
 from tests.fakes.disk import MemoryDisk
@@ -106,3 +112,64 @@ def test_names_in_a_silo_tell_their_message_or_are_none_of_ours() -> None:
         assert parse_message_name(name) is None
     for name in ("0000000100000023-0.msg", "0000000100000023-01.msg", "0000000100000023-.msg", "0000000100000023-x.msg"):
         assert parse_message_name(name) is None
+
+
+def linked(disk: MemoryDisk, numbers: list[int], spool_id: SpoolId = SPID) -> None:
+    """A file with a name for each of these recipients."""
+    writer = MessageFileWriter(disk, "/s", spool_id)
+    writer.append([b"hello"])
+    writer.finish(numbers)
+
+
+def test_names_of_recipients_survive_a_power_cut() -> None:
+    disk = spool()
+    linked(disk, [1, 2, 3])
+    disk.power_cut()
+    names = [message_path("/s", SPID, number) for number in (1, 2, 3)]
+    assert sorted(disk.names) == sorted(names)
+    assert len({id(disk.names[name]) for name in names}) == 1
+
+
+def test_a_message_has_no_names_of_another_in_its_silo() -> None:
+    disk = spool()
+    linked(disk, [1, 2])
+    linked(disk, [3, 4], SpoolId(SPID + 32))
+    assert find_numbers(disk, "/s", SPID) == [1, 2]
+
+
+def test_a_name_that_can_not_be_unlinked_is_told_of_and_keeps_no_other() -> None:
+    disk = spool()
+    linked(disk, [1, 2, 3])
+    kept = message_path("/s", SPID, 2)
+    disk.fault = lambda act, path: OSError(5, "injected") if act == "unlink" and path == kept else None
+    with pytest.raises(OSError, match="injected"):
+        remove_names(disk, "/s", SPID, [1, 2, 3])
+    assert list(disk.names) == [kept]
+
+
+def test_every_name_goes_and_a_shared_one_costs_no_look_at_the_silo() -> None:
+    disk = spool()
+    linked(disk, [2, 5])
+    remove_every_name(disk, "/s", SPID)
+    assert not disk.names
+    written(disk, [b"hello"])
+    with patch.object(disk, "list_directory", side_effect=AssertionError("looked at")):
+        remove_every_name(disk, "/s", SPID)
+    assert not disk.names
+
+
+def test_a_file_whose_trailer_tells_another_size_is_not_whole() -> None:
+    disk = spool()
+    file = disk.create(PATH)
+    file.write_at(0, [b"hello", encode_trailer(4, zlib.crc32(b"hello"))])
+    with pytest.raises(Corrupt):
+        MessageFileReader(disk, PATH)
+
+
+def test_a_file_that_is_cut_short_while_it_is_read_is_not_whole() -> None:
+    disk = spool()
+    written(disk, [b"hello"])
+    reader = MessageFileReader(disk, PATH)
+    disk.open(PATH).truncate(0)
+    with pytest.raises(Corrupt):
+        reader.read()

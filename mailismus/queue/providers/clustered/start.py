@@ -62,9 +62,9 @@ class Loaded:
     """Committed lengths of the clusters that grew at the newest checkpoint."""
     owed: set[Place] = attrs.field(factory=set)
     """Lines that are over and may not be marked yet."""
-    emptied: set[SpoolId] = attrs.field(factory=set)
-    """Messages of which this batch settled the last entry. It may go on with another: a retry of an entry that rests, or was
-    about to, is a settled record and a line, and the content may be in the journal still."""
+    settled: set[SpoolId] = attrs.field(factory=set)
+    """Messages of which this batch settled an entry. Behind the last one it may go on with another: a retry of an entry that
+    rests, or was about to, is a settled record and a line, and the content may be in the journal still."""
     bad_lines: list[bytes] = attrs.field(factory=list)
     """Recipient lines and records that do not check though their batch does."""
     is_doubtful: bool = False
@@ -101,10 +101,10 @@ def load_journal(journal: Journal) -> Loaded:
                 _apply(found, record, segment, batch)
         except Corrupt:
             found.bad_lines.append(batch.records)
-        for spool_id in found.emptied:
+        for spool_id in found.settled:
             if not found.youngs[spool_id].entries:
                 del found.youngs[spool_id]
-        found.emptied.clear()
+        found.settled.clear()
     drop_explained(journal, found.horizon)
     # A header tells of no horizon but a durable checkpoint's, whose record lies behind it.
     found.is_doubtful = journal.is_doubtful or found.record_horizon < journal.horizon
@@ -152,8 +152,7 @@ def _settle(found: Loaded, queue_id: QueueId, place: Place | None) -> None:
     young = found.youngs.get(queue_id.spool_id)
     if young is not None:
         young.entries.pop(queue_id.number, None)
-        if not young.entries:
-            found.emptied.add(queue_id.spool_id)
+        found.settled.add(queue_id.spool_id)
 
 
 def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
