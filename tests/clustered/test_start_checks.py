@@ -13,6 +13,7 @@ from mailismus.queue.providers.clustered.record import Checkpoint, checkpoint_re
 from mailismus.queue.providers.clustered.start import load_journal, settled_among
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench, addresses
+from tests.fakes.worker import ACT_S
 
 OTHER = SpoolId(0x7_0000_0001)
 BAD_LINE = b" A 0000000700000001 1/1 nonsense 00000000\n"
@@ -91,3 +92,20 @@ def test_an_epoch_that_only_a_lost_header_told_of_is_not_used_again(begun: Begun
         disk.damage(name, 0, bytes(BLOCK))
     begun.restart()
     assert begun.queue.draft().spool_id >> 32 > used
+
+
+def test_what_a_start_removed_is_gone_durably_with_the_first_checkpoint(begun: Begun) -> None:
+    harness = begun.harness
+    begun.queue.checkpoints.run()
+    while begun.queue.checkpoints.moving is None or not begun.queue.checkpoints.moving.is_sealed:
+        harness.clock.advance(ACT_S)
+    left = [name for name in harness.disk.names if name.endswith(".mqc")]
+    harness.disk.sync_directory("/q/incoming")
+    begun.restart()
+    begun.bench.defer(begun.bench.take_ids(), begun.bench.now() + 3600)
+    harness.wait(begun.queue.checkpoints.run())
+    assert begun.queue.checkpoints.checkpoints == 1
+    harness.disk.power_cut()
+    assert not set(left) & set(harness.disk.names)
+    begun.restart()
+    assert begun.live() == [begun.spool_id] * 2

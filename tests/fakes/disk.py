@@ -138,6 +138,8 @@ class MemoryDisk:
         self.check("mkdir", path)
         if self.exists(path):
             raise FileExistsError(errno.EEXIST, "exists", path)
+        if os.path.dirname(path) not in self.directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         self.directories.add(path)
 
     def remove_directory(self, path: str) -> None:

@@ -41,6 +41,13 @@ def test_a_segment_whose_first_batch_checks_is_not_torn() -> None:
     assert not found.is_torn
 
 
+def test_a_segment_whose_first_batch_does_not_check_is_torn() -> None:
+    disk = disk_with("00000007.mqj", HEADER.encode() + batch(40)[:40].ljust(BLOCK, b"\0"))
+    found = look_at_file("/j/00000007.mqj", disk.open("/j/00000007.mqj"))
+    assert not found.counts
+    assert found.is_torn
+
+
 def test_a_segment_that_begins_with_another_batch_than_its_header_tells_does_not_count() -> None:
     disk = disk_with("00000007.mqj", HEADER.encode() + batch(41) + bytes(BLOCK))
     assert not look_at_file("/j/00000007.mqj", disk.open("/j/00000007.mqj")).counts

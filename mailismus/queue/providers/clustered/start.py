@@ -108,9 +108,8 @@ def load_journal(journal: Journal) -> Loaded:
     drop_explained(journal, found.horizon)
     # A header tells of no horizon but a durable checkpoint's, whose record lies behind it.
     found.is_doubtful = journal.is_doubtful or found.record_horizon < journal.horizon
-    if journal.lost_headers:
-        used = max((spool_id >> 32 for spool_id in found.youngs), default=0)
-        found.epoch = max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers
+    used = max((spool_id >> 32 for spool_id in found.youngs), default=0)
+    found.epoch = max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers
     return found
 
 
