@@ -8,9 +8,32 @@ _OTHER_FILES = "They change different files, none of which says anything of the 
 _NOT_READ = "The one removes files that the other does not read."
 _AHEAD = "Segments made ahead of need: how many there are is all that changes."
 
+_ALIKE = "The other way finds the same: speed alone."
+_APART = "Neither sees what the other stops."
 _NAMED_BEFORE = "The journal speaks of the file when all of it is durable; until then a name of it, or a piece, is swept."
 
 NEEDLESS: dict[str, str] = {
+    "check | journal/replay.py | look_at_file | not counts": _ALIKE,
+    "check | clustered/cluster.py | read_lines | parsed is not None": _ALIKE,
+    "check | clustered/cluster.py | scan_lines | scanned is not None": _ALIKE,
+    "check | clustered/cluster.py | _raw_lines | committed < len(data)": "So many bytes of what is no longer are all of it.",
+    "order | journal/segment.py | make_segment | file.sync() <> disk.sync_directory(directory)": (
+        "Nobody is told of the file before both are done, and no header that checks is in it."
+    ),
+    "order | clustered/closing.py | Closing._close | self._checkpoints.stop() <> self._commits.hurry()": _APART,
+    "order | clustered/provider.py | ClusteredQueue.close | self.space.stop() <> self.pressure.stop()": _APART,
+    "order | clustered/provider.py | ClusteredQueue.close | self.pressure.stop() <> self.release.stop()": _APART,
+    "order | clustered/provider.py | ClusteredQueue.commit_is_durable | for (young, entries, content_offset), draft in "
+    "zip(item.youngs, item.drafts, strict=True): <> for settlement in item.settlements:": (
+        "They are of different messages: one is settled after the commit that brought it."
+    ),
+    "order | clustered/provider.py | ClusteredQueue._on_batch | self._refused.drop() <> self.checkpoints.has_changed()": (
+        "The files of refused messages are no part of a checkpoint."
+    ),
+    "order | clustered/upkeep.py | Upkeep.run | for cluster in list(self._resting.clusters.values()): <> for cluster_id in "
+    "self._distrusted - kept.gone.keys() - moving.grown.keys():": "An empty one is written anew before it goes: in vain.",
+    "order | clustered/opening.py | begin_journal | if reuse is Reuse.WHAT_IS_FREE: <> _write_first_batch(loaded, pool, "
+    "writer, beside_epoch)": "Which file takes the batch is all that changes.",
     "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
     "order | clustered/checkpoint.py | Checkpoints.has_changed | self._pool.top_up() <> if self.moving is None and "
     "(self._young.entry_count >= MOST_ENTRIES or self._commit.item..": _AHEAD,

@@ -179,13 +179,7 @@ RULES: dict[str, Rule] = {
     "and is owed its mark": _clustered(
         "ledger", "                resting.owe(cluster, place.offset)\n", "                pass\n"
     ),
-    "marks that are set already are synced too": _clustered(
-        "writebehind",
-        "                if offset < size:\n",
-        "                if offset < size and file.read_at(offset, 1) != DONE:\n",
-    ),
     "a cluster with a live line stays": _clustered("upkeep", "cluster.is_empty\n", "True\n"),
-    "a cluster with a line that is out stays": _clustered("upkeep", "                and not cluster.taken\n", ""),
     "a cluster that grows stays": _clustered("upkeep", "                and cluster.id not in moving.grown\n", ""),
     "committed lengths are in the record": _clustered(
         "checkpoint", "{grown.id: grown.length for grown in grows.values()} | self", "self"

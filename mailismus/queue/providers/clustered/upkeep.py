@@ -78,7 +78,6 @@ class Upkeep:
         for cluster in list(self._resting.clusters.values()):
             if (
                 cluster.is_empty
-                and not cluster.taken
                 and cluster.id not in moving.grown
                 and await self._try(cluster.id, partial(self._write.unlink, moving, cluster.path))
             ):
