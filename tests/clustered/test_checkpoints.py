@@ -93,6 +93,15 @@ def test_no_cluster_is_larger_than_allowed() -> None:
     assert all(len(harness.disk.content_of(name)) <= 4000 for name in found)
 
 
+def test_with_no_limit_a_cluster_takes_all() -> None:
+    harness = ClusteredHarness(attrs.evolve(queue_settings(), maxclustersize=0))
+    bench = Bench(harness, harness.make())
+    for _ in range(3):
+        bench.put(addresses(300))
+    harness.clock.pump([0.25] * 20)
+    assert len(clusters(harness, "incoming")) == 1
+
+
 def test_deferred_entries_lie_in_the_slots_of_their_due_times() -> None:
     harness, bench = running()
     bench.put(addresses(3))

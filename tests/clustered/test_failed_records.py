@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import patch
+
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
@@ -118,3 +121,26 @@ def test_a_close_beside_a_failing_barrier_leaves_nothing_twice() -> None:
     again = Bench(harness, harness.restart(bench.queue))
     assert entries(again) == [QueueId(spool_id, 1)]
     assert again.take_ids(Area.INCOMING) == [QueueId(spool_id, 1)]
+
+
+def test_a_close_whose_own_checkpoint_fails_waits_until_what_was_refused_with_it_is_denied() -> None:
+    harness, bench = running()
+    spool_id = bench.put()
+    submission = bench.submission()
+    queue = queue_of(bench)
+    closed: list[None] = []
+    refused: list[object] = []
+    say = queue.checkpoints._seal
+
+    def say_in_one_batch(*args: Any) -> None:
+        queue.commit([submission], ()).addErrback(refused.append)
+        say(*args)
+
+    fail_the_next_barrier(harness)
+    with patch.object(queue.checkpoints, "_seal", say_in_one_batch):
+        queue.close().addCallback(closed.append)
+        while not closed:
+            harness.clock.advance(ACT_S)
+    assert refused
+    harness.clock.calls.clear()
+    assert entries(Bench(harness, harness.open())) == [QueueId(spool_id, 1)]

@@ -403,3 +403,30 @@ def test_what_a_checkpoint_of_many_files_wrote_is_durable(links: bool) -> None:
     assert sorted(message.spool_id for message, _ in again.search()) == sorted([*contents, *contents])
     for spool_id, content in contents.items():
         assert again.read(spool_id) == content
+
+
+def test_what_was_given_back_stays_as_long_when_it_is_moved() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(3))
+    first, second, _ = taken = bench.take_ids()
+    queue.give_back(taken, bench.now() + 60)
+    queue.hasten(bench.now() + 90, bench.now())
+    checkpoint(harness, queue)
+    assert bench.take() == []
+    harness.advance(50)
+    assert bench.take() == []
+    harness.advance(11)
+    assert bench.take_ids() == taken
+    bench.commit((), [Settlement(first, None), Settlement(second, Area.INCOMING, bench.now(), 1)])
+    assert bench.take_ids() == [second]
+    assert not queue.ledger.young.given_back
+
+
+def test_what_was_given_back_and_hastened_does_not_stay_when_it_is_moved() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    taken = bench.take_ids()
+    queue.give_back(taken, bench.now() + 6000)
+    queue.hasten(bench.now() + 60, bench.now())
+    checkpoint(harness, queue)
+    assert bench.take_ids() == taken

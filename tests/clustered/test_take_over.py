@@ -190,11 +190,13 @@ def test_the_journal_stays_until_all_is_taken_over() -> None:
 
 
 def test_a_fault_of_our_own_in_it_stops_mail_and_loses_none() -> None:
-    harness, _, queue = between(4)
+    harness, bench, queue = between(4)
     with patch.object(queue.ledger, "have_moved", side_effect=ZeroDivisionError("ours")):
         harness.clock.advance(PAUSE_S)
     with pytest.raises(Unavailable):
         queue.draft()
+    queue.hasten(0.0, bench.now())
+    assert harness.wait(queue.visit_all(Filter(), bench.now())) == 0
     assert sorted(numbers(Bench(harness, harness.crash(queue)))) == [1, 2, 3, 4]
 
 

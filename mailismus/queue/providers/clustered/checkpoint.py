@@ -129,6 +129,8 @@ class Checkpoints:
         self._is_beginning = False
         self._takes_over: TakeOver | None = None
         """Of the checkpoint under way: its record is durable."""
+        self.is_broken = False
+        """What a durable checkpoint moved could not be taken over, a fault of our own: there is no other one."""
         self.checkpoints = self.abandoned = self.moved = 0
         """Checkpoints that became durable, that came to nothing; entries moved."""
         self.took_s = 0.0
@@ -216,7 +218,9 @@ class Checkpoints:
 
     def _begin(self) -> None:
         self._is_beginning = False
-        if self.moving is None and self._commit.trouble is not None:
+        if self.is_broken:
+            self._tell()
+        elif self.moving is None and self._commit.trouble is not None:
             self._tell()  # what lives is being said again behind this horizon: it would be there twice
         elif self.moving is None:
             self.moving = Moving(self._next_number, self._commit.applied_sequence, self._now(), {})
@@ -319,7 +323,7 @@ class Checkpoints:
                     self._reactor.callLater(PAUSE_S, self._go_on, moving)
                     return
         except Exception:
-            self._takes_over = None
+            self._takes_over, self.is_broken = None, True
             self._commit.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
             self._tell()
             return

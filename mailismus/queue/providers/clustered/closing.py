@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -50,11 +50,10 @@ class Closing:
         self._checkpoints.stop()
         self._idle = Deferred()
         self._commits.hurry()
-        self.look()
-        idle = self._idle or succeed(None)
-        if self._idle is not None:
-            self._reactor.callLater(GIVE_UP_S, self._give_up)
-        return idle.addCallback(lambda _: self._released())
+        # In a turn of its own: in this one a barrier may have failed, and what is to be said because of it is on its way.
+        self._reactor.callLater(0, self.look)
+        self._reactor.callLater(GIVE_UP_S, self._give_up)
+        return self._idle.addCallback(lambda _: self._released())
 
     def look(self) -> None:
         """Something has ended: perhaps that was all."""

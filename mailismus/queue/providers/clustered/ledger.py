@@ -200,6 +200,8 @@ class Ledger:
                 continue
             if number in young.out or queue_id in self.asked:
                 resting.hold(RestingEntry(young.message, entry, cluster, place.offset))
+            elif queue_id in index.given_back:
+                resting.stay(cluster, place.offset, index.given_back[queue_id])
             else:
                 resting.read_again(cluster, entry.due_at)
             index.move(young, number)

@@ -369,7 +369,7 @@ class ClusteredQueue:
         return Deferred.fromCoroutine(self.looks.search(wanted, after, limit))
 
     def hasten(self, latest: float, now: float) -> None:
-        if self.checkpoints.moving is not None:  # lines that are written already rest with the time they had
+        if self.checkpoints.moving is not None and not self.checkpoints.is_broken:  # its lines rest with the time they had
             self.checkpoints.run().addCallback(lambda _: self.hasten(latest, now))
         for area in self._index.hasten(latest, now) | self._resting.hasten(latest, now):
             self._fire(area)

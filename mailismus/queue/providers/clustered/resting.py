@@ -277,11 +277,14 @@ class RestingIndex:
         for queue_id in queue_ids:
             resting = self._release(queue_id)
             if resting is not None:
-                cluster = resting.cluster
-                cluster.not_before[resting.offset] = not_before
-                self.read_again(cluster, not_before)
-                touched.add(cluster.id.area)
+                self.stay(resting.cluster, resting.offset, not_before)
+                touched.add(resting.cluster.id.area)
         return touched
+
+    def stay(self, cluster: Cluster, offset: int, not_before: float) -> None:
+        """This line was given back, and stays until then."""
+        cluster.not_before[offset] = not_before
+        self.read_again(cluster, not_before)
 
     def settle(self, queue_id: QueueId) -> RestingEntry | None:
         """Its settle is durable: the line is over, and owed its mark."""

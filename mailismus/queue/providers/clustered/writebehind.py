@@ -90,7 +90,7 @@ class WriteBehind:
     def __init__(
         self, disk: IDisk, queue_path: str, spool_path: str, largest_cluster: int, *, has_links: bool = False
     ) -> None:
-        """`has_links`: message files get a name for each live recipient."""
+        """`largest_cluster`: bytes; 0: no limit. `has_links`: message files get a name for each live recipient."""
         self._disk = disk
         self.whole_syncs = 0
         """How often all of a file system was synced, and not file by file."""
@@ -150,7 +150,7 @@ class WriteBehind:
             start = length = current.length
         for message, entry in group:
             line = format_lines(message, [entry])
-            if current is None or (length + len(line) > self._largest_cluster and length > len(header_line(current.id))):
+            if current is None or (0 < self._largest_cluster < length + len(line) and length > len(header_line(current.id))):
                 if current is not None and pending:
                     self._append(moving, current.id, start, pending)
                 current = self._begin(moving, key)

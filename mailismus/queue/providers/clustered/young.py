@@ -99,6 +99,8 @@ class YoungIndex:
         self.messages: dict[SpoolId, YoungMessage] = {}
         self._areas = {area: _AreaIndex() for area in Area}
         self.entry_count = 0
+        self.given_back: dict[QueueId, float] = {}
+        """Entries that were given back, and until when they stay: what does not change when they are moved."""
 
     def add(self, young: YoungMessage, now: float) -> None:
         """A new message with its entries."""
@@ -132,7 +134,7 @@ class YoungIndex:
         self._ripen(area, wanted, now)
         taken: list[Message] = []
         queue = area.queue
-        out_resting = self._out_resting
+        out_resting, given_back = self._out_resting, self.given_back
         if area.parked and per_message > area.parked_at:
             for spool_id in list(area.parked):
                 area.unpark(spool_id)
@@ -147,6 +149,8 @@ class YoungIndex:
                 entry = ready.entries.popleft()
                 if young.entries.get(entry.number) is entry and entry.number not in young.out:
                     young.out.add(entry.number)
+                    if given_back:
+                        given_back.pop(QueueId(template.spool_id, entry.number), None)
                     entries.append(entry)
                     room -= 1
             if entries:
@@ -196,6 +200,7 @@ class YoungIndex:
                 young.out.discard(number)
                 entry = young.entries[number]
                 self._areas[entry.area].wait(spool_id, number, not_before)
+                self.given_back[QueueId(spool_id, number)] = not_before
                 touched.add(entry.area)
             self.unpark(spool_id)
         return touched
@@ -204,6 +209,7 @@ class YoungIndex:
         """An entry is over (`successor` None) or goes on as another; whether that was the message's last entry."""
         young.out.discard(number)
         spool_id = young.message.spool_id
+        self.given_back.pop(QueueId(spool_id, number), None)
         if successor is None:
             over = young.entries.pop(number, None)
             if over is not None:
@@ -226,8 +232,9 @@ class YoungIndex:
             self.entry_count -= 1
             self._areas[moved.area].entry_count -= 1
         young.out.discard(number)
+        spool_id = young.message.spool_id
+        self.given_back.pop(QueueId(spool_id, number), None)
         if not young.entries:
-            spool_id = young.message.spool_id
             self.messages.pop(spool_id, None)
             for area in self._areas.values():
                 area.parked.pop(spool_id, None)
@@ -274,6 +281,7 @@ class YoungIndex:
                 entry = young.entries.get(number) if young is not None else None
                 if young is not None and entry is not None and number not in young.out:
                     entry.due_at = min(entry.due_at, now)
+                    self.given_back.pop(QueueId(spool_id, number), None)
                     self._areas[entry.area].add(young, entry)
                     touched.add(entry.area)
         return touched
