@@ -4,7 +4,7 @@
 
 Prints a line for each mutant; exits with 1 if one survives that is not known to be needless. Who caught a mutant the last
 time, as the page tells, is asked first: then it takes half an hour, else two. With `--done` results are kept in that file:
-while the code is the same, what is there is not run again.
+while the code is the same, what is there is not run again. What is said to be needless is asked the quick judges alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tests.crash.fingerprint import fingerprint
 from tests.mutation.children import Job, run
 from tests.mutation.judges import TESTS, late, soon
 from tests.mutation.mutants import ROOT, Mutant, find, sources
+from tests.mutation.needless import NEEDLESS
 from tests.mutation.page import PAGE, Result, page, remembered
 
 
@@ -60,7 +61,7 @@ def run_all(asked: Sequence[Mutant | None], kept: Kept, first: Mapping[str, str]
     left = {name: mutant for name, mutant in left.items() if name not in kept.now}
     who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
     for result in run([Job(mutant, soon(mutant, who[name])) for name, mutant in left.items()], most):
-        if result.by:
+        if result.by or result.name in NEEDLESS:
             del left[result.name]
             kept.add(result)
             yield result
