@@ -60,9 +60,14 @@ def test_the_end_of_a_file_is_durable() -> None:
         assert data(tree, PATH) in ([OLD[:100]] if is_over else [OLD, OLD[:100]])
 
 
-def test_a_name_that_goes_is_gone_for_good() -> None:
+def unlinked(disk: TreeDisk) -> None:
+    hands_on(disk).unlink(PATH)
+
+
+@pytest.mark.parametrize("act", [unlinked, behind_one_who_was_killed(unlinked)], ids=["first", "behind-one-who-was-killed"])
+def test_a_name_that_goes_is_gone_for_good(act: Doing) -> None:
     seen = set()
-    for tree, is_over in moments(files, behind_one_who_was_killed(lambda disk: hands_on(disk).unlink(PATH))):
+    for tree, is_over in moments(files, act):
         assert data(tree, PATH) in ([None] if is_over else [None, OLD])
         seen.add(data(tree, PATH))
     assert seen == {None, OLD}
