@@ -14,11 +14,39 @@ Doing = Callable[[TreeDisk], object]
 def moments(before: Doing, act: Doing) -> Iterator[tuple[Tree, bool]]:
     """Every tree that a crash may leave of `act` over what `before` made, all of which is durable; and whether it had
     returned."""
+    yield from moments_over(made_by(before), act)
+
+
+def made_by(doing: Doing) -> Tree:
+    """What is there when it was done."""
     disk = TreeDisk()
-    before(disk)
-    base = Story(disk.acts).tree(Crash(len(disk.acts)))
+    doing(disk)
+    return Story(disk.acts).tree(Crash(len(disk.acts)))
+
+
+def moments_over(base: Tree, act: Doing) -> Iterator[tuple[Tree, bool]]:
+    """The same over this tree, all of which is durable."""
     disk = TreeDisk(base)
     act(disk)
     story = Story(disk.acts, base)
     for crash in story.crashes(0, FileSystem.POSIX):
         yield story.tree(crash), crash.length == len(disk.acts)
+
+
+class _Forgetful(TreeDisk):
+    """No name is durable here."""
+
+    def sync_directory(self, path: str) -> None:
+        pass
+
+
+def behind_one_who_was_killed(act: Doing) -> Doing:
+    """It is done over what somebody did who was killed before he synced any directory."""
+
+    def both(disk: TreeDisk) -> None:
+        disk.__class__ = _Forgetful
+        act(disk)
+        disk.__class__ = TreeDisk
+        act(disk)
+
+    return both

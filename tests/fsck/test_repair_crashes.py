@@ -15,41 +15,16 @@ import pytest
 from mailismus.queue.interface import Area
 from tests.crash.disk import TreeDisk
 from tests.crash.states import FileSystem, Story
-from tests.crash.tree import Content, Tree, names_of
-from tests.fakes.disk import MemoryDisk
+from tests.crash.tree import Tree
 from tests.fsck import damages
 from tests.fsck.damages import DAMAGES, Damage, Expected
-from tests.fsck.worlds import Stopped, kinds, repair_on, unrepaired
+from tests.fsck.worlds import Stopped, disk_of, kinds, repair_on, tree_of, unrepaired
 
 SAMPLE = 5
 """States of each damage in the ordinary run."""
 
 _BEYOND = (damages.open_to_others, damages.lock_is_a_directory)
 """The disk that remembers knows no modes, and no directories that are renamed."""
-
-
-def tree_of(disk: MemoryDisk) -> Tree:
-    """All that is on a disk."""
-    numbers = {id(inode): number for number, inode in enumerate(disk.names.values(), 1)}
-    files = {path: numbers[id(inode)] for path, inode in disk.names.items()}
-    contents = {numbers[id(inode)]: Content(bytes(inode.data)) for inode in disk.names.values()}
-    return Tree(names_of(disk.directories, files), contents)
-
-
-def disk_of(tree: Tree) -> MemoryDisk:
-    """A disk that holds it, all of it durable."""
-    disk = MemoryDisk()
-    for path in sorted(set(tree.names.directories) - {"/"}):
-        disk.make_directory(path)
-    made: dict[int, str] = {}
-    for path, inode in tree.names.files.items():
-        if inode in made:
-            disk.link(made[inode], path)
-        else:
-            disk.create(path).write_at(0, [tree.data_of(path)])
-            made[inode] = path
-    disk.sync_file_system("/")
-    return disk
 
 
 def after_repair(stopped: Stopped, expected: Expected) -> None:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable
 
 import attrs
+from twisted.internet.task import Clock
 
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId, SpoolId
@@ -14,9 +15,18 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.finding import Done, Finding, Severity
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
+from mailismus.queue.providers.clustered.fsck.clusters import Clusters, check_clusters
+from mailismus.queue.providers.clustered.fsck.hands import Hands
+from mailismus.queue.providers.clustered.fsck.history import History
+from mailismus.queue.providers.clustered.fsck.names import Names
 from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker
+from mailismus.queue.providers.clustered.start import Loaded
+from mailismus.spool.silo import SILO_COUNT
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
+from tests.crash.tree import Content, Tree, names_of
 from tests.fakes.disk import MemoryDisk
 
 _RANDOM = random.Random(7)
@@ -24,6 +34,8 @@ _RANDOM = random.Random(7)
 
 LARGE = 3000
 """Contents longer than this go to their silo."""
+
+NOW = 1_700_000_000.0
 
 HOST = b"mx.a.example[192.0.2.9]:25"
 LATER = Reply(451, b"4.3.0", b"come back later")
@@ -186,9 +198,51 @@ def repair_on(disk: IDisk, harness: ClusteredHarness) -> list[Finding]:
     return list(RepairReport(harness.settings, disk, _RANDOM.randbytes, harness.now()))
 
 
+def hands_on(disk: IDisk, loaded: Loaded | None = None) -> Hands:
+    """The hands of a repair of the queue on this disk. `loaded`: its journal."""
+    clock = Clock()
+    hands = Hands(queue_settings(largemsgsize=LARGE), disk, TurnWorker(clock), clock, _RANDOM.randbytes, NOW)
+    hands.loaded = loaded
+    return hands
+
+
+def lines_on(disk: IDisk, loaded: Loaded) -> list[Line]:
+    """Its live lines."""
+    checking = checking_of(queue_settings(largemsgsize=LARGE), disk, NOW)
+    found = list(check_clusters(checking, Names(checking), loaded, History(loaded.journal)))
+    known = found[-1]
+    assert isinstance(known, Clusters)
+    messages = [entries for silo in range(SILO_COUNT) for _, entries in known.lines.messages(silo)]
+    return [line for entries in messages for lines in entries for line in lines]
+
+
 def snapshot(disk: MemoryDisk) -> tuple[dict[str, bytes], frozenset[str]]:
     """All bytes and names."""
     return {path: bytes(inode.data) for path, inode in disk.names.items()}, frozenset(disk.directories)
+
+
+def tree_of(disk: MemoryDisk) -> Tree:
+    """All that is on a disk."""
+    numbers = {id(inode): number for number, inode in enumerate(disk.names.values(), 1)}
+    files = {path: numbers[id(inode)] for path, inode in disk.names.items()}
+    contents = {numbers[id(inode)]: Content(bytes(inode.data)) for inode in disk.names.values()}
+    return Tree(names_of(disk.directories, files), contents)
+
+
+def disk_of(tree: Tree) -> MemoryDisk:
+    """A disk that holds it, all of it durable."""
+    disk = MemoryDisk()
+    for path in sorted(set(tree.names.directories) - {"/"}):
+        disk.make_directory(path)
+    made: dict[int, str] = {}
+    for path, inode in tree.names.files.items():
+        if inode in made:
+            disk.link(made[inode], path)
+        else:
+            disk.create(path).write_at(0, [tree.data_of(path)])
+            made[inode] = path
+    disk.sync_file_system("/")
+    return disk
 
 
 def kinds(found: Iterable[Finding]) -> list[str]:

@@ -2,7 +2,7 @@
 
 It stops at the first that fails; a mutant that makes the server fail outright is caught too. Who caught it the last time is
 asked first; then what catches most in little time, so that a run over all mutants knows soon which may survive. For a check,
-which is for damage more than for crashes, tests come first.
+which is for damage more than for crashes, tests come first; a repair, which no server does, has no other judges.
 
 *Rules*: nothing of the product is imported before the mutant is in place.
 """
@@ -23,6 +23,12 @@ TESTS = ("journal", "spool", "fsck", "clustered")
 
 SLOW = ("test_calendar.py", "test_few_files.py", "test_idtable.py", "test_references.py", "test_references_machine.py")
 """Tests of them that are not asked soon."""
+
+REPAIR = "fsck"
+"""Whose mutants are judged by its own tests alone."""
+
+REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("acts", "hands", "aside", "repair_crashes"))
+"""What is asked of them soon."""
 
 AT_ONCE, SOON = 20, 30
 """So many workloads are."""
@@ -56,6 +62,8 @@ def soon(mutant: Mutant | None, first: str = "") -> list[Judge]:
     near = [Judge(found), Judge((own,), SLOW)] if found else [Judge((own,), SLOW)]
     is_check = mutant is not None and mutant.kind is Kind.CHECK
     asked = [*near, at_once, after] if is_check else [at_once, near[0], after, *near[1:]]
+    if own == REPAIR:
+        asked = [near[0], Judge(tuple(name for name in REPAIRS if name not in found))]
     if first.startswith(CRASHES):
         asked.insert(0, Judge(only=first.removeprefix(CRASHES)))
     elif first.startswith("tests/"):
@@ -66,6 +74,8 @@ def soon(mutant: Mutant | None, first: str = "") -> list[Judge]:
 def late(mutant: Mutant | None) -> list[Judge]:
     """Who is asked then."""
     own = _own(mutant)
+    if own == REPAIR:
+        return [Judge((REPAIR,))]
     others = tuple(directory for directory in TESTS if directory != own)
     slow = tuple(f"{own}/{name}" for name in SLOW if (ROOT / "tests" / own / name).exists())
     return [Judge(others), *([Judge(slow)] if slow else []), Judge(begin=SOON), Judge(("faults",))]

@@ -12,6 +12,15 @@ _ALIKE = "The other way finds the same: speed alone."
 _APART = "Neither sees what the other stops."
 _NAMED_BEFORE = "The journal speaks of the file when all of it is durable; until then a name of it, or a piece, is swept."
 
+_EITHER_DIRECTORY = (
+    "A rename between directories is durable when both are synced, and before that as good as not done: which is synced "
+    "first changes nothing."
+)
+_ALL_SAID = (
+    "They are about different segments, and none tells of the other: a repair begun again between them finds either as it "
+    "was, or done."
+)
+
 NEEDLESS: dict[str, str] = {
     "check | journal/replay.py | look_at_file | not counts": _ALIKE,
     "check | clustered/cluster.py | read_lines | parsed is not None": _ALIKE,
@@ -57,4 +66,9 @@ NEEDLESS: dict[str, str] = {
     "order | spool/message_file.py | MessageFileWriter.close_unsynced | self._end().close() <> self._name(numbers)": (
         _NAMED_BEFORE
     ),
+    "order | clustered/fsck/aside.py | Aside.move | self._disk.sync_directory(self.path) <> "
+    "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
+    "order | clustered/fsck/hands.py | Hands.rename | self._disk.sync_directory(directory) <> "
+    "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
+    "order | clustered/fsck/hands.py | Hands.finish | for patch in self._to_write: <> for path in self._to_move:": _ALL_SAID,
 }

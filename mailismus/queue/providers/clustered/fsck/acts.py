@@ -1,4 +1,8 @@
-"""Acts: what a finding asks of `Hands`. The hands come last, so that a finding holds an act with all else filled in."""
+"""Acts: what a finding asks of `Hands`. The hands come last, so that a finding holds an act with all else filled in.
+
+*Rules*: nothing is changed or removed that was not copied before. An act that fails has left nothing to be done at the
+end of the repair, which may go on without it.
+"""
 
 from __future__ import annotations
 

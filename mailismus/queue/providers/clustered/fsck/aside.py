@@ -28,6 +28,8 @@ class Aside:
         self._disk = disk
         self._roots = ((queue_path, ""), (spool_path, "spool-"))
         self.path = os.path.join(queue_path, "corrupt")
+        self._is_there = False
+        """The directory, durably."""
 
     def keep(self, path: str, offset: int = 0, size_bytes: int | None = None) -> None:
         """A copy of these bytes of a file, durable. `size_bytes` None: up to its end, zeros there left out. Raises OSError
@@ -59,9 +61,11 @@ class Aside:
             self._disk.sync_directory(os.path.dirname(path))
 
     def _ensure(self) -> None:
-        if not self._disk.exists(self.path):
-            self._disk.make_directory(self.path)
-            self._disk.sync_directory(os.path.dirname(self.path))
+        if not self._is_there:
+            if not self._disk.exists(self.path):
+                self._disk.make_directory(self.path)
+            self._disk.sync_directory(os.path.dirname(self.path))  # always: whoever made it may have been killed before this
+            self._is_there = True
 
     def _path(self, name: str) -> str:
         return os.path.join(self.path, name)
@@ -80,11 +84,11 @@ class Aside:
         for variant in _variants(name):
             path = self._path(variant)
             if not self._disk.exists(path):
+                keep(self._disk, path, chain([note], _pieces(source, offset, end)))
                 break
             if self._disk.describe(path).kind is NameKind.FILE and self._is_kept(path, note, source, offset, end):
-                return
-        keep(self._disk, path, chain([note], _pieces(source, offset, end)))
-        self._disk.sync_directory(self.path)
+                break
+        self._disk.sync_directory(self.path)  # always: whoever made the copy may have been killed before this
 
     def _is_kept(self, path: str, note: bytes, source: IFile, offset: int, end: int) -> bool:
         kept = self._disk.open(path)
@@ -96,10 +100,7 @@ class Aside:
                 if kept.read_at(at, len(piece)) != piece:
                     return False
                 at += len(piece)
-            if kept.size() != at:
-                return False
-            kept.sync()  # whoever wrote it may have been stopped before this
-            return True
+            return kept.size() == at
         finally:
             kept.close()
 

@@ -100,7 +100,7 @@ class Hands:
             file.close()
 
     def unlink(self, path: str) -> None:
-        """The name goes. Harmless when it is gone."""
+        """The name goes, durably. Harmless when it is gone."""
         with suppress(FileNotFoundError):
             self._disk.unlink(path)
         self._disk.sync_directory(os.path.dirname(path))
@@ -113,12 +113,15 @@ class Hands:
     def rename(self, path: str, new_path: str) -> None:
         """Another name in place of this one, durably; directories are made."""
         directory = os.path.dirname(new_path)
-        if not self._disk.exists(directory):
-            self._disk.make_directory(directory)
-            self._disk.sync_directory(os.path.dirname(directory))
+        self._ensure(directory)
         self._disk.rename(path, new_path)
         self._disk.sync_directory(directory)
         self._disk.sync_directory(os.path.dirname(path))
+
+    def _ensure(self, directory: str) -> None:
+        if not self._disk.exists(directory):
+            self._disk.make_directory(directory)
+        self._disk.sync_directory(os.path.dirname(directory))  # always: whoever made it may have been killed before this
 
     def make_private(self, path: str, owner: int) -> None:
         """Its owner's alone."""
@@ -126,14 +129,9 @@ class Hands:
 
     def write_message(self, spool_id: SpoolId, pieces: Iterator[bytes]) -> None:
         """A message file under its shared name, durably."""
-        root = self._settings.spool.rootpath
-        writer = MessageFileWriter(self._disk, root, spool_id)
-        silo = os.path.dirname(writer.path)
-        if not self._disk.exists(silo):
-            self._disk.make_directory(silo)
-            self._disk.sync_directory(root)
+        writer = MessageFileWriter(self._disk, self._settings.spool.rootpath, spool_id)
+        self._ensure(os.path.dirname(writer.path))
         try:
-            writer.append([])
             for piece in pieces:
                 writer.append([piece])
             writer.finish()
