@@ -24,6 +24,9 @@ TESTS = ("journal", "spool", "fsck", "clustered")
 SLOW = ("test_calendar.py", "test_few_files.py", "test_idtable.py", "test_references.py", "test_references_machine.py")
 """Tests of them that are not asked soon."""
 
+LONG = ("test_checkpoints.py", "test_clustered_contract.py", "test_take_over.py", "test_plan.py", "test_dump.py")
+"""Tests of them that are asked behind the others."""
+
 REPAIR = "fsck"
 """Whose mutants are judged by its own tests alone."""
 
@@ -59,9 +62,11 @@ def soon(mutant: Mutant | None, first: str = "") -> list[Judge]:
     narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
     found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())
     at_once, after = Judge(end=AT_ONCE), Judge(begin=AT_ONCE, end=SOON)
-    near = [Judge(found), Judge((own,), SLOW)] if found else [Judge((own,), SLOW)]
+    near = [*([Judge(found)] if found else []), Judge((own,), (*SLOW, *LONG))]
     is_check = mutant is not None and mutant.kind is Kind.CHECK
-    asked = [*near, at_once, after] if is_check else [at_once, near[0], after, *near[1:]]
+    asked = [*near, at_once] if is_check else [at_once, *near]
+    long = _there(own, LONG)
+    asked += [*([Judge(long)] if long else []), after]
     if own == REPAIR:
         asked = [near[0], Judge(tuple(name for name in REPAIRS if name not in found))]
     if first.startswith(CRASHES):
@@ -76,9 +81,14 @@ def late(mutant: Mutant | None) -> list[Judge]:
     own = _own(mutant)
     if own == REPAIR:
         return [Judge((REPAIR,))]
-    others = tuple(directory for directory in TESTS if directory != own)
-    slow = tuple(f"{own}/{name}" for name in SLOW if (ROOT / "tests" / own / name).exists())
+    others = tuple(directory for directory in TESTS if directory not in (own, REPAIR))
+    slow = _there(own, SLOW)
     return [Judge(others), *([Judge(slow)] if slow else []), Judge(begin=SOON), Judge(("faults",))]
+
+
+def _there(own: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Those of these files that are there."""
+    return tuple(f"{own}/{name}" for name in names if (ROOT / "tests" / own / name).exists())
 
 
 def _own(mutant: Mutant | None) -> str:
