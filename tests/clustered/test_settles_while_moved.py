@@ -430,3 +430,43 @@ def test_what_was_given_back_and_hastened_does_not_stay_when_it_is_moved() -> No
     queue.hasten(bench.now() + 60, bench.now())
     checkpoint(harness, queue)
     assert bench.take_ids() == taken
+
+
+def test_a_checkpoint_asked_for_while_a_batch_is_told_of_begins_behind_it() -> None:
+    harness, bench, queue = running()
+    submissions = [bench.submission(), bench.submission()]
+    told = [queue.commit([submission], ()) for submission in submissions]
+    run: list[Deferred[None]] = []
+    told[0].addCallback(lambda _: run.append(queue.checkpoints.run()))
+    harness.settle_down()
+    assert all(deferred.called for deferred in told)
+    assert run[0].called
+    assert queue.checkpoints.checkpoints == 1
+    found = [message.spool_id for message, _ in Bench(harness, harness.crash(queue)).search()]
+    assert sorted(found) == [submission.draft.spool_id for submission in submissions]
+
+
+def test_what_was_asked_to_end_before_a_checkpoint_began_stays_over() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    ended = queue.commit((), (Settlement(bench.take_ids()[0], None),))
+    assert not ended.called
+    checkpoint(harness, queue)
+    assert ended.called
+    assert Bench(harness, harness.crash(queue)).search() == []
+
+
+def test_a_segment_whose_barrier_failed_is_never_written_again() -> None:
+    harness, bench, queue = running()
+    bench.put()
+    sick = queue.opened.writer.current
+    assert sick is not None
+    fail_next(harness, "sync", "/q/journal")
+    refused: list[object] = []
+    queue.commit([bench.submission()], ()).addErrback(refused.append)
+    harness.settle_down()
+    assert refused
+    harness.advance(4)
+    checkpoint(harness, queue)
+    assert sick.path not in harness.disk.names
+    assert sick.number not in queue.opened.writer.segments

@@ -7,7 +7,8 @@ import pytest
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import survey
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.interface import Area, Filter, Settlement
+from mailismus.queue.providers.clustered.offline import open_readonly
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.record import Checkpoint, checkpoint_record, lines_record, message_head
 from mailismus.queue.providers.clustered.start import load_journal, settled_among
@@ -100,8 +101,15 @@ def test_what_a_start_removed_is_gone_durably_with_the_first_checkpoint(begun: B
     while begun.queue.checkpoints.moving is None or not begun.queue.checkpoints.moving.is_sealed:
         harness.clock.advance(ACT_S)
     left = [name for name in harness.disk.names if name.endswith(".mqc")]
+    for name in left:
+        harness.disk.open(name).sync()
     harness.disk.sync_directory("/q/incoming")
+    harness.disk.power_cut()
+    seen = [message for page in open_readonly("/q", "/s", harness.disk).pages(Filter()) for message in page]
+    assert [len(message.entries) for message in seen] == [2]  # who looks at a stopped queue sees them once too
     begun.restart()
+    assert begun.live() == [begun.spool_id] * 2  # once each: the checkpoint came to nothing
+    assert begun.queue.opened.next_checkpoint == 2  # and has had its number
     begun.bench.defer(begun.bench.take_ids(), begun.bench.now() + 3600)
     harness.wait(begun.queue.checkpoints.run())
     assert begun.queue.checkpoints.checkpoints == 1
