@@ -470,3 +470,25 @@ def test_a_segment_whose_barrier_failed_is_never_written_again() -> None:
     checkpoint(harness, queue)
     assert sick.path not in harness.disk.names
     assert sick.number not in queue.opened.writer.segments
+
+
+def test_what_moved_from_before_a_walk_to_behind_it_keeps_its_bytes() -> None:
+    harness = ClusteredHarness(attrs.evolve(queue_settings(), maxclustersize=1))
+    bench, queue = queue_of(harness)
+    bench.put()
+    moved = bench.put(addresses(2), b"needed still")
+    checkpoint(harness, queue)
+    again = harness.crash(queue)
+    assert isinstance(again, ClusteredQueue)
+    bench = Bench(harness, again)
+    held = again.release.walk._worker = HeldWorker()
+    harness.clock.advance(0)
+    assert held.held, "the walk has not begun"
+    away = [queue_id for queue_id in bench.take_ids() if queue_id.spool_id == moved]
+    bench.defer(away, bench.now() + 3600)
+    checkpoint(harness, again)
+    checkpoint(harness, again)
+    while not again.release.walk.has_looked or held.held:
+        held.release()
+        harness.clock.advance(ACT_S)
+    assert bench.read(moved) == b"needed still"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest.mock import patch
 
 import attrs
 import pytest
@@ -12,6 +13,7 @@ from mailismus.journal.batch import BLOCK
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.clustered.naming import SpoolIds
 from mailismus.queue.providers.clustered.opening import open_queue
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.spool.silo import message_path
 from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
@@ -304,3 +306,29 @@ def test_directories_are_made_however_deep_they_lie() -> None:
     deep = attrs.evolve(settings, rootpath="/a/b/q", spool=attrs.evolve(settings.spool, rootpath="/c/d/s"))
     harness = ClusteredHarness(deep)
     assert running(harness).put()
+
+
+def test_a_start_writes_over_nothing_that_only_the_last_batch_freed() -> None:
+    harness = ClusteredHarness()
+    bench = running(harness)
+    spool_ids = [bench.put(content=b"%d" % number + b"x" * 100_000) for number in range(12)]
+    queue = bench.queue
+    assert isinstance(queue, ClusteredQueue)
+    freed: list[str] = []
+    with patch.object(queue.checkpoints, "_free_segments", side_effect=lambda horizon: freed.extend(used(queue, horizon))):
+        harness.wait(queue.checkpoints.run())
+    files = [harness.disk.names[name] for name in freed]
+    assert files
+    for name in [name for name in harness.disk.names if name.startswith("/q/journal/ready")]:
+        harness.disk.unlink(name)
+    harness.clock.calls.clear()
+    harness.disk.kill()
+    again = harness.open()
+    assert again.opened.writer.current is not None
+    assert harness.disk.names[again.opened.writer.current.path] not in files
+    assert sorted(message.spool_id for message, _ in Bench(harness, again).search()) == spool_ids
+
+
+def used(queue: ClusteredQueue, horizon: int) -> list[str]:
+    """Segments that hold nothing behind it."""
+    return [one.path for one in queue.opened.writer.segments.values() if one.last_sequence <= horizon]

@@ -268,3 +268,8 @@ def test_a_second_look_finds_the_same_behind_a_horizon_and_reads_no_more_than_th
     world.disk.acts.clear()
     assert [batch.sequence for _, batch in replay_behind(journal, 5)] == [6]
     assert [path for act, path in world.disk.acts if act == "read"] == [journal.used[-1].path]
+
+
+def test_each_segment_that_is_begun_has_a_nonce_of_its_own() -> None:
+    headers = [segment.header for segment in filled(5, size=400_000).writer.segments.values()]
+    assert len({header.nonce for header in headers if header is not None}) == len(headers) == 3
