@@ -28,7 +28,7 @@ IMPORTED = (hypothesis, twisted)
 LONGEST_CPU_S = 900
 """Seconds of a processor after which a mutant is ended: it hangs, and is caught."""
 
-MOST_MEMORY = 2 << 30
+MOST_MEMORY = 4 << 30
 """Bytes of memory that a mutant may use up."""
 
 NOT_THERE = 3
