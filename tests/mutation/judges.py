@@ -9,6 +9,7 @@ which is for damage more than for crashes, tests come first; a repair, which no 
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -32,6 +33,9 @@ REPAIR = "fsck"
 
 REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("acts", "hands", "aside", "repair_crashes"))
 """What is asked of them soon."""
+
+_FAR = re.compile(r"^(?:\.\.)?/\S*/(?=[^/\s]+/[^/\s]+:\d+)")
+"""Where a library lies: its own directory tells enough."""
 
 AT_ONCE, SOON = 20, 30
 """So many workloads are."""
@@ -123,7 +127,7 @@ def by_tests(names: Sequence[str], without: Sequence[str] = ()) -> Iterator[tupl
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed and self.failed is None:
-                self.failed = report.nodeid, report.longreprtext.strip().split("\n")[-1]
+                self.failed = report.nodeid, _FAR.sub("", report.longreprtext.strip().split("\n")[-1])
 
         def pytest_collectreport(self, report: pytest.CollectReport) -> None:
             if report.failed and self.failed is None:

@@ -36,10 +36,6 @@ from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker, start_a
 from mailismus.queue.providers.clustered.opening import QUEUE_DIRECTORIES, make_directories
 from mailismus.spool.silo import SILO_NAMES
 
-EX_TEMPFAIL, EX_NOPERM, EX_CONFIG = 75, 77, 78
-"""Exit codes."""
-
-
 _MAY_FAIL = frozenset(
     kind.code
     for kind in (
@@ -137,7 +133,7 @@ def _lock_to_look(disk: IDisk, root: str) -> ILock | Problem | None:
 
 def _is_held(root: str) -> StartError:
     text = f"a server or another fsck holds {root}: stop it first, or use `mailismus queue` to look at a running server"
-    return StartError(EX_TEMPFAIL, text)
+    return StartError(os.EX_TEMPFAIL, text)
 
 
 class RepairReport:
@@ -209,7 +205,7 @@ def _refuse_other_than_directories(settings: QueueSettings, disk: IDisk) -> None
         for path in (root, *(os.path.join(root, name) for name in names)):
             if disk.exists(path) and (kind := disk.describe(path).kind) is not NameKind.DIRECTORY:
                 text = f"{path} is {kind.value}, not a directory: put the directory back; nothing was changed"
-                raise StartError(EX_NOPERM, text)
+                raise StartError(os.EX_NOPERM, text)
 
 
 def _refuse_empty_spool(settings: QueueSettings, disk: IDisk) -> None:
@@ -223,7 +219,7 @@ def _refuse_empty_spool(settings: QueueSettings, disk: IDisk) -> None:
         f"{spool} is empty, but the queue is not new: mount the spool, or bring it back; if it is really gone, make the "
         f"directory {silos[0]} and begin again: then messages that are nowhere else are given up"
     )
-    raise StartError(EX_CONFIG, text)
+    raise StartError(os.EX_CONFIG, text)
 
 
 def _mend(found: Problem, hands: Hands) -> tuple[Done, str]:
@@ -273,5 +269,5 @@ def repair(settings: QueueSettings, now: float) -> Report:
         text = (
             f"{settings.rootpath} belongs to user {owner}: repair it as that user, or files would be made that it can't read"
         )
-        raise StartError(EX_NOPERM, text)
+        raise StartError(os.EX_NOPERM, text)
     return RepairReport(settings, disk, os.urandom, now)
