@@ -37,6 +37,13 @@ def queue_of(harness: ClusteredHarness) -> tuple[Bench, ClusteredQueue]:
     return bench, bench.queue
 
 
+def queue_again(harness: ClusteredHarness, queue: ClusteredQueue) -> tuple[Bench, ClusteredQueue]:
+    """After a stop and a start: no line is in memory."""
+    again = harness.restart(queue)
+    assert isinstance(again, ClusteredQueue)
+    return Bench(harness, again), again
+
+
 def checkpoint(harness: ClusteredHarness, queue: ClusteredQueue) -> None:
     before = queue.checkpoints.checkpoints
     harness.wait(queue.checkpoints.run())
@@ -313,8 +320,8 @@ def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     bench.put(addresses(2))
     checkpoint(harness, queue)
     first, second = bench.take_ids()
-    queue.give_back([second], bench.now())
     bench.remove([first])
+    bench, queue = queue_again(harness, queue)
     worker, queue.visits._worker = queue.visits._worker, HeldWorker()
     taken: list[QueueId] = []
     queue.take(Area.INCOMING, 10, bench.now(), 10).addCallback(lambda messages: taken.extend(ids(messages)))

@@ -181,6 +181,29 @@ def test_without_descriptors_or_memory_clients_wait_and_nothing_spins(
         assert len(bench.gate.made) == 1
 
 
+def test_clients_that_a_firewall_keeps_away_for_ever_do_not_hold_up_the_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Forbidden:
+        asked = 0
+
+        def accept(self) -> None:
+            self.asked += 1
+            assert self.asked < 1000, "the turn does not end"
+            raise OSError(errno.EPERM, "not permitted")
+
+        def fileno(self) -> int:
+            return 0
+
+        def close(self) -> None:
+            pass
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.acceptor, "_socket", Forbidden())
+        bench.acceptor.doRead()
+    assert bench.acceptor in bench.reactor.readers
+
+
 def test_stopping_during_a_pause_leaves_no_timer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.acceptor._wait(OSError(errno.EMFILE, "full"))
     bench.acceptor.stop()

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
-from mailismus.queue.providers.clustered.cluster import Place
+from mailismus.queue.providers.clustered.cluster import FoundLine, Place
 from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft
 from mailismus.queue.providers.clustered.items import CommitItem
 from mailismus.queue.providers.clustered.line import format_lines
@@ -200,10 +200,12 @@ class Ledger:
                 continue
             if number in young.out or queue_id in self.asked:
                 resting.hold(RestingEntry(young.message, entry, cluster, place.offset))
-            elif queue_id in index.given_back:
-                resting.stay(cluster, place.offset, index.given_back[queue_id])
             else:
-                resting.read_again(cluster, entry.due_at)
+                line = FoundLine(place.offset, False, young.message, entry)
+                if queue_id in index.given_back:
+                    resting.stay(cluster, line, index.given_back[queue_id])
+                else:
+                    resting.arrive(cluster, line, moving.now)
             index.move(young, number)
         self._woken()
 

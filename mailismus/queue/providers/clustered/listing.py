@@ -140,15 +140,12 @@ class Looks:
 
     async def live_lines(self, cluster: Cluster) -> Sequence[FoundLine]:
         """The live lines of a cluster, out or not; none of one that is gone or can't be read."""
-        marked = -1
-        lines: list[FoundLine] = []
-        while cluster.marked != marked:  # or lines that are over were marked behind the read
-            marked = cluster.marked
+        with cluster.reading() as marked:
             try:
                 lines = await self._worker.run(partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length))
             except OSError:
                 return ()
-        return [line for line in lines if line.offset not in cluster.owed]
+        return [line for line in lines if line.offset not in cluster.owed and line.offset not in marked]
 
     def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[YoungMessage]:
         if wanted.spool_id is None:

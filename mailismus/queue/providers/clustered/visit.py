@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 
 from twisted.internet.defer import Deferred, DeferredLock, succeed
@@ -69,8 +69,8 @@ class Visits:
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
         """As `IQueue.take`; never fails."""
-        self._index.allow(per_message)
-        if limit <= 0 or self._index.due(area, now) is None:
+        self._index.allow(area, per_message)
+        if limit <= 0 or not self._index.is_due(area, now):
             return succeed(self._young.take(area, limit, now, per_message))
         return Deferred.fromCoroutine(self._take_both(area, limit, now, per_message))
 
@@ -97,19 +97,15 @@ class Visits:
 
     async def _take(self, area: Area, limit: int, now: float, per_message: int) -> list[Message]:
         taken: list[Message] = []
-        while limit > 0:
-            cluster = self._index.due(area, now)
-            if cluster is None:
-                break
-            lines = cluster.waiting
-            if lines is None:
-                length, marked = cluster.length, cluster.marked
-                lines = await self._read(cluster, now)
-                if lines is None or cluster.length != length or cluster.marked != marked:
-                    continue  # unreadable; or grown meanwhile, or lines that are over were marked behind the read
-            found = self._index.choose(cluster, lines, now, limit, per_message, self._out_young)
-            limit -= sum(len(message.entries) for message in found)
-            taken += found
+        with closing(self._index.due(area, now)) as due:
+            for cluster, since in due:
+                if cluster.unread_at is not None and cluster.unread_at <= now:
+                    await self._read(cluster, now)
+                found = self._index.hand_out(cluster, since, now, limit, per_message, self._out_young)
+                taken += found
+                limit -= sum(len(message.entries) for message in found)
+                if limit <= 0:
+                    break
         return taken
 
     async def flush(self, wanted: Filter, now: float) -> int:
@@ -141,30 +137,32 @@ class Visits:
     async def _count_matching(self, cluster: Cluster, wanted: Filter) -> int:
         """Live lines of a cluster that match."""
         act = partial(_read_lines, self._disk, cluster.path, cluster.id.area, cluster.length)
-        lines, _ = await self._worker.run(act)
+        with cluster.reading() as marked:
+            lines, _ = await self._worker.run(act)
         return sum(
-            not line.is_done and line.offset not in cluster.owed and is_wanted(wanted, line.message, line.entry)
+            not (line.is_done or line.offset in cluster.owed or line.offset in marked)
+            and is_wanted(wanted, line.message, line.entry)
             for line in lines
         )
 
-    async def _read(self, cluster: Cluster, now: float) -> Sequence[FoundLine] | None:
-        """The lines of a cluster that count; None: not now."""
-        marked = cluster.marked
+    async def _read(self, cluster: Cluster, now: float) -> None:
+        """Read the lines of a cluster that count into memory. One that can't be read is tried again later."""
+        length, cluster.unread_at = cluster.length, None  # what comes up from now on sets it again
         try:
-            lines, bad = await self._worker.run(
-                partial(_read_lines, self._disk, cluster.path, cluster.id.area, cluster.length)
-            )
+            with cluster.reading() as marked:
+                lines, bad = await self._worker.run(partial(_read_lines, self._disk, cluster.path, cluster.id.area, length))
+                if bad:
+                    await self.set_aside(cluster, bad)
         except OSError as error:
             self._log.error("Cluster {path} can't be read: {error}", path=cluster.path, error=error)
-            cluster.next_visit = None
-            if self._index.clusters.get(cluster.id) is cluster:
-                self._index.visit(cluster, now + UNREADABLE_S)
-            return None
-        if bad:
-            await self.set_aside(cluster, bad)
-        if cluster.live is None and cluster.marked == marked:
-            cluster.live = sum(not line.is_done and line.offset not in cluster.owed for line in lines)
-        return lines
+            self._index.read_again(cluster, now + UNREADABLE_S)
+            return
+        except BaseException:
+            self._index.read_again(cluster, now + UNREADABLE_S)
+            raise
+        if cluster.live is None:
+            cluster.live = sum(not (line.is_done or line.offset in cluster.owed or line.offset in marked) for line in lines)
+        self._index.were_read(cluster, lines, marked, length, now)
 
     async def set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:
         """Keep a copy of lines that do not check, and tell of those that are new."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Container, Coroutine
 from functools import partial
 
 from twisted.internet.defer import Deferred
@@ -114,11 +114,9 @@ class QueueWalk:
                 if self._is_stopped:
                     walk.abandon()
                     return
-                marked = -1
-                while cluster.marked != marked:  # or lines that are over were marked behind the read
-                    marked = cluster.marked
+                with cluster.reading() as marked:
                     lines, bad = await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
-                self._see(cluster, lines, walk.saw, seen if is_first else None)
+                self._see(cluster, lines, marked, walk.saw, seen if is_first else None)
                 if bad:
                     await self._set_aside(cluster, bad)
                 for line in bad:
@@ -136,12 +134,17 @@ class QueueWalk:
             await self._sweep(seen)
 
     def _see(
-        self, cluster: Cluster, lines: list[ScannedLine], saw: Callable[[SpoolId, int], None], seen: array[int] | None
+        self,
+        cluster: Cluster,
+        lines: list[ScannedLine],
+        marked: Container[int],
+        saw: Callable[[SpoolId, int], None],
+        seen: array[int] | None,
     ) -> None:
         live, last = 0, -1
         owed = cluster.owed
         for offset, is_done, spool_id, number, count in lines:
-            if not is_done and offset not in owed:
+            if not is_done and offset not in owed and offset not in marked:
                 live += 1
                 if count > 1:
                     saw(spool_id, count)

@@ -1,0 +1,131 @@
+"""A take ends, whatever the times of lines and clusters are, and costs what it hands out."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.clustered import waiting
+from mailismus.queue.providers.clustered.cluster import FoundLine
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.waiting import WaitingLines
+from tests.clustered.harness import ClusteredHarness
+from tests.clustered.test_settles_while_moved import checkpoint, running
+from tests.clustered.visits_machine import VisitsMachine
+from tests.contracts.bench import Bench, addresses
+
+
+def test_every_take_ends_and_visits_a_cluster_once_at_most() -> None:
+    run_state_machine_as_test(
+        VisitsMachine,
+        settings=settings(max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)),
+    )
+
+
+def resting(waits_s: list[float]) -> tuple[ClusteredHarness, Bench, ClusteredQueue, float]:
+    """One message with an entry for each wait, due so many seconds behind the time that is given, at rest."""
+    harness, bench, queue = running()
+    bench.put(addresses(len(waits_s)))
+    now = bench.now()
+    taken = zip(bench.take_ids(), waits_s, strict=True)
+    bench.commit((), [Settlement(queue_id, Area.DEFERRED, now + wait_s, 1) for queue_id, wait_s in taken])
+    checkpoint(harness, queue)
+    harness.disk.acts.clear()
+    return harness, bench, queue, now
+
+
+def reads(harness: ClusteredHarness) -> int:
+    """How often a cluster has been read."""
+    return sum(act == "read" and path.endswith(".mqc") for act, path in harness.disk.acts)
+
+
+def at(bench: Bench, now: float) -> None:
+    bench.harness.advance(now - bench.now())
+
+
+def test_what_falls_due_before_lines_that_are_held_back_is_handed_out_and_the_take_ends() -> None:
+    harness, bench, queue = running()
+    small, big = bench.put(), bench.put(addresses(3))
+    now = bench.now()
+    due = {small: now + 10, big: now + 5}
+    bench.commit((), [Settlement(queue_id, Area.DEFERRED, due[queue_id.spool_id], 1) for queue_id in bench.take_ids()])
+    checkpoint(harness, queue)
+    at(bench, now + 6)
+    assert bench.take_ids(Area.DEFERRED, per_message=1) == [QueueId(big, 1)]
+    at(bench, now + 7.5)
+    assert bench.take_ids(Area.DEFERRED, per_message=1) == []
+    at(bench, now + 10.5)
+    assert bench.take_ids(Area.DEFERRED, per_message=1) == [QueueId(small, 1)]
+
+
+def test_a_cluster_is_not_read_for_every_time_that_its_lines_are_due_at() -> None:
+    harness, bench, _, now = resting([5 + number / 10 for number in range(500)])
+    taken: list[QueueId] = []
+    for step in range(700):
+        at(bench, now + 5 + step / 10)
+        taken += bench.take_ids(Area.DEFERRED)
+    assert len(taken) == len(set(taken)) == 500
+    assert reads(harness) <= 4
+
+
+def test_without_memory_for_lines_that_are_not_due_a_cluster_is_read_once_a_second() -> None:
+    harness, bench, _, now = resting([5 + number / 100 for number in range(500)])
+    with patch.object(waiting, "MOST_LATER", 0):
+        count = 0
+        for step in range(700):
+            at(bench, now + 5 + step / 100)
+            count += len(bench.take_ids(Area.DEFERRED))
+    assert count == 500
+    assert reads(harness) <= 10
+
+
+def test_what_was_given_back_is_not_read_again() -> None:
+    harness, bench, queue, now = resting([5.0] * 50)
+    at(bench, now + 6)
+    for _ in range(20):
+        taken = bench.take_ids(Area.DEFERRED)
+        assert len(taken) == 50
+        queue.give_back(taken, bench.now())
+    assert reads(harness) == 1
+
+
+def test_what_joins_lines_in_memory_is_not_read_again() -> None:
+    harness, bench, queue, now = resting([5.0, 30.0])
+    at(bench, now + 6)
+    assert len(bench.take_ids(Area.DEFERRED)) == 1
+    bench.put()
+    bench.defer(bench.take_ids(), now + 20)
+    checkpoint(harness, queue)
+    assert bench.now() < now + 20
+    at(bench, now + 31)
+    assert len(bench.take_ids(Area.DEFERRED)) == 2
+    assert reads(harness) == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 10, 200])
+def test_lines_that_are_held_back_are_not_looked_at_in_each_take(at_once: int) -> None:
+    _, bench, _, now = resting([5.0] * 1000)
+    at(bench, now + 6)
+    looked = 0
+    look = WaitingLines._look
+
+    def counted(lines: WaitingLines, offset: int, at: float) -> FoundLine | None:
+        nonlocal looked
+        looked += 1
+        return look(lines, offset, at)
+
+    handed_out = 0
+    with patch.object(WaitingLines, "_look", counted):
+        for _ in range(3000):
+            taken = bench.take_ids(Area.DEFERRED, per_message=at_once)
+            handed_out += len(taken)
+            bench.remove(taken)
+            if handed_out == 1000:
+                break
+    assert handed_out == 1000
+    assert looked <= 2000

@@ -1,0 +1,329 @@
+"""Visits of clusters under random acts: every take ends, visits a cluster once at most, and in the end nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import attrs
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.providers.clustered import waiting
+from mailismus.queue.providers.clustered.calendar import slot_of
+from mailismus.queue.providers.clustered.cluster import DONE_MARK, ClusterId, FoundLine, header_line, read_lines
+from mailismus.queue.providers.clustered.line import format_lines
+from mailismus.queue.providers.clustered.resting import Cluster, RestingEntry, RestingIndex
+from mailismus.queue.providers.clustered.visit import Visits
+from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from tests.fakes.disk import MemoryDisk
+
+T = TypeVar("T")
+
+START = 1_700_000_000.0
+AREA = Area.DEFERRED
+MESSAGES = [Message(SpoolId(number), b"a@b.example", b"192.0.2.1", False, START, 10, 100, []) for number in (1, 2, 3)]
+STUCK = 40
+"""Visits in one take after which it is given up; there are never as many clusters."""
+
+
+class LateWorker:
+    """`IWorker` whose results are known when they are released: files are read at once, and change meanwhile."""
+
+    def __init__(self) -> None:
+        self._held: list[Callable[[], None]] = []
+
+    def run(self, function: Callable[[], T]) -> Deferred[T]:
+        done: Deferred[T] = Deferred()
+        try:
+            result = function()
+        except OSError:
+            failure = Failure()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+            self._held.append(lambda: done.errback(failure))
+        else:
+            self._held.append(lambda: done.callback(result))
+        return done
+
+    def release(self) -> None:
+        held, self._held = self._held, []
+        for tell in held:
+            tell()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._held)
+
+    def stop(self) -> None:
+        pass
+
+
+class CountingIndex(RestingIndex):
+    """Counts the visits of a take, and ends one that never would."""
+
+    visited: list[Cluster]
+
+    def hand_out(self, cluster: Cluster, *args: object) -> list[Message]:
+        self.visited.append(cluster)
+        assert len(self.visited) < STUCK, "the take does not end"
+        return super().hand_out(cluster, *args)  # type: ignore[arg-type]  # as they came
+
+
+@attrs.define
+class Known:
+    """What the model knows of an entry that is not over: from when on it should be taken, and may be."""
+
+    at: float
+    earliest: float
+    is_out: bool = False
+    is_given_back: bool = False
+
+
+@attrs.define
+class Taking:
+    """A take under way."""
+
+    now: float
+    limit: int
+    per_message: int
+    out_before: dict[SpoolId, int]
+    is_disturbed: bool = False
+
+
+class VisitsMachine(RuleBasedStateMachine):
+    """The acts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = START
+        self.disk = MemoryDisk()
+        self.disk.make_directory("/q")
+        self.worker = LateWorker()
+        self.index = CountingIndex()
+        self.index.visited = []
+        self.young = YoungIndex(self.index.out_of)
+        self.visits = Visits(self.disk, "/q", self.worker, self.young, self.index)
+        self.known: dict[QueueId, Known] = {}
+        self.numbers = 0
+        self.taking: Taking | None = None
+        self.taken: list[list[Message]] = []
+        self.failed: list[Failure] = []
+        self.most_later = waiting.MOST_LATER
+
+    @initialize(most=st.sampled_from([0, 3, 10_000]))
+    def begin(self, most: int) -> None:
+        waiting.MOST_LATER = most
+
+    def teardown(self) -> None:
+        try:
+            self._drain()
+        finally:
+            waiting.MOST_LATER = self.most_later
+
+    def _drain(self) -> None:
+        """All that is left can be taken, each entry once."""
+        self.end_take()
+        self.read_again()
+        self.young.messages.clear()
+        self.index.give_back([queue_id for queue_id, known in self.known.items() if known.is_out], self.now)
+        for known in self.known.values():
+            known.is_out = False
+        for _ in range(200):
+            if not self.known:
+                break
+            self.now += 61.0
+            self.take(7, 3)
+            self.end_take()
+            self.settle_all()
+            self.mark()
+        assert not self.known
+        assert self.index.later.count == 0 or any(cluster.waiting for cluster in self.index.clusters.values())
+
+    # what happens in the queue
+
+    @rule(message=st.sampled_from(MESSAGES), waits=st.lists(st.sampled_from([0, 0.5, 1, 1.5, 20, 50, 90, 4000]), max_size=4))
+    def append(self, message: Message, waits: list[float]) -> None:
+        """A checkpoint moves entries of one message, each to the cluster of its slot."""
+        for wait_s in waits:
+            self.numbers += 1
+            entry = Entry(self.numbers, b"r@d.example", AREA, self.now + wait_s, 1)
+            cluster_id = ClusterId(AREA, slot_of(entry.due_at, self.now), 1, 1)
+            cluster = self.index.clusters.get(cluster_id)
+            if cluster is None:
+                cluster = Cluster(cluster_id, f"/q/{cluster_id.slot}", 0)
+                cluster.live = 0
+                self.disk.create(cluster.path)
+                self.index.add(cluster, None)
+                self._append(cluster, header_line(cluster_id))
+            assert cluster.length is not None
+            assert cluster.live is not None
+            offset = cluster.length
+            self._append(cluster, format_lines(message, [entry]))
+            cluster.live += 1
+            self.index.arrive(cluster, FoundLine(offset, False, message, entry), self.now)
+            # What comes between a flush and the read is flushed too.
+            earliest = 0.0 if cluster.flushes else entry.due_at
+            self.known[QueueId(message.spool_id, entry.number)] = Known(entry.due_at, earliest)
+        self._disturb()
+
+    def _append(self, cluster: Cluster, data: bytes) -> None:
+        assert cluster.length is not None
+        self.disk.open(cluster.path).write_at(cluster.length, [data])
+        cluster.length += len(data)
+
+    @rule()
+    def mark(self) -> None:
+        """A checkpoint marks what is over."""
+        for cluster in self.index.clusters.values():
+            offsets = frozenset(cluster.owed)
+            file = self.disk.open(cluster.path)
+            for offset in offsets:
+                file.write_at(offset, [DONE_MARK])
+            cluster.are_marked(offsets)
+
+    @rule()
+    def flush(self) -> None:
+        """All that waits is due now, but for what was given back."""
+        for cluster in self.index.clusters.values():
+            cluster.flushes.append(lambda message, entry: True)
+            self.index.read_again(cluster, self.now)
+        for known in self.known.values():
+            if not known.is_out and not known.is_given_back:
+                known.at = min(known.at, self.now)
+                known.earliest = min(known.earliest, self.now if self.taking is None else self.taking.now)
+        self._disturb()
+
+    @rule(message=st.sampled_from(MESSAGES), count=st.integers(0, 3))
+    def young_are_out(self, message: Message, count: int) -> None:
+        """So many young entries of the message are out."""
+        young = YoungMessage(message)
+        young.out = set(range(count))
+        self.young.messages[message.spool_id] = young
+        self._disturb()
+
+    @rule()
+    def clusters_can_not_be_read(self) -> None:
+        """Until `read_again`."""
+        self.disk.fault = lambda act, path: OSError(5, "injected") if act == "read" else None
+
+    @rule()
+    def read_again(self) -> None:
+        """They can."""
+        self.disk.fault = None
+
+    @rule(seconds=st.sampled_from([0.1, 0.5, 1.0, 1.0, 20.0, 61.0]))
+    def pass_time(self, seconds: float) -> None:
+        """It never stands still in the real world."""
+        self.now += seconds
+
+    # takes and their ends
+
+    @rule(limit=st.integers(1, 6), per_message=st.sampled_from([1, 2, 3, 100]))
+    def take(self, limit: int, per_message: int) -> None:
+        """Begins, if none is under way; ends at once where nothing is to be read."""
+        if self.taking is not None:
+            return
+        out_before = {message.spool_id: self._out_of(message.spool_id) for message in MESSAGES}
+        self.taking = Taking(self.now, limit, per_message, out_before)
+        self.index.visited = []
+        self.visits.take(AREA, limit, self.now, per_message).addCallbacks(self.taken.append, self.failed.append)
+        self._look()
+
+    def _out_of(self, spool_id: SpoolId) -> int:
+        young = self.young.messages.get(spool_id)
+        return self.index.out_of.get(spool_id, 0) + (len(young.out) if young is not None else 0)
+
+    @rule()
+    def end_take(self) -> None:
+        """What is being read has been."""
+        while self.worker.is_busy:
+            self.worker.release()
+            self._look()
+        assert self.taking is None, "the take never ends"
+
+    def _look(self) -> None:
+        """Whether the take has ended, and well."""
+        for failure in self.failed:
+            failure.raiseException()
+        if self.taken:
+            self._judge(self.taken.pop())
+
+    def _judge(self, messages: list[Message]) -> None:
+        taking, self.taking = self.taking, None
+        assert taking is not None
+        assert len({cluster.id for cluster in self.index.visited}) == len(self.index.visited), "visited twice"
+        count = 0
+        for message in messages:
+            for entry in message.entries:
+                known = self.known[QueueId(message.spool_id, entry.number)]
+                assert not known.is_out
+                assert known.earliest <= taking.now + 0.001
+                known.is_out, known.is_given_back = True, False
+                count += 1
+        assert count <= taking.limit
+        next_due = self.index.next_due(AREA)
+        if not taking.is_disturbed:
+            for message in messages:
+                assert self._out_of(message.spool_id) <= max(taking.per_message, taking.out_before[message.spool_id])
+            assert count == taking.limit or next_due is None or next_due > taking.now, "a cluster is due again at once"
+        if self.disk.fault is None:
+            waits = [known.at for known in self.known.values() if not known.is_out]
+            latest = max(taking.now + 60.0, min(waits, default=0.0))  # a cluster that could not be read waits so long
+            assert not waits or (next_due is not None and next_due <= latest + 1.001), "nobody would look in time"
+
+    @rule(data=st.data(), fate=st.sampled_from(["settle", "give back"]), wait_s=st.sampled_from([0.0, 0.0, 1.0, 70.0]))
+    def come_back(self, data: st.DataObject, fate: str, wait_s: float) -> None:
+        """Some that are out are settled, or given back."""
+        out = sorted(queue_id for queue_id, known in self.known.items() if known.is_out)
+        if not out:
+            return
+        chosen = data.draw(st.lists(st.sampled_from(out), unique=True, max_size=4))
+        self._disturb()
+        if fate == "settle":
+            self._settle(chosen)
+        else:
+            self.index.give_back(chosen, self.now + wait_s)
+            for queue_id in chosen:
+                self.known[queue_id] = Known(self.now + wait_s, self.now + wait_s, is_given_back=True)
+
+    def settle_all(self) -> None:
+        self._settle([queue_id for queue_id, known in self.known.items() if known.is_out])
+
+    def _settle(self, queue_ids: list[QueueId]) -> None:
+        for queue_id in queue_ids:
+            assert self.index.settle(queue_id) is not None
+            del self.known[queue_id]
+
+    @rule(data=st.data())
+    def settle_what_nobody_took(self, data: st.DataObject) -> None:
+        """As an administrator may: the line is out, and over, without a take."""
+        if self.taking is not None or self.disk.fault is not None or not self.known:
+            return
+        queue_id = data.draw(st.sampled_from(sorted(self.known)))
+        for cluster in self.index.clusters.values():
+            lines = self.disk.open(cluster.path).read_at(0, 1 << 20)
+            for found in waiting_lines(lines, cluster):
+                if QueueId(found.message.spool_id, found.entry.number) == queue_id and not cluster.is_hidden(found.offset):
+                    self.index.hold(RestingEntry(found.message, found.entry, cluster, found.offset))
+        self._settle([queue_id])
+
+    def _disturb(self) -> None:
+        if self.taking is not None:
+            self.taking.is_disturbed = True
+
+    @invariant()
+    def the_counts_agree(self) -> None:
+        """Live lines, and lines in memory before they are due."""
+        for cluster in self.index.clusters.values():
+            here = [out for out in self.index.out.values() if out.cluster is cluster]
+            assert cluster.taken == {out.offset for out in here}
+        assert sum(cluster.live or 0 for cluster in self.index.clusters.values()) == len(self.known)
+        assert self.index.later.count >= 0
+
+
+def waiting_lines(data: bytes, cluster: Cluster) -> list[FoundLine]:
+    """Live lines of a cluster's bytes."""
+    return [found for found in read_lines(data, AREA, cluster.length) if isinstance(found, FoundLine) and not found.is_done]
