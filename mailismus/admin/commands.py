@@ -19,7 +19,7 @@ from typing import TextIO
 import attrs
 
 from mailismus.admin import wording
-from mailismus.admin.queuecommands import COMMANDS, Command, Reach
+from mailismus.admin.queuecommands import COMMANDS, Command, Reach, obey
 from mailismus.admin.shell import Shell, run_shell
 from mailismus.admin.source import OfflineQueue, OfflineSource, PlanCounter, Source, need_server, open_server
 from mailismus.config.settings import Settings
@@ -98,11 +98,7 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
         source: Source = need_server(tools.load(arguments).admin.socket_path, tools.new_counter)
     else:
         source = _open(arguments, tools, now)
-    try:
-        command.run(source, arguments, out)
-        out.flush()
-    finally:
-        source.close()
+    obey(command, source, arguments, out)
     return os.EX_OK
 
 

@@ -22,6 +22,7 @@ NULL_SENDER = "MAILER-DAEMON"
 HEADER = "----Queue ID----- --Size-- ---Arrival Time---- --Sender/Recipient------"
 EMPTY = "Mail queue is empty"
 NO_MATCH = "No entry matches"
+NOTHING_READ = "No entry in what can be read"
 
 _NOBODY = frozenset({b"-", b"", b"none", b"local"})
 _INDENT = " " * 48
@@ -175,4 +176,4 @@ def count_lines(summary: Summary) -> Iterator[str]:
         count = summary.areas[area]
         yield f"{area.value:<10} {count.entries:>12} {count.messages:>12} {count.size_bytes:>16}"
     if not summary.exact:
-        yield "(not exact: the queue is still being counted)"
+        yield "(not exact: some of the queue is not counted)"

@@ -20,7 +20,8 @@ import attrs
 
 from mailismus.admin import wording
 from mailismus.admin.content import harmless_lines, header_of, unstuff
-from mailismus.admin.listing import EMPTY, NO_MATCH, TextListing, count_json, count_lines, json_lines
+from mailismus.admin.leftout import left_out
+from mailismus.admin.listing import EMPTY, NO_MATCH, NOTHING_READ, TextListing, count_json, count_lines, json_lines
 from mailismus.admin.screen import ScreenListing
 from mailismus.admin.shape import By, shape_json, shape_lines
 from mailismus.admin.showing import entry_lines, envelope_lines
@@ -57,6 +58,18 @@ class Command:
         parser.description = self.description
         parser.epilog = wording.examples_of(self.name, program)
         self.fill(parser)
+
+
+def obey(command: Command, source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+    """Run a command to its end, and close the source. Whatever was printed, `StartError` (74) is raised when some of the
+    queue could not be read: an answer that is not whole never looks like one that is."""
+    try:
+        command.run(source, arguments, out)
+        out.flush()
+    finally:
+        source.close()
+    if source.gaps:
+        raise StartError(os.EX_IOERR, left_out(source.gaps))
 
 
 def _fill_filter(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +129,8 @@ def _list(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
             for message in messages:
                 for line in listing.lines_of(message):
                     out.write(line + "\n")
-            for line in listing.last_lines(when_empty=NO_MATCH if arguments.filter else EMPTY):
+            nothing = NO_MATCH if arguments.filter else EMPTY
+            for line in listing.last_lines(when_empty=NOTHING_READ if source.gaps else nothing):
                 out.write(line + "\n")
 
 
@@ -144,7 +158,7 @@ def _show(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
     if arguments.body:
         with closing(source.messages([arguments.id], 1)) as messages:
             if next(messages, None) is None:
-                raise _no_such(arguments.id)
+                raise _no_such(arguments.id, source)
         with closing(source.contents(_spool_id_of(arguments.id))) as pieces:
             _write_content(pieces, out)
         return
@@ -158,7 +172,7 @@ def _show(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
                 for line in entry_lines(message, entry):
                     out.write(line + "\n")
     if not is_there:
-        raise _no_such(arguments.id)
+        raise _no_such(arguments.id, source)
     with closing(source.contents(_spool_id_of(arguments.id))) as pieces:
         header, is_whole = header_of(unstuff(pieces))
     out.write("\n")
@@ -185,7 +199,9 @@ def _spool_id_of(text: str) -> SpoolId:
     return queue_id.spool_id if queue_id is not None else cast(SpoolId, parse_spool_id(text))
 
 
-def _no_such(text: str) -> StartError:
+def _no_such(text: str, source: Source) -> StartError:
+    if source.gaps:
+        return StartError(os.EX_IOERR, f"{text}: not found; {left_out(source.gaps)}")
     what = "no such recipient of a message is" if "-" in text else "no such message is"
     return StartError(os.EX_DATAERR, f"{text}: {what} in the queue; it was delivered or returned, or never came")
 

@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.admin.verbs import Answer, LookableQueue, begin_answer
-from mailismus.admin.wire import END, HELLO, MAX_REQUEST_BYTES, Refusal, WireError, decode_request, encode
+from mailismus.admin.wire import HELLO, MAX_REQUEST_BYTES, Refusal, WireError, decode_request, encode, encode_end
 from mailismus.errors import Corrupt, StorageError
 
 REQUEST_TIMEOUT_S = 30.0
@@ -99,7 +99,7 @@ class AdminSession(Protocol):
             return
         self._progress()
         if lines is None:
-            self._finish(encode(END))
+            self._finish(encode_end(self._answer.gaps.all() if self._answer is not None else ()))
         elif lines:
             self._write(b"".join(lines))
         else:

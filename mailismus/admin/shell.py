@@ -17,7 +17,7 @@ from typing import NoReturn, TextIO
 from mailismus.admin import wording
 from mailismus.admin.completion import candidates
 from mailismus.admin.history import History, history_path
-from mailismus.admin.queuecommands import COMMANDS, Command
+from mailismus.admin.queuecommands import COMMANDS, Command, obey
 from mailismus.admin.source import Source
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
@@ -100,11 +100,7 @@ class Shell:
             parse_filter(getattr(arguments, "filter", []), self._now())
         except FilterError as error:
             raise StartError(os.EX_USAGE, str(error)) from None
-        source = self._connect()
-        try:
-            command.run(source, arguments, self.out)
-        finally:
-            source.close()
+        obey(command, self._connect(), arguments, self.out)
         return None
 
     def _help(self, words: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from mailismus.admin.wire import (
     Request,
     WireError,
     decode,
+    decode_gaps,
     decode_message,
     decode_number,
     decode_part,
@@ -36,14 +37,19 @@ from mailismus.admin.wire import (
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.filter import parse_filter
-from mailismus.queue.interface import Filter, Message, Summary
+from mailismus.queue.gaps import Gaps
+from mailismus.queue.interface import Filter, Gap, Message, Summary
 
 TIMEOUT_S = 60.0
 """For each thing the server says."""
 
 
 class OfflineQueue(Protocol):
-    """A queue that is only read, without a server: what `open_offline` gives."""
+    """A queue that is only read, without a server: what `open_offline` gives. What can't be read is passed over."""
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What could not be read, as far as was looked."""
 
     def summary(self) -> Summary:
         """Counts of all. Raises `StorageError` or `OSError`."""
@@ -64,12 +70,23 @@ class PlanCounter(Protocol):
     def add(self, part: Mapping[str, object]) -> None:
         """The next part. Raises `ValueError` for what is none, `OSError` where a file can't be read."""
 
+    @property
+    def is_unsure(self) -> bool:
+        """Some files were not there, and whether anything is missing only a plan that is made now can tell."""
+
+    def check(self, part: Mapping[str, object]) -> None:
+        """The next part of that one. Raises as `add`."""
+
     def summary(self) -> Summary:
         """Counts of all. Raises `OSError` where the files are not to be seen."""
 
 
 class Source(Protocol):
-    """A queue to look at. Filters have been checked."""
+    """A queue to look at. Filters have been checked. What can't be read is passed over."""
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What could not be read for the answers so far."""
 
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         """Messages with their matching entries, at most `limit` entries."""
@@ -97,6 +114,10 @@ class OfflineSource:
     queue: OfflineQueue
     now: float
 
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        return self.queue.gaps
+
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         for page in self.queue.pages(parse_filter(words, self.now)):
             for message in page:
@@ -114,7 +135,7 @@ class OfflineSource:
         tally = Tally()
         for message in self.messages(words, None):
             tally.add(message)
-        return tally.summary()
+        return tally.summary(self.gaps)
 
     def shape(self, words: Sequence[str], by: By) -> Shape:
         count = ShapeCount(by, self.now)
@@ -141,6 +162,11 @@ class ServerSource:
         self._connect = connect
         self._new_counter = new_counter
         self._spare: socket.socket | None = connected
+        self._gaps = Gaps()
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        return self._gaps.all()
 
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         with _clear_errors():
@@ -151,17 +177,18 @@ class ServerSource:
         with _clear_errors():
             summary = None if words else do_aside(self._count_by_plan)
             if summary is None:
-                summary = decode_summary(self._only_answer(Request("count", tuple(words))))
+                return decode_summary(self._only_answer(Request("count", tuple(words))))
+            self._gaps.add(summary.gaps)
             return summary
 
     def _count_by_plan(self, goes_on: Callable[[], bool]) -> Summary | None:
         """Counts of all, None where only the server can count."""
         counter = self._new_counter()
         try:
-            with closing(self._ask(Request("plan"))) as values:
-                for value in values:
-                    if not _added(counter, value) or not goes_on():
-                        return None
+            if not self._go_by_plan(counter.add, goes_on):
+                return None
+            if counter.is_unsure and not self._go_by_plan(counter.check, goes_on):
+                return None
         except StartError as error:
             if error.status != os.EX_UNAVAILABLE:
                 raise
@@ -170,6 +197,18 @@ class ServerSource:
             return counter.summary()
         except OSError:
             return None
+
+    def _go_by_plan(self, take: Callable[[Mapping[str, object]], None], goes_on: Callable[[], bool]) -> bool:
+        """Whether something could be made of every part of it. Not where a file can't be read: the server may be able to."""
+        with closing(self._ask(Request("plan"))) as values:
+            for value in values:
+                try:
+                    take(decode_part(value))
+                except (OSError, ValueError):
+                    return False
+                if not goes_on():
+                    return False
+        return True
 
     def shape(self, words: Sequence[str], by: By) -> Shape:
         with _clear_errors():
@@ -209,19 +248,13 @@ class ServerSource:
                 raise WireError("the running server is of another version: use its own command")
             connected.sendall(encode_request(request))
             while "end" not in (value := _line(lines)):
+                if "gaps" in value:
+                    self._gaps.add(decode_gaps(value))
+                    return
                 if "error" in value:
                     status = value.get("status")
                     raise StartError(status if isinstance(status, int) else os.EX_SOFTWARE, str(value["error"]))
                 yield value
-
-
-def _added(counter: PlanCounter, value: Mapping[str, object]) -> bool:
-    """Whether the counter could make something of this part."""
-    try:
-        counter.add(decode_part(value))
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _line(lines: BinaryIO) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, AreaCount, Message, Summary
+from mailismus.queue.interface import Area, AreaCount, Gap, Message, Summary
 
 
 class Tally:
@@ -30,6 +30,6 @@ class Tally:
             self._counts[area][1] += 1
             self._counts[area][2] += message.size_bytes
 
-    def summary(self) -> Summary:
-        """What was counted so far."""
-        return Summary({area: AreaCount(*count) for area, count in self._counts.items()}, exact=True)
+    def summary(self, gaps: tuple[Gap, ...] = ()) -> Summary:
+        """What was counted so far. `gaps`: what could not be."""
+        return Summary({area: AreaCount(*count) for area, count in self._counts.items()}, exact=not gaps, gaps=gaps)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from twisted.internet.defer import Deferred
@@ -26,7 +26,8 @@ from mailismus.admin.wire import (
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import FilterError, parse_filter
-from mailismus.queue.interface import Filter, IContent, ICountingPlan, Page, Summary
+from mailismus.queue.gaps import Gaps
+from mailismus.queue.interface import Filter, Flushed, IContent, ICountingPlan, Message, Page, Summary
 
 PAGE_ENTRIES = 100
 """Entries of one part of a listing: a millisecond's work."""
@@ -46,11 +47,14 @@ class LookableQueue(Protocol):
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]: ...
 
-    def visit_all(self, wanted: Filter) -> Deferred[int]: ...
+    def visit_all(self, wanted: Filter) -> Deferred[Flushed]: ...
 
 
 class Answer(Protocol):
     """An answer that comes in parts."""
+
+    gaps: Gaps
+    """What could not be read so far."""
 
     async def next(self) -> list[bytes] | None:
         """The lines of the next part, maybe none; None: that was all. One at a time. Raises `Refusal` or `StorageError`."""
@@ -59,26 +63,40 @@ class Answer(Protocol):
         """Nobody wants more of it, a part that is being made included. Harmless when repeated."""
 
 
+class _Search:
+    """A search page by page. `gaps` gets what can't be read."""
+
+    def __init__(self, queue: LookableQueue, wanted: Filter, gaps: Gaps) -> None:
+        self._queue = queue
+        self._wanted = wanted
+        self._gaps = gaps
+        self._cursor: object | None = None
+        self.is_over = False
+
+    async def next(self, limit: int = PAGE_ENTRIES) -> Sequence[Message]:
+        """The next page: at most `limit` entries, none at all maybe."""
+        page = await self._queue.search(self._wanted, self._cursor, limit)
+        self._cursor = page.cursor
+        self.is_over = page.cursor is None
+        self._gaps.add(page.gaps)
+        return page.messages
+
+
 class ListAnswer:
     """Messages with their matching entries, at most `limit` entries."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None) -> None:
-        self._queue = queue
-        self._wanted = wanted
+        self.gaps = Gaps()
+        self._search = _Search(queue, wanted, self.gaps)
         self._left = limit
-        self._cursor: object | None = None
-        self._is_over = False
 
     async def next(self) -> list[bytes] | None:
-        if self._is_over:
+        if self._search.is_over or self._left == 0:
             return None
-        limit = PAGE_ENTRIES if self._left is None else min(PAGE_ENTRIES, self._left)
-        page = await self._queue.search(self._wanted, self._cursor, limit)
-        self._cursor = page.cursor
+        messages = await self._search.next(PAGE_ENTRIES if self._left is None else min(PAGE_ENTRIES, self._left))
         if self._left is not None:
-            self._left -= sum(len(message.entries) for message in page.messages)
-        self._is_over = page.cursor is None or (self._left is not None and self._left <= 0)
-        return [encode_message(message) for message in page.messages]
+            self._left = max(0, self._left - sum(len(message.entries) for message in messages))
+        return [encode_message(message) for message in messages]
 
     def close(self) -> None:
         """It holds nothing open."""
@@ -88,26 +106,24 @@ class CountAnswer:
     """Counts of all, or of what matches."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter | None) -> None:
+        self.gaps = Gaps()
         self._queue = queue
-        self._wanted = wanted
-        self._cursor: object | None = None
+        self._search = None if wanted is None else _Search(queue, wanted, self.gaps)
         self._tally = Tally()
         self._is_over = False
 
     async def next(self) -> list[bytes] | None:
         if self._is_over:
             return None
-        if self._wanted is None:
+        if self._search is None:
             self._is_over = True
-            return [encode_summary(await self._queue.summary())]
-        page = await self._queue.search(self._wanted, self._cursor, PAGE_ENTRIES)
-        for message in page.messages:
+            summary = await self._queue.summary()
+            self.gaps.add(summary.gaps)
+            return [encode_summary(summary)]
+        for message in await self._search.next():
             self._tally.add(message)
-        self._cursor = page.cursor
-        if self._cursor is not None:
-            return []
-        self._is_over = True
-        return [encode_summary(self._tally.summary())]
+        self._is_over = self._search.is_over
+        return [encode_summary(self._tally.summary(self.gaps.all()))] if self._is_over else []
 
     def close(self) -> None:
         """It holds nothing open."""
@@ -117,6 +133,7 @@ class PlanAnswer:
     """What the client needs to count by itself."""
 
     def __init__(self, plan: ICountingPlan) -> None:
+        self.gaps = Gaps()
         self._plan: ICountingPlan | None = plan
 
     async def next(self) -> list[bytes] | None:
@@ -131,9 +148,8 @@ class ShapeAnswer:
     """Counts of what matches by name and age: first those of all others, then the rows, most entries first."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter, by: By, now: float) -> None:
-        self._queue = queue
-        self._wanted = wanted
-        self._cursor: object | None = None
+        self.gaps = Gaps()
+        self._search = _Search(queue, wanted, self.gaps)
         self._count = ShapeCount(by, now)
         self._rows: list[Row] | None = None
 
@@ -141,11 +157,9 @@ class ShapeAnswer:
         if self._rows is not None:
             rows, self._rows = self._rows[:PAGE_ENTRIES], self._rows[PAGE_ENTRIES:]
             return [encode_row(row.name, row.counts) for row in rows] or None
-        page = await self._queue.search(self._wanted, self._cursor, PAGE_ENTRIES)
-        for message in page.messages:
+        for message in await self._search.next():
             self._count.add(message)
-        self._cursor = page.cursor
-        if self._cursor is not None:
+        if not self._search.is_over:
             return []
         shape = self._count.shape()
         self._rows = list(shape.rows)
@@ -159,6 +173,7 @@ class ContentAnswer:
     """The content of one message, as it is stored."""
 
     def __init__(self, queue: LookableQueue, spool_id: SpoolId) -> None:
+        self.gaps = Gaps()
         self._queue = queue
         self._spool_id = spool_id
         self._whole: bytes | None = None
@@ -190,7 +205,7 @@ class ContentAnswer:
             self._content = await read
         except Unavailable:
             page = await self._queue.search(Filter(self._spool_id), None, 1)
-            if page.messages:
+            if page.messages or page.gaps:
                 raise
             raise Refusal(os.EX_DATAERR, "no such message in the queue") from None
         if self._is_closed:
@@ -208,6 +223,7 @@ class FlushAnswer:
     """Deferred entries that match are due now; how many."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter) -> None:
+        self.gaps = Gaps()
         self._queue = queue
         self._wanted = wanted
         self._is_over = False
@@ -216,7 +232,9 @@ class FlushAnswer:
         if self._is_over:
             return None
         self._is_over = True
-        return [encode_number(await self._queue.visit_all(self._wanted))]
+        flushed = await self._queue.visit_all(self._wanted)
+        self.gaps.add(flushed.gaps)
+        return [encode_number(flushed.entries)]
 
     def close(self) -> None:
         """It holds nothing open."""

@@ -2,7 +2,8 @@
 
 The server greets with `{"hello": "mailismus", "protocol": 1}`. The client sends one request,
 `{"protocol": 1, "verb": "list", "filter": [WORD, ...], "limit": N or null}`. Then come answer lines, and at last
-`{"end": true}` or `{"error": TEXT, "status": EXIT CODE}`. A connection that closes before either was cut off.
+`{"end": true}` or `{"error": TEXT, "status": EXIT CODE}`. A connection that closes before either was cut off. Where an
+answer lacks only what can't be read, the error says what that is, and has `"gaps": [[WHAT, REASON, COUNT, PATH], ...]`.
 
 | verb | answer lines |
 |---|---|
@@ -21,13 +22,15 @@ from __future__ import annotations
 
 import binascii
 import json
+import os
 from collections.abc import Mapping, Sequence
 
 import attrs
 
+from mailismus.admin.leftout import left_out
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Area, AreaCount, Entry, Message, Summary
+from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 64 << 10
@@ -96,6 +99,29 @@ def decode_request(line: bytes) -> Request:
     if len(texts) != len(words):
         raise WireError("a filter is a text")
     return Request(verb, tuple(texts), limit, by)
+
+
+def encode_end(gaps: Sequence[Gap]) -> bytes:
+    """The last line of an answer. With gaps it is an error for a client that knows nothing of them."""
+    if not gaps:
+        return encode(END)
+    fields = [(gap.what, gap.reason, gap.count, gap.path) for gap in gaps]
+    return encode({"error": left_out(gaps), "status": os.EX_IOERR, "gaps": fields})
+
+
+def decode_gaps(value: Mapping[str, object]) -> tuple[Gap, ...]:
+    """The gaps of a last line; none where it has none. Raises `WireError`."""
+    try:
+        return tuple(_decode_gap(fields) for fields in _list(value.get("gaps", [])))
+    except ValueError:
+        raise WireError("what can't be read is not said as it should be") from None
+
+
+def _decode_gap(fields: object) -> Gap:
+    what, reason, count, path = _list(fields)
+    if not isinstance(what, str) or not isinstance(reason, str) or not isinstance(path, str):
+        raise ValueError("no text")
+    return Gap(what, reason, _int(count), path)
 
 
 def encode_message(message: Message) -> bytes:

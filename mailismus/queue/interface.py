@@ -132,6 +132,19 @@ class Settlement:
 
 
 @attrs.frozen
+class Gap:
+    """What a look at the queue could not read, for one reason: entries in it are missing from the answer, and are in the
+    queue all the same. A file that is gone because nothing was left in it is none."""
+
+    what: str
+    """One of them, in a word: `cluster`."""
+    reason: str
+    count: int
+    path: str
+    """Of the first."""
+
+
+@attrs.frozen
 class AreaCount:
     """How much lies in one area."""
 
@@ -142,10 +155,11 @@ class AreaCount:
 
 @attrs.frozen
 class Summary:
-    """Counts of every area. `exact` False: a walk that counts is still under way."""
+    """Counts of every area, without what lies in `gaps`. `exact` False: something is missing."""
 
     areas: dict[Area, AreaCount]
     exact: bool
+    gaps: tuple[Gap, ...] = ()
 
 
 Predicate = Callable[[Message, Entry], bool]
@@ -166,6 +180,16 @@ class Page:
 
     messages: tuple[Message, ...]
     cursor: object | None
+    gaps: tuple[Gap, ...] = ()
+    """What could not be read between the page before and this one; told once a search."""
+
+
+@attrs.frozen
+class Flushed:
+    """What a flush came to: how many entries are due now. Those in `gaps` wait as before."""
+
+    entries: int
+    gaps: tuple[Gap, ...] = ()
 
 
 class IContent(Protocol):
@@ -239,17 +263,18 @@ class IQueue(Protocol):
         the settlement of the message's last entry is durable."""
 
     def summary(self) -> Deferred[Summary]:
-        """Counts; may be slow, never disturbs taking."""
+        """Counts of what can be read; the rest is told as gaps. May be slow, never disturbs taking."""
 
     def counting_plan(self) -> ICountingPlan | None:
         """The same counts for another process to make, of the queue as it is now; None: only we can."""
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """At most `limit` matching entries behind the cursor `after` (None: from the start). May be slow, never disturbs
-        taking; what changes meanwhile may be missed or seen once, never twice."""
+        taking; what changes meanwhile may be missed or seen once, never twice. What can't be read is passed over and told
+        as a gap, so that no trouble looks like an empty queue."""
 
-    def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
-        """Matching deferred entries are due now (flush); gives their number. A crash forgets it."""
+    def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
+        """Matching deferred entries are due now (flush). A crash forgets it."""
 
     def hasten(self, latest: float, now: float) -> None:
         """Whatever waits for a time behind `latest`, in any area, may be taken at `now`: the clock was set back, or may have

@@ -34,6 +34,7 @@ from mailismus.queue.interface import (
     Area,
     Entry,
     Filter,
+    Flushed,
     IContent,
     ICountingPlan,
     IDraft,
@@ -355,7 +356,7 @@ class QueueManager:
         """`act` is called whenever somebody asks for a flush, before entries become due by it."""
         self._at_flush.append(act)
 
-    def visit_all(self, wanted: Filter) -> Deferred[int]:
+    def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
         """Deferred entries that match are due now (a flush); see `IQueue`."""
         for act in self._at_flush:
             act()

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, AreaCount, Entry, Filter, IContent, Message, Page, Summary
+from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Flushed, IContent, Message, Page, Summary
 from tests.admin.samples import ARRIVAL, LATER, MX
 
 
@@ -41,8 +41,8 @@ class LongQueue:
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return fail(Unavailable("no such message"))
 
-    def visit_all(self, wanted: Filter) -> Deferred[int]:
-        return succeed(self.entries)
+    def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
+        return succeed(Flushed(self.entries))
 
 
 def configuration(path: Path, socket_path: str) -> str:

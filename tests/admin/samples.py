@@ -9,7 +9,7 @@ import attrs
 from mailismus.admin.tally import Tally
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Area, Entry, Filter, Message, Summary
+from mailismus.queue.interface import Area, Entry, Filter, Gap, Message, Summary
 
 ARRIVAL = 1_700_000_000.5
 LATER = Reply(451, b"4.3.0", b"come back later")
@@ -49,6 +49,7 @@ class ListedQueue:
     messages: Sequence[Message] = ()
     page_size: int = 2
     pieces: Mapping[SpoolId, Sequence[bytes]] = attrs.Factory(dict)
+    gaps: tuple[Gap, ...] = ()
     is_closed: bool = False
 
     def summary(self) -> Summary:

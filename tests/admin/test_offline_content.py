@@ -49,7 +49,17 @@ def test_a_content_in_the_journal_comes_in_pieces() -> None:
 
 def test_a_message_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="no such message"):
-        Stopped().open().contents(SpoolId(7))
+        list(Stopped().open().contents(SpoolId(7)))
+
+
+@pytest.mark.parametrize("act", ["open", "read"])
+def test_content_that_cannot_be_read_is_unavailable_as_in_the_running_server(act: str) -> None:
+    stopped = Stopped()
+    queue = stopped.open()
+    stopped.harness.disk.fault = lambda made, path: PermissionError(13, "Permission denied", path) if made == act else None
+    for spool_id in (stopped.small_id, stopped.large_id):
+        with pytest.raises(Unavailable, match=r"can't be read.*Permission denied"):
+            list(queue.contents(spool_id))
 
 
 def test_a_damaged_message_file_is_corrupt() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import attrs
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
@@ -12,10 +13,10 @@ from twisted.internet.testing import StringTransport
 
 from mailismus.admin.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
 from mailismus.admin.verbs import PAGE_ENTRIES, PIECE_BYTES
-from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_piece, encode_request
+from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_gaps, decode_piece, encode_request
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, AreaCount, Filter, IContent, Message, Page, Summary
+from mailismus.queue.interface import Area, AreaCount, Filter, Flushed, Gap, IContent, Message, Page, Summary
 from tests.admin.samples import deferred, message
 
 COUNTS = Summary({area: AreaCount(3, 2, 1) for area in Area}, True)
@@ -30,12 +31,14 @@ class PagedQueue:
         self.limits: list[int] = []
         self.visited: list[Filter] = []
         self.plan: Parts | None = None
+        self.gaps: tuple[Gap, ...] = ()
+        """What can't be read: told with the first page."""
 
     def counting_plan(self) -> Parts | None:
         return self.plan
 
     def summary(self) -> Deferred[Summary]:
-        return succeed(COUNTS)
+        return succeed(attrs.evolve(COUNTS, exact=not self.gaps, gaps=self.gaps))
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         at = after if isinstance(after, int) else 0
@@ -43,14 +46,14 @@ class PagedQueue:
         self.limits.append(limit)
         page = self.pages[at]
         cursor = at + 1 if at + 1 < len(self.pages) else None
-        return succeed(Page((page,) if page is not None else (), cursor))
+        return succeed(Page((page,) if page is not None else (), cursor, self.gaps if at == 0 else ()))
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return fail(Unavailable("no such message"))
 
-    def visit_all(self, wanted: Filter) -> Deferred[int]:
+    def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
         self.visited.append(wanted)
-        return succeed(3)
+        return succeed(Flushed(3, self.gaps))
 
 
 class Parts:
@@ -260,6 +263,33 @@ def test_what_comes_behind_the_request_is_ignored() -> None:
     assert len(client.read_all()) == 3
     client.ask(Request("list"))
     assert client.read() == []
+
+
+GAPS = (Gap("cluster", "Input/output error", 2, "/q/deferred/1-1.mqc"),)
+
+
+ALL = (Request("list"), Request("count"), Request("count", ("area=deferred",)), Request("shape", by="domain"))
+
+
+@pytest.mark.parametrize("request_", [*ALL, Request("flush")])
+def test_an_answer_that_lacks_what_cannot_be_read_ends_with_an_error_that_says_so(request_: Request) -> None:
+    queue = PagedQueue([message(1, deferred()), message(2, deferred())])
+    queue.gaps = GAPS
+    client = Client(queue)
+    client.ask(request_)
+    _, *answer, last = client.read_all()
+    assert answer
+    assert decode_gaps(last) == GAPS
+    assert last["status"] == 74
+    assert "2 clusters (Input/output error: /q/deferred/1-1.mqc and 1 more)" in str(last["error"])
+
+
+def test_content_of_a_message_that_cannot_be_found_for_what_cannot_be_read_is_74() -> None:
+    queue = PagedQueue([None])
+    queue.gaps = GAPS
+    client = Client(queue)
+    client.ask(ONE)
+    assert client.error()[0] == 74
 
 
 def test_a_queue_that_cannot_be_read_is_74() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, AreaCount, Entry, ICountingPlan, Message
+from mailismus.queue.interface import Area, AreaCount, Entry, ICountingPlan, Message, Summary
 from mailismus.queue.providers.clustered.cluster import ClusterId
 from mailismus.queue.providers.clustered.plan import PART_CLUSTERS, PART_NUMBERS, CountingPlan
 from mailismus.queue.providers.clustered.planned import PlanCounter
@@ -100,6 +102,70 @@ def test_clusters_that_are_gone_meanwhile_count_nothing(place: Place) -> None:
     gone = next(place.queue.looks.plan().clusters())
     place.harness.disk.unlink(gone.path)
     assert sum(count.entries for count in place.count(plan).values()) == 1
+
+
+class Counted:
+    """A counter that was told a plan."""
+
+    def __init__(self, place: Place, parts: Sequence[Mapping[str, object]]) -> None:
+        self.place = place
+        self.counter = PlanCounter(place.harness.disk)
+        for part in parts:
+            self.counter.add(part)
+
+    def check(self) -> Summary:
+        """With a plan that is made now."""
+        assert self.counter.is_unsure
+        for part in parts_of(self.place):
+            self.counter.check(part)
+        return self.counter.summary()
+
+
+def parts_of(place: Place) -> list[Mapping[str, object]]:
+    """Of a plan that is made now."""
+    return list(iter(place.queue.counting_plan().next, None))
+
+
+def entries_of(summary: Summary) -> int:
+    return sum(count.entries for count in summary.areas.values())
+
+
+@pytest.fixture
+def two(place: Place) -> Place:
+    """With two clusters of one entry each."""
+    place.bench.put(addresses(1))
+    place.rest()
+    place.defer(place.bench.take_ids())
+    place.bench.put(addresses(1))
+    place.rest()
+    return place
+
+
+def test_a_cluster_that_is_over_meanwhile_is_not_missing(two: Place) -> None:
+    parts = parts_of(two)
+    two.bench.remove(two.bench.take_ids())
+    two.rest()
+    summary = Counted(two, parts).check()
+    assert (entries_of(summary), summary.exact, summary.gaps) == (1, True, ())
+
+
+def test_a_cluster_that_is_lost_is_missing(two: Place) -> None:
+    parts = parts_of(two)
+    lost = next(two.queue.looks.plan().clusters())
+    two.harness.disk.unlink(lost.path)
+    summary = Counted(two, parts).check()
+    assert (entries_of(summary), summary.exact) == (1, False)
+    assert [(gap.what, gap.path) for gap in summary.gaps] == [("cluster", lost.path)]
+
+
+def test_a_cluster_that_is_here_again_counts(two: Place) -> None:
+    parts = parts_of(two)
+    lost = next(two.queue.looks.plan().clusters())
+    moved = two.harness.disk.names.pop(lost.path)
+    counted = Counted(two, parts)
+    two.harness.disk.names[lost.path] = moved
+    summary = counted.check()
+    assert (entries_of(summary), summary.exact, summary.gaps) == (2, True, ())
 
 
 def test_clusters_that_are_all_missing_are_somewhere_else(place: Place) -> None:

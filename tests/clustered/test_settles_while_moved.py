@@ -14,6 +14,7 @@ from mailismus.journal.commit import IItem
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.reading import ClusterReader
 from mailismus.queue.providers.clustered.writebehind import FEW_FILES
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, ids
@@ -242,7 +243,7 @@ def test_a_flush_reaches_what_is_being_moved() -> None:
     queue.checkpoints.run()
     harness.clock.pump([ACT_S] * 5)
     assert queue.checkpoints.moving is not None
-    assert harness.wait(queue.visit_all(Filter(), bench.now())) == 1
+    assert harness.wait(queue.visit_all(Filter(), bench.now())).entries == 1
     harness.settle_down()
     assert len(bench.take_ids(Area.DEFERRED)) == 1
 
@@ -322,13 +323,13 @@ def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     first, second = bench.take_ids()
     bench.remove([first])
     bench, queue = queue_again(harness, queue)
-    worker, queue.visits._worker = queue.visits._worker, HeldWorker()
+    worker, queue.reader._worker = queue.reader._worker, HeldWorker()
     taken: list[QueueId] = []
     queue.take(Area.INCOMING, 10, bench.now(), 10).addCallback(lambda messages: taken.extend(ids(messages)))
-    held = queue.visits._worker
+    held = queue.reader._worker
     assert isinstance(held, HeldWorker)
     assert held.held
-    queue.visits._worker = worker
+    queue.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     harness.settle_down()
@@ -488,7 +489,9 @@ def test_what_moved_from_before_a_walk_to_behind_it_keeps_its_bytes() -> None:
     again = harness.crash(queue)
     assert isinstance(again, ClusteredQueue)
     bench = Bench(harness, again)
-    held = again.release.walk._worker = HeldWorker()
+    walk = again.release.walk
+    held = walk._worker = HeldWorker()
+    walk._reader = ClusterReader(held, walk._reader.resting)
     harness.clock.advance(0)
     assert held.held, "the walk has not begun"
     away = [queue_id for queue_id in bench.take_ids() if queue_id.spool_id == moved]

@@ -196,7 +196,7 @@ def test_a_fault_of_our_own_in_it_stops_mail_and_loses_none() -> None:
     with pytest.raises(Unavailable):
         queue.draft()
     queue.hasten(0.0, bench.now())
-    assert harness.wait(queue.visit_all(Filter(), bench.now())) == 0
+    assert harness.wait(queue.visit_all(Filter(), bench.now())).entries == 0
     assert sorted(numbers(Bench(harness, harness.crash(queue)))) == [1, 2, 3, 4]
 
 

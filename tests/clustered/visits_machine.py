@@ -17,6 +17,7 @@ from mailismus.queue.providers.clustered import waiting
 from mailismus.queue.providers.clustered.calendar import slot_of
 from mailismus.queue.providers.clustered.cluster import DONE_MARK, ClusterId, FoundLine, header_line, read_lines
 from mailismus.queue.providers.clustered.line import format_lines
+from mailismus.queue.providers.clustered.reading import ClusterReader
 from mailismus.queue.providers.clustered.resting import Cluster, RestingEntry, RestingIndex
 from mailismus.queue.providers.clustered.visit import Visits
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
@@ -105,7 +106,8 @@ class VisitsMachine(RuleBasedStateMachine):
         self.index = CountingIndex()
         self.index.visited = []
         self.young = YoungIndex(self.index.out_of)
-        self.visits = Visits(self.disk, "/q", self.worker, self.young, self.index)
+        reader = ClusterReader(self.worker, self.index)
+        self.visits = Visits(self.disk, "/q", self.worker, reader, self.young, self.index)
         self.known: dict[QueueId, Known] = {}
         self.numbers = 0
         self.taking: Taking | None = None

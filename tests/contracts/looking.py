@@ -105,12 +105,12 @@ class LookingContract(Contract):
         def odd(_: Message, entry: Entry) -> bool:
             return entry.number % 2 == 1
 
-        assert bench.wait(bench.queue.visit_all(Filter(matches=odd), bench.now())) == 2
+        assert bench.wait(bench.queue.visit_all(Filter(matches=odd), bench.now())).entries == 2
         bench.wait(ready)
         (message,) = bench.take_until(Area.DEFERRED, 2)
         assert ids([message]) == [queue_ids[0], queue_ids[2]]
         assert {entry.attempts for entry in message.entries} == {1}
-        assert bench.wait(bench.queue.visit_all(Filter(), bench.now())) >= 2
+        assert bench.wait(bench.queue.visit_all(Filter(), bench.now())).entries >= 2
         assert ids(bench.take_until(Area.DEFERRED, 2)) == [queue_ids[1], queue_ids[3]]
 
     def test_a_flush_makes_due_what_it_names_and_nothing_else(self, bench: Bench) -> None:
@@ -118,10 +118,10 @@ class LookingContract(Contract):
             bench.put()
         first, second = bench.take_ids()
         bench.defer([first, second], bench.now() + 5000)
-        assert bench.wait(bench.queue.visit_all(Filter(area=Area.INCOMING), bench.now())) == 0
-        assert bench.wait(bench.queue.visit_all(Filter(second.spool_id), bench.now())) == 1
+        assert bench.wait(bench.queue.visit_all(Filter(area=Area.INCOMING), bench.now())).entries == 0
+        assert bench.wait(bench.queue.visit_all(Filter(second.spool_id), bench.now())).entries == 1
         assert bench.take_ids(Area.DEFERRED) == [second]
-        assert bench.wait(bench.queue.visit_all(Filter(first.spool_id, Area.DEFERRED), bench.now())) == 1
+        assert bench.wait(bench.queue.visit_all(Filter(first.spool_id, Area.DEFERRED), bench.now())).entries == 1
         assert bench.take_ids(Area.DEFERRED) == [first]
 
     def test_a_flush_recalls_nothing_that_is_out(self, bench: Bench) -> None:

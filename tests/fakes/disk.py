@@ -151,6 +151,7 @@ class MemoryDisk:
         self.directories.discard(path)
 
     def list_directory(self, path: str) -> list[str]:
+        self.check("list", path)
         if path not in self.directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return [os.path.basename(name) for name in (*self.names, *self.directories) if os.path.dirname(name) == path]

@@ -16,7 +16,7 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.disposition import Disposition
-from mailismus.queue.interface import Area, Entry, Filter, Message
+from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
 from mailismus.queue.manager import MAX_IN_DOUBT, QueueManager
 from mailismus.queue.providers.memory import MemoryQueue
 
@@ -353,9 +353,9 @@ def test_a_flush_makes_deferred_entries_due(world: World) -> None:
     message, entry = world.take_one()
     world.manager.settle(message, [(entry, DEFERRED)])
     world.clock.advance(0)
-    numbers: list[int] = []
-    world.manager.visit_all(Filter()).addCallback(numbers.append)
-    assert numbers == [1]
+    flushed: list[Flushed] = []
+    world.manager.visit_all(Filter()).addCallback(flushed.append)
+    assert flushed == [Flushed(1)]
     assert len(world.take(Area.DEFERRED)) == 1
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, AreaCount, Summary
+from mailismus.queue.interface import Area, AreaCount, Gap, Summary
 from mailismus.queue.providers.clustered.cluster import scan_lines
 from mailismus.queue.providers.clustered.line import DONE, FORMAT
 
@@ -143,6 +143,6 @@ def new_sums() -> dict[Area, AreaSums]:
     return {area: AreaSums() for area in Area}
 
 
-def summary_of(sums: Mapping[Area, AreaSums]) -> Summary:
-    """What they come to. A message with entries in two areas counts in both."""
-    return Summary({area: of_area.count() for area, of_area in sums.items()}, exact=True)
+def summary_of(sums: Mapping[Area, AreaSums], gaps: tuple[Gap, ...] = ()) -> Summary:
+    """What they come to. A message with entries in two areas counts in both. `gaps`: what could not be read."""
+    return Summary({area: of_area.count() for area, of_area in sums.items()}, exact=not gaps, gaps=gaps)

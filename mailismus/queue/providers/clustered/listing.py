@@ -15,13 +15,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.disk.interface import IDisk
-from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Summary
 from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, read_lines
 from mailismus.queue.providers.clustered.counting import summary_of
 from mailismus.queue.providers.clustered.plan import CountingPlan
 from mailismus.queue.providers.clustered.planned import count_cluster
+from mailismus.queue.providers.clustered.reading import ClusterReader, Unread
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.visit import is_wanted, read_file
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
@@ -57,7 +58,7 @@ class Looks:
         self,
         disk: IDisk,
         root: str,
-        worker: IWorker,
+        reader: ClusterReader,
         young: YoungIndex,
         resting: RestingIndex,
         newest: Callable[[], int],
@@ -65,7 +66,7 @@ class Looks:
     ) -> None:
         self._disk = disk
         self._root = root
-        self._worker = worker
+        self._reader = reader
         self._young = young
         self._resting = resting
         self._newest = newest
@@ -78,24 +79,26 @@ class Looks:
     async def summarize(self) -> Summary:
         """Counts of every area."""
         plan = self.plan()
-        sums = plan.sums
+        sums, gaps = plan.sums, Gaps()
         counted_bytes = 0
         for cluster in plan.clusters():
-            try:
-                size_bytes, found = await self._worker.run(partial(count_cluster, self._disk, cluster))
-            except OSError:
-                continue  # it is gone, or can't be read
+            read = await self._reader.read(cluster.id, cluster.path, partial(count_cluster, self._disk, cluster))
+            if isinstance(read, Unread):
+                gaps.add(read.gaps)
+                continue
+            size_bytes, found = read
             sums[cluster.id.area].add(found)
             counted_bytes += size_bytes
             if self._clock is not None and counted_bytes >= COUNTED_BYTES:
                 await _pause(self._clock, PAUSE_S * counted_bytes / COUNTED_BYTES)
                 counted_bytes = 0
-        return summary_of(sums)
+        return summary_of(sums, gaps.all())
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
         """At most `limit` matching entries behind the cursor."""
         cursor = after if isinstance(after, Cursor) else Cursor(self._newest(), self._lengths(), None)
         messages: list[Message] = []
+        gaps = Gaps()
         room = limit
         if cursor.cluster is None:
             for young in self._candidates(wanted, cursor.young):
@@ -109,7 +112,11 @@ class Looks:
         for cluster in self._clusters(cursor.cluster, cursor.newest):
             if wanted.area is not None and cluster.id.area is not wanted.area:
                 continue
-            for line in await self.live_lines(cluster):
+            lines = await self.live_lines(cluster)
+            if isinstance(lines, Unread):
+                gaps.add(lines.gaps)
+                continue
+            for line in lines:
                 if cluster.id == cursor.cluster and line.offset <= cursor.offset:
                     continue
                 if line.offset >= cursor.lengths.get(cluster.id, line.offset + 1):
@@ -123,8 +130,8 @@ class Looks:
                 room -= 1
                 if not room:
                     at = attrs.evolve(cursor, young=None, cluster=cluster.id, offset=line.offset)
-                    return Page(tuple(messages), at)
-        return Page(tuple(messages), None)
+                    return Page(tuple(messages), at, gaps.all())
+        return Page(tuple(messages), None, gaps.all())
 
     def _lengths(self) -> dict[ClusterId, int]:
         return {c.id: c.length for c in self._resting.clusters.values() if c.length is not None}
@@ -138,13 +145,13 @@ class Looks:
             if first is None or cluster_order(cluster_id) >= cluster_order(first):
                 yield cluster
 
-    async def live_lines(self, cluster: Cluster) -> Sequence[FoundLine]:
-        """The live lines of a cluster, out or not; none of one that is gone or can't be read."""
+    async def live_lines(self, cluster: Cluster) -> Sequence[FoundLine] | Unread:
+        """The live lines of a cluster, out or not."""
+        act = partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length)
         with cluster.reading() as marked:
-            try:
-                lines = await self._worker.run(partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length))
-            except OSError:
-                return ()
+            lines = await self._reader.read(cluster.id, cluster.path, act)
+        if isinstance(lines, Unread):
+            return lines
         return [line for line in lines if line.offset not in cluster.owed and line.offset not in marked]
 
     def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[YoungMessage]:

@@ -76,6 +76,16 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
         "Clusters found at the start whose lines nobody has counted yet; their entries are missing above.",
         _uncounted,
     ),
+    gauge(
+        "mailismus_queue_unreadable_clusters",
+        "Clusters that could not be read when they were last tried; their entries wait, and the log names each once.",
+        lambda q: q.reader.unreadable,
+    ),
+    counter(
+        "mailismus_cluster_read_failures_total",
+        "How often a cluster could not be read, for delivery or for a command.",
+        lambda q: q.reader.failures,
+    ),
     gauge("mailismus_queue_young_messages", "Messages in the journal.", lambda q: len(q.ledger.young.messages)),
     gauge(
         "mailismus_queue_oldest_young_seconds",

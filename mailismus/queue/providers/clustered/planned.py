@@ -6,17 +6,20 @@ A part is an object with some of these members:
     {"area": AREA, "sizes": [[SPOOL ID, bytes], ...]}                        young messages with several recipients
     {"clusters": [[NAME, committed length or null, [offsets of lines that are over]], ...]}
 
+A cluster that is not here was unlinked meanwhile, or is lost; a second plan tells which.
+
 *Rules*: a part is believed no more than any input. Of what it names nothing but clusters below the queue's directory is
 opened, and never through a symbolic link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.gaps import Gaps, gap_of
 from mailismus.queue.interface import Area, Summary
 from mailismus.queue.providers.clustered.cluster import ClusterId, parse_cluster_name
 from mailismus.queue.providers.clustered.counting import AreaSums, LiveLines, count_live, new_sums, summary_of
@@ -61,7 +64,10 @@ class PlanCounter:
         self._disk = disk
         self._root = ""
         self._sums = new_sums()
-        self._found = self._missing = 0
+        self._found = 0
+        self._missing: dict[ClusterId, PlannedCluster] = {}
+        """Clusters that were not here, and whether they are over nobody has told yet."""
+        self._gaps = Gaps()
 
     def add(self, part: Mapping[str, object]) -> None:
         """Raises `ValueError` for what is no part, and OSError where a cluster is there and can't be read."""
@@ -80,28 +86,55 @@ class PlanCounter:
             pairs = [_list(pair) for pair in _list(part["sizes"])]
             sizes = {SpoolId(_number(spool_id)): _number(size_bytes) for spool_id, size_bytes in pairs}
             self._sums[Area(part["area"])].add(LiveLines(0, 0, 0, sizes))
+        for cluster in self._clusters(part):
+            try:
+                self._count(cluster)
+            except FileNotFoundError:
+                self._missing[cluster.id] = cluster
+
+    def _clusters(self, part: Mapping[str, object]) -> Iterator[PlannedCluster]:
         for fields in _list(part.get("clusters", [])):
             name, length, over = _list(fields)
-            self._count(_text(name), None if length is None else _number(length), frozenset(map(_number, _list(over))))
+            cluster_id = parse_cluster_name(_text(name))
+            if cluster_id is None or not self._root:
+                raise ValueError("no cluster's name, or nothing said where it lies")
+            committed = None if length is None else _number(length)
+            offsets = frozenset(map(_number, _list(over)))
+            yield PlannedCluster(cluster_id, cluster_id.path(self._root), committed, offsets)
 
-    def _count(self, name: str, length: int | None, over: frozenset[int]) -> None:
-        cluster_id = parse_cluster_name(name)
-        if cluster_id is None or not self._root:
-            raise ValueError("no cluster's name, or nothing said where it lies")
-        try:
-            _, found = count_cluster(self._disk, PlannedCluster(cluster_id, cluster_id.path(self._root), length, over))
-        except FileNotFoundError:
-            self._missing += 1
-            return
+    def _count(self, cluster: PlannedCluster) -> None:
+        _, found = count_cluster(self._disk, cluster)
         self._found += 1
-        self._sums[cluster_id.area].add(found)
+        self._sums[cluster.id.area].add(found)
+
+    @property
+    def is_unsure(self) -> bool:
+        """Some of the clusters were not here. A plan that is made now names those of them that are not over: to be told to
+        `check`."""
+        return bool(self._missing and self._found)
+
+    def check(self, part: Mapping[str, object]) -> None:
+        """A part of such a plan. Raises as `add`."""
+        try:
+            for cluster in self._clusters(part):
+                was_missing = self._missing.pop(cluster.id, None)
+                if was_missing is not None:
+                    self._look_again(was_missing)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no part of a plan: {error}") from None
+
+    def _look_again(self, cluster: PlannedCluster) -> None:
+        try:
+            self._count(cluster)
+        except FileNotFoundError as error:
+            self._gaps.add((gap_of("cluster", cluster.path, error),))
 
     def summary(self) -> Summary:
         """All counts. Raises FileNotFoundError when there were clusters to count and not one of them was here: they lie
         where we do not see them. Or when nothing was told at all."""
         if not self._root or (self._missing and not self._found):
             raise FileNotFoundError(2, "no cluster is here", self._root)
-        return summary_of(self._sums)
+        return summary_of(self._sums, self._gaps.all())
 
 
 def _object(value: object) -> Mapping[str, object]:

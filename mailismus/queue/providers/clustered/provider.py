@@ -34,6 +34,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import (
     Area,
     Filter,
+    Flushed,
     IContent,
     ICountingPlan,
     IDraft,
@@ -55,6 +56,7 @@ from mailismus.queue.providers.clustered.listing import Looks
 from mailismus.queue.providers.clustered.naming import Naming
 from mailismus.queue.providers.clustered.opening import Opened
 from mailismus.queue.providers.clustered.pressure import Pressure
+from mailismus.queue.providers.clustered.reading import ClusterReader, Unread
 from mailismus.queue.providers.clustered.record import epoch_record
 from mailismus.queue.providers.clustered.release import Release
 from mailismus.queue.providers.clustered.resting import RestingEntry
@@ -96,14 +98,15 @@ class ClusteredQueue:
         first_new = SpoolId(opened.spool_ids.epoch << 32)
         root = settings.rootpath
         corrupt = os.path.join(root, "corrupt")
-        self.visits = Visits(disk, root, workers.files, self._index, self._resting)
+        self.reader = ClusterReader(workers.files, self._resting)
+        self.visits = Visits(disk, root, workers.files, self.reader, self._index, self._resting)
         self.release = Release(
             disk,
             settings.spool,
             workers.files,
             reactor,
             self._index,
-            self._resting,
+            self.reader,
             first_new,
             corrupt,
             self.visits.set_aside,
@@ -142,7 +145,7 @@ class ClusteredQueue:
         self._acceptance = Acceptance(self.commits, self.checkpoints, opened.pool, self.space, self.pressure)
         self._closing = Closing(self.commits, self.checkpoints, self.pressure, self._index, reactor, opened.release)
         self._contents = Contents(disk, settings.spool.rootpath, workers.files, self._index, opened.writer.segments, corrupt)
-        self.looks = Looks(disk, root, workers.files, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
+        self.looks = Looks(disk, root, self.reader, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
 
     # opening and closing
 
@@ -224,7 +227,10 @@ class ClusteredQueue:
         """Settlements of entries that nobody took: those that rest are looked for, the others are gone."""
         wanted = {settlement.queue_id for settlement in settlements}
         for cluster in list(self._resting.clusters.values()):
-            for line in await self.looks.live_lines(cluster):
+            lines = await self.looks.live_lines(cluster)
+            if isinstance(lines, Unread):
+                continue  # an entry that can't be found comes once more
+            for line in lines:
                 queue_id = QueueId(line.message.spool_id, line.entry.number)
                 if queue_id in wanted and not cluster.is_hidden(line.offset):
                     self._resting.hold(RestingEntry(line.message, line.entry, cluster, line.offset))
@@ -374,13 +380,13 @@ class ClusteredQueue:
         for area in self._index.hasten(latest, now) | self._resting.hasten(latest, now):
             self._fire(area)
 
-    def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
+    def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         # What is being moved would rest with the time it had when its line was written.
         moved = self.checkpoints.run() if self.checkpoints.moving is not None else succeed(None)
         found = moved.addCallback(lambda _: Deferred.fromCoroutine(self.visits.flush(wanted, now)))
         return found.addCallbacks(self._flushed, as_storage_error)
 
-    def _flushed(self, count: int) -> int:
-        if count and self._ready[Area.DEFERRED]:
+    def _flushed(self, flushed: Flushed) -> Flushed:
+        if flushed.entries and self._ready[Area.DEFERRED]:
             self._fire(Area.DEFERRED)
-        return count
+        return flushed

@@ -29,7 +29,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message
-from mailismus.queue.providers.clustered.resting import RestingIndex
+from mailismus.queue.providers.clustered.reading import ClusterReader
 from mailismus.queue.providers.clustered.walk import QueueWalk, SetAside
 from mailismus.queue.providers.clustered.young import YoungIndex
 from mailismus.spool.message_file import remove_every_name, remove_message_file, remove_names
@@ -54,7 +54,7 @@ class Release:
         worker: IWorker,
         reactor: IReactorTime,
         young: YoungIndex,
-        resting: RestingIndex,
+        reader: ClusterReader,
         first_new: SpoolId,
         corrupt_path: str,
         set_aside: SetAside,
@@ -71,7 +71,7 @@ class Release:
             settings.rootpath,
             worker,
             young,
-            resting,
+            reader,
             self.references,
             first_new,
             self.remove,

@@ -12,7 +12,7 @@ nothing is rescued.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from twisted.logger import Logger
 
@@ -25,9 +25,16 @@ from mailismus.queue.providers.clustered.visit import read_file
 _log = Logger()
 
 
-def rescue(loaded: Loaded, disk: IDisk, root: str, found: Iterable[ClusterId]) -> dict[ClusterId, list[int]]:
+NotRescued = Callable[[ClusterId, OSError], None]
+"""Is told of a cluster that can't be read."""
+
+
+def rescue(
+    loaded: Loaded, disk: IDisk, root: str, found: Iterable[ClusterId], not_rescued: NotRescued | None = None
+) -> dict[ClusterId, list[int]]:
     """Clusters that count after all, to their very end, and the offsets of those of their lines that do not. Reads clusters
-    that the newest checkpoint found does not know, or not to their end. Raises OSError."""
+    that the newest checkpoint found does not know, or not to their end. Raises OSError for one that can't be read; with
+    `not_rescued` it is passed over."""
     if not loaded.is_doubtful:
         return {}
     doubtful: dict[ClusterId, dict[int, QueueId]] = {}
@@ -35,7 +42,13 @@ def rescue(loaded: Loaded, disk: IDisk, root: str, found: Iterable[ClusterId]) -
         is_known = cluster_id.checkpoint <= loaded.checkpoint
         committed = loaded.lengths.get(cluster_id) if is_known else 0
         if committed is not None:
-            data = read_file(disk, cluster_id.path(root), None)
+            try:
+                data = read_file(disk, cluster_id.path(root), None)
+            except OSError as error:
+                if not_rescued is None:
+                    raise
+                not_rescued(cluster_id, error)
+                continue
             doubtful[cluster_id] = _live_lines_behind(committed, data, cluster_id)
     wanted = {queue_id for lines in doubtful.values() for queue_id in lines.values() if not _is_young(loaded, queue_id)}
     wanted -= settled_among(loaded, wanted)

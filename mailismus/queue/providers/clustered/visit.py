@@ -1,15 +1,17 @@
 """Visiting clusters: reading their lines from disk, a cluster at a time, to hand out what is due.
 
 Bytes that do not check are copied into `queue/corrupt/` and logged; every other line goes on. A cluster that can't be read
-is visited again later; the rest goes on.
+is visited again later; the rest goes on (`reading`).
 """
 
 from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Coroutine
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.logger import Logger
@@ -17,14 +19,18 @@ from twisted.logger import Logger
 from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Entry, Filter, Message
+from mailismus.queue.gaps import Gaps
+from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
 from mailismus.queue.providers.clustered.cluster import BadLine, FoundLine, read_lines
+from mailismus.queue.providers.clustered.reading import ClusterReader, Unread
 from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.young import YoungIndex
 from mailismus.spool.aside import keep
 
 UNREADABLE_S = 60.0
 """Seconds until a cluster that can't be read is tried again."""
+
+_Lines = tuple[list[FoundLine], list[BadLine]]
 
 
 def read_file(disk: IDisk, path: str, length: int | None) -> bytes:
@@ -57,10 +63,19 @@ class Visits:
 
     _log = Logger()
 
-    def __init__(self, disk: IDisk, queue_path: str, worker: IWorker, young: YoungIndex, index: RestingIndex) -> None:
+    def __init__(
+        self,
+        disk: IDisk,
+        queue_path: str,
+        worker: IWorker,
+        reader: ClusterReader,
+        young: YoungIndex,
+        index: RestingIndex,
+    ) -> None:
         self._disk = disk
         self._corrupt_path = os.path.join(queue_path, "corrupt")
         self._worker = worker
+        self._reader = reader
         self._index = index
         self._young = young
         self._locks = {area: DeferredLock() for area in Area}
@@ -108,11 +123,11 @@ class Visits:
                     break
         return taken
 
-    async def flush(self, wanted: Filter, now: float) -> int:
-        """Matching deferred entries are due now; gives their number. A cluster that can't be read is passed over."""
-        count = 0
+    async def flush(self, wanted: Filter, now: float) -> Flushed:
+        """Matching deferred entries are due now. A cluster that can't be read is passed over."""
+        count, gaps = 0, Gaps()
         if wanted.area not in (None, Area.DEFERRED):
-            return 0
+            return Flushed(0)
         for young in list(self._young.messages.values()):
             if wanted.spool_id not in (None, young.message.spool_id):
                 continue
@@ -122,41 +137,45 @@ class Visits:
                     count += 1
         for cluster in list(self._index.clusters.values()):
             if cluster.id.area is Area.DEFERRED:
-                try:
-                    found = await self._count_matching(cluster, wanted)
-                except OSError as error:
-                    if self._index.clusters.get(cluster.id) is cluster and not cluster.is_empty:
-                        self._log.error("Cluster {path} can't be read: {error}", path=cluster.path, error=error)
-                    continue
-                if found and self._index.clusters.get(cluster.id) is cluster:
+                found = await self._count_matching(cluster, wanted)
+                if isinstance(found, Unread):
+                    gaps.add(found.gaps)
+                elif found and self._index.clusters.get(cluster.id) is cluster:
                     count += found
                     cluster.flushes.append(partial(is_wanted, wanted))
                     self._index.read_again(cluster, now)
-        return count
+        return Flushed(count, gaps.all())
 
-    async def _count_matching(self, cluster: Cluster, wanted: Filter) -> int:
+    async def _count_matching(self, cluster: Cluster, wanted: Filter) -> int | Unread:
         """Live lines of a cluster that match."""
-        act = partial(_read_lines, self._disk, cluster.path, cluster.id.area, cluster.length)
         with cluster.reading() as marked:
-            lines, _ = await self._worker.run(act)
+            read = await self._read_file(cluster, cluster.length)
+        if isinstance(read, Unread):
+            return read
+        lines, _ = read
         return sum(
             not (line.is_done or line.offset in cluster.owed or line.offset in marked)
             and is_wanted(wanted, line.message, line.entry)
             for line in lines
         )
 
+    def _read_file(self, cluster: Cluster, length: int | None) -> Coroutine[Deferred[Any], Any, _Lines | Unread]:
+        act = partial(_read_lines, self._disk, cluster.path, cluster.id.area, length)
+        return self._reader.read(cluster.id, cluster.path, act)
+
     async def _read(self, cluster: Cluster, now: float) -> None:
         """Read the lines of a cluster that count into memory. One that can't be read is tried again later."""
         length, cluster.unread_at = cluster.length, None  # what comes up from now on sets it again
         try:
             with cluster.reading() as marked:
-                lines, bad = await self._worker.run(partial(_read_lines, self._disk, cluster.path, cluster.id.area, length))
+                read = await self._read_file(cluster, length)
+                if isinstance(read, Unread):
+                    if read.gaps:
+                        self._index.read_again(cluster, now + UNREADABLE_S)
+                    return
+                lines, bad = read
                 if bad:
                     await self.set_aside(cluster, bad)
-        except OSError as error:
-            self._log.error("Cluster {path} can't be read: {error}", path=cluster.path, error=error)
-            self._index.read_again(cluster, now + UNREADABLE_S)
-            return
         except BaseException:
             self._index.read_again(cluster, now + UNREADABLE_S)
             raise
@@ -185,7 +204,7 @@ class Visits:
             )
 
 
-def _read_lines(disk: IDisk, path: str, area: Area, length: int | None) -> tuple[list[FoundLine], list[BadLine]]:
+def _read_lines(disk: IDisk, path: str, area: Area, length: int | None) -> _Lines:
     lines: list[FoundLine] = []
     bad: list[BadLine] = []
     for found in read_lines(read_file(disk, path, length), area, length):

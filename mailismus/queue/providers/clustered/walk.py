@@ -1,7 +1,7 @@
 """The walk: one look at every line of the queue, beside all that goes on.
 
 The first one, after a start, counts references and live lines, and finds stray message files; later ones resolve what the
-reference cache is unsure of. A cluster at a time, in a worker. What it cannot read, it leaves: bytes stay then.
+reference cache is unsure of. A cluster at a time, in a worker. While one can't be read it comes to nothing, and bytes stay.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.cluster import BadLine, ScannedLine, scan_lines
-from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.reading import ClusterReader, Unread
+from mailismus.queue.providers.clustered.resting import Cluster
 from mailismus.queue.providers.clustered.visit import read_file
 from mailismus.queue.providers.clustered.young import YoungIndex
 from mailismus.spool.references import ReferenceCache
@@ -31,6 +32,7 @@ _LOOKS_LIKE_AN_ID = re.compile(rb"[0-9A-F]{16}")
 _SEVERAL = 2
 """Stands for the recipients of a message of which only the name is known."""
 
+_Lines = tuple[list[ScannedLine], list[BadLine]]
 SetAside = Callable[[Cluster, list[BadLine]], Coroutine[Deferred[bool], object, None]]
 
 
@@ -45,7 +47,7 @@ class QueueWalk:
         spool_path: str,
         worker: IWorker,
         young: YoungIndex,
-        resting: RestingIndex,
+        reader: ClusterReader,
         references: ReferenceCache,
         first_new: SpoolId,
         release: Callable[[SpoolId], None],
@@ -60,7 +62,7 @@ class QueueWalk:
         self._spool_path = spool_path
         self._worker = worker
         self._young = young
-        self._resting = resting
+        self._reader = reader
         self._references = references
         self._first_new = first_new
         self._release = release
@@ -105,28 +107,30 @@ class QueueWalk:
         is_first = not self.has_looked
         walk = self._references.begin_walk()
         seen: array[int] = array("Q")
-        try:
-            for young in self._young.messages.values():
-                if young.is_in_silo:
-                    for _ in young.entries:
-                        walk.saw(young.message.spool_id, young.message.recipient_count)
-            for cluster in list(self._resting.clusters.values()):
-                if self._is_stopped:
-                    walk.abandon()
-                    return
-                with cluster.reading() as marked:
-                    lines, bad = await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
-                self._see(cluster, lines, marked, walk.saw, seen if is_first else None)
-                if bad:
-                    await self._set_aside(cluster, bad)
-                for line in bad:
-                    for found in _LOOKS_LIKE_AN_ID.findall(line.data):
-                        self.got_line(SpoolId(int(found, 16)), _SEVERAL)
-        except OSError as error:
-            self._log.warn("The queue can't be walked now: {error}", error=error)
-            self.has_failed = True
-            walk.abandon()
-            return
+        for young in self._young.messages.values():
+            if young.is_in_silo:
+                for _ in young.entries:
+                    walk.saw(young.message.spool_id, young.message.recipient_count)
+        for cluster in list(self._reader.resting.clusters.values()):
+            if self._is_stopped:
+                walk.abandon()
+                return
+            act = partial(_scan, self._disk, cluster.path, cluster.length)
+            with cluster.reading() as marked:
+                read = await self._reader.read(cluster.id, cluster.path, act)
+            if isinstance(read, Unread):
+                if not read.gaps:
+                    continue  # it is gone: all of it was over
+                self.has_failed = True
+                walk.abandon()
+                return
+            lines, bad = read
+            self._see(cluster, lines, marked, walk.saw, seen if is_first else None)
+            if bad:
+                await self._set_aside(cluster, bad)
+            for line in bad:
+                for found in _LOOKS_LIKE_AN_ID.findall(line.data):
+                    self.got_line(SpoolId(int(found, 16)), _SEVERAL)
         for spool_id in walk.end():
             self._release(spool_id)
         if is_first:
@@ -196,8 +200,6 @@ def _key(spool_id: SpoolId, number: int) -> int:
     return spool_id ^ number << 40
 
 
-def _scan(disk: IDisk, path: str, length: int | None) -> tuple[list[ScannedLine], list[BadLine]]:
+def _scan(disk: IDisk, path: str, length: int | None) -> _Lines:
     bad: list[BadLine] = []
-    if not disk.exists(path):
-        return [], bad  # unlinked meanwhile: all of it was over
     return list(scan_lines(read_file(disk, path, length), length, bad)), bad

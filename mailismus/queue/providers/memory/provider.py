@@ -23,6 +23,7 @@ from mailismus.queue.interface import (
     Area,
     Entry,
     Filter,
+    Flushed,
     IContent,
     Message,
     Page,
@@ -302,7 +303,7 @@ class MemoryQueue:
         if touched:
             self._clock.callLater(0, self._wake, touched)
 
-    def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
+    def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         number = 0
         for held in self._held.values():
             if wanted.spool_id is not None and held.message.spool_id != wanted.spool_id:
@@ -317,7 +318,7 @@ class MemoryQueue:
                         self._wait_until(line, now)
         if number:
             self._clock.callLater(0, self._wake, {Area.DEFERRED})
-        return succeed(number)
+        return succeed(Flushed(number))
 
     @property
     def max_envelope_bytes(self) -> int:

@@ -1,0 +1,71 @@
+"""Reading a journal leniently: of a segment that can't be read the rest of the journal goes on, and somebody is told.
+
+For whoever only looks. A start must not: what it takes for the whole of the journal, the rest of the queue is judged by.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+
+from mailismus.disk.interface import IDisk, IFile, close_read
+from mailismus.journal.replay import SUFFIX, FoundSegment, Journal, arrange, look_at_file
+
+NotRead = Callable[[str, OSError], None]
+"""Is told, once, of a segment that can't be read."""
+
+
+class LenientFile:
+    """An `IFile` to be read. Once its bytes can't be had, there are none."""
+
+    def __init__(self, path: str, file: IFile, not_read: NotRead) -> None:
+        self._path = path
+        self._file = file
+        self._not_read = not_read
+        self._is_lost = False
+
+    def read_at(self, offset: int, size_bytes: int) -> bytes:
+        if self._is_lost:
+            return b""
+        try:
+            return self._file.read_at(offset, size_bytes)
+        except OSError as error:
+            self._is_lost = True
+            self._not_read(self._path, error)
+            return b""
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
+        raise io.UnsupportedOperation("it is only read")
+
+    def truncate(self, size_bytes: int) -> None:
+        raise io.UnsupportedOperation("it is only read")
+
+    def sync(self) -> None:
+        raise io.UnsupportedOperation("it is only read")
+
+
+def survey_leniently(disk: IDisk, directory: str, not_read: NotRead) -> Journal:
+    """As `journal.replay.survey`, but for what can't be read. Raises OSError for a directory that can't be listed."""
+    found: list[FoundSegment] = []
+    try:
+        for name in sorted(disk.list_directory(directory)):
+            if name.endswith(SUFFIX):
+                path = os.path.join(directory, name)
+                try:
+                    file = disk.open(path)
+                except OSError as error:
+                    not_read(path, error)
+                else:
+                    found.append(look_at_file(path, LenientFile(path, file, not_read)))
+        return arrange(found)
+    except BaseException:
+        for segment in found:
+            close_read(segment.file)
+        raise
