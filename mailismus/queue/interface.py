@@ -151,6 +151,14 @@ class Summary:
 Predicate = Callable[[Message, Entry], bool]
 
 
+class Latest(Protocol):
+    """Until when an entry may wait: the time that was written down, or an earlier one. It never tells two times in the other
+    order."""
+
+    def __call__(self, entry: Entry | None, due_at: float) -> float:
+        """`due_at` is what was written down, and `entry.due_at` need not be; None: whatever the entry is."""
+
+
 @attrs.frozen
 class Filter:
     """Which entries `search` wants. `spool_id` and `area` let a provider look at less; `matches` decides on the rest."""
@@ -251,10 +259,10 @@ class IQueue(Protocol):
     def visit_all(self, wanted: Filter, now: float) -> Deferred[int]:
         """Matching deferred entries are due now (flush); gives their number. A crash forgets it."""
 
-    def hasten(self, latest: float, now: float) -> None:
-        """Whatever waits for a time behind `latest`, in any area, may be taken at `now`: the clock was set back, or may have
-        been. What waits for a time less than an hour behind it may be left to wait. Costs nothing where nothing waits so
-        long; a crash forgets it."""
+    def hasten(self, latest: Latest, now: float) -> None:
+        """Nothing that waits, in any area, waits longer than `latest` says: the clock was set back, or may have been.
+        `latest` is asked once about each time that was written down before this call; where it leaves alone whatever is due
+        up to some time, entries due less than an hour behind that may be left alone too. A crash forgets it."""
 
     @property
     def max_envelope_bytes(self) -> int:

@@ -148,6 +148,7 @@ class Looks:
                 lines = await self._worker.run(partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length))
             except OSError:
                 return ()
+        cluster.heed_limits(lines)
         return [line for line in lines if line.offset not in cluster.owed]
 
     def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[YoungMessage]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, Message, Predicate
+from mailismus.queue.interface import Area, Entry, Latest, Message, Predicate
 from mailismus.queue.providers.clustered.calendar import slot_start
 from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, Place
 
@@ -27,6 +28,19 @@ LATER_S = 1.0
 """Seconds after which a cluster is visited again for lines that could not be handed out because of a limit."""
 
 
+MOST_LIMITS = 16
+"""Limits of one cluster; what an earlier one took away is bounded by the newer ones."""
+
+
+@attrs.frozen
+class Limit:
+    """Until when lines between two offsets may wait."""
+
+    first: int
+    end: float
+    latest: Latest
+
+
 class Cluster:
     """One cluster file."""
 
@@ -35,6 +49,7 @@ class Cluster:
         "id",
         "later",
         "length",
+        "limits",
         "live",
         "marked",
         "next_visit",
@@ -68,10 +83,20 @@ class Cluster:
         """When it is worth a visit for the lines before those."""
         self.flushes: list[Predicate] = []
         """What shall be visited whatever its time."""
+        self.limits: list[Limit] = []
+        """Of times that lines of it tell, since the clock was set."""
 
     def is_hidden(self, offset: int) -> bool:
         """Whether this line is not to be handed out."""
         return offset in self.taken or offset in self.owed
+
+    def heed_limits(self, lines: Iterable[FoundLine]) -> None:
+        """Lines that were just read tell the times that count."""
+        if self.limits:
+            for line in lines:
+                for limit in self.limits:
+                    if limit.first <= line.offset < limit.end:
+                        line.entry.due_at = min(line.entry.due_at, limit.latest(line.entry, line.entry.due_at))
 
     def are_marked(self, offsets: frozenset[int]) -> None:
         """These lines, owed before, say durably that they are over."""
@@ -139,23 +164,26 @@ class RestingIndex:
         cluster.next_visit = at
         heapq.heappush(self._visits[cluster.id.area], (at, -next(self._order), cluster))
 
-    def hasten(self, latest: float, now: float) -> set[Area]:
-        """As `IQueue.hasten`; the areas in which something may be due by it.
+    def hasten(self, latest: Latest) -> set[Area]:
+        """As `IQueue.hasten`, for all lines that count now; the areas in which something may be due by it.
 
-        Not for lines of the slot that `latest` lies in: to tell them apart, all that waits for its time as it should would
-        have to be read."""
+        What lies in a slot that `latest` leaves alone is passed over; else nothing is read for it before its time."""
         touched = set()
         for cluster in self.clusters.values():
             start = slot_start(cluster.id.slot) if cluster.id.slot else None
-            may_wait = start is None or start > latest
-            late = {offset for offset, until in cluster.not_before.items() if until > latest}
-            if may_wait or late or (cluster.next_visit is not None and cluster.next_visit > latest):
-                for offset in late:
-                    del cluster.not_before[offset]
-                cluster.flushes.append(lambda _, entry: entry.due_at > latest)
-                self.read_again(cluster, now)
+            if start is None or latest(None, start) < start:
+                self.limit(cluster, 0, latest)
                 touched.add(cluster.id.area)
         return touched
+
+    def limit(self, cluster: Cluster, first: int, latest: Latest) -> None:
+        """What waits of the lines from this offset on waits no longer than that."""
+        cluster.limits.append(Limit(first, math.inf if cluster.length is None else cluster.length, latest))
+        del cluster.limits[:-MOST_LIMITS]
+        for offset, until in cluster.not_before.items():
+            cluster.not_before[offset] = latest(None, until)
+        if cluster.next_visit is not None:
+            self.read_again(cluster, latest(None, cluster.next_visit))
 
     def read_again(self, cluster: Cluster, at: float) -> None:
         """There is something in it that its last visit did not see."""

@@ -164,6 +164,7 @@ class Visits:
             await self.set_aside(cluster, bad)
         if cluster.live is None and cluster.marked == marked:
             cluster.live = sum(not line.is_done and line.offset not in cluster.owed for line in lines)
+        cluster.heed_limits(lines)
         return lines
 
     async def set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:
