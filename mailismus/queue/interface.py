@@ -155,8 +155,8 @@ class Latest(Protocol):
     """Until when an entry may wait: the time that was written down, or an earlier one. It never tells two times in the other
     order."""
 
-    def __call__(self, entry: Entry | None, due_at: float) -> float:
-        """`due_at` is what was written down, and `entry.due_at` need not be; None: whatever the entry is."""
+    def __call__(self, area: Area, attempts: int | None, due_at: float) -> float:
+        """For an entry that stands there after so many attempts (None: not known) and waits until `due_at`."""
 
 
 @attrs.frozen

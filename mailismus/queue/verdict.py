@@ -106,11 +106,10 @@ class Verdicts:
         """The clock was set back: what waits goes on waiting as long as it had to, and never longer than the rule says."""
         rule = self._rule
 
-        def latest(entry: Entry | None, due_at: float) -> float:
-            if entry is None:
-                longest_s = longest_delay_s(rule)
-            else:
-                longest_s = longest_wait_s(rule, entry.attempts) if entry.area is Area.DEFERRED else 0.0
+        def latest(area: Area, attempts: int | None, due_at: float) -> float:
+            longest_s = 0.0
+            if area is Area.DEFERRED:
+                longest_s = longest_delay_s(rule) if attempts is None else longest_wait_s(rule, attempts)
             return min(due_at + jump.jump_s, now + longest_s)
 
         return latest
@@ -118,4 +117,4 @@ class Verdicts:
     def latest_at_start(self, slack_s: float, now: float) -> Latest:
         """Nobody knows what the clock did before: what waits for a time that the rule does not give is due now."""
         bound = now + longest_delay_s(self._rule) + slack_s
-        return lambda entry, due_at: now if due_at > bound else due_at
+        return lambda area, attempts, due_at: now if due_at > bound else due_at

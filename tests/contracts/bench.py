@@ -33,7 +33,7 @@ NO_REPLY = Reply(550, b"5.1.1", b"no such user")
 
 def beyond(latest: float, now: float) -> Latest:
     """What waits for a time behind `latest` is due now (`IQueue.hasten`)."""
-    return lambda entry, due_at: now if due_at > latest else due_at
+    return lambda area, attempts, due_at: now if due_at > latest else due_at
 
 
 class Bench:

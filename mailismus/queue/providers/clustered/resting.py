@@ -94,9 +94,10 @@ class Cluster:
         """Lines that were just read tell the times that count."""
         if self.limits:
             for line in lines:
+                entry = line.entry
                 for limit in self.limits:
                     if limit.first <= line.offset < limit.end:
-                        line.entry.due_at = min(line.entry.due_at, limit.latest(line.entry, line.entry.due_at))
+                        entry.due_at = min(entry.due_at, limit.latest(self.id.area, entry.attempts, entry.due_at))
 
     def are_marked(self, offsets: frozenset[int]) -> None:
         """These lines, owed before, say durably that they are over."""
@@ -171,7 +172,7 @@ class RestingIndex:
         touched = set()
         for cluster in self.clusters.values():
             start = slot_start(cluster.id.slot) if cluster.id.slot else None
-            if start is None or latest(None, start) < start:
+            if start is None or latest(cluster.id.area, None, start) < start:
                 self.limit(cluster, 0, latest)
                 touched.add(cluster.id.area)
         return touched
@@ -181,9 +182,9 @@ class RestingIndex:
         cluster.limits.append(Limit(first, math.inf if cluster.length is None else cluster.length, latest))
         del cluster.limits[:-MOST_LIMITS]
         for offset, until in cluster.not_before.items():
-            cluster.not_before[offset] = latest(None, until)
+            cluster.not_before[offset] = latest(cluster.id.area, None, until)
         if cluster.next_visit is not None:
-            self.read_again(cluster, latest(None, cluster.next_visit))
+            self.read_again(cluster, latest(cluster.id.area, None, cluster.next_visit))
 
     def read_again(self, cluster: Cluster, at: float) -> None:
         """There is something in it that its last visit did not see."""

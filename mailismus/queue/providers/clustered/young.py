@@ -282,9 +282,9 @@ class YoungIndex:
                 if (moving.get(queue_id) is entry) is not is_moved:
                     continue
                 if queue_id in self.given_back:
-                    self.given_back[queue_id] = due[queue_id] = latest(entry, self.given_back[queue_id])
+                    self.given_back[queue_id] = due[queue_id] = latest(entry.area, entry.attempts, self.given_back[queue_id])
                     entry.due_at = min(entry.due_at, due[queue_id])
-                elif (until := latest(entry, entry.due_at)) < entry.due_at:
+                elif (until := latest(entry.area, entry.attempts, entry.due_at)) < entry.due_at:
                     entry.due_at = due[queue_id] = until
         return self._wait_anew(due, now)
 

@@ -297,7 +297,7 @@ class MemoryQueue:
     def hasten(self, latest: Latest, now: float) -> None:
         touched = set()
         for line in [line for held in self._held.values() for line in held.lines.values()]:
-            until = latest(line.entry, line.wake_at)
+            until = latest(line.entry.area, line.entry.attempts, line.wake_at)
             if line.ticket and until < line.wake_at:
                 line.entry = attrs.evolve(line.entry, due_at=min(line.entry.due_at, until))
                 self._wait_until(line, until)
