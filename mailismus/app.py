@@ -62,6 +62,9 @@ nothing. While a backlog builds up most objects outlive some looks, and the seco
 100,000 take some 20 ms."""
 
 
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 @implementer(IReactorTime)
 class WallClock:
     """The reactor's timers, which never jump, beside the time of day, which may."""
@@ -81,6 +84,11 @@ class WallClock:
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
         """The reactor's."""
         return self._reactor.getDelayedCalls()
+
+
+def elapsed_seconds() -> float:
+    """As `time.monotonic`, and counts the time that the machine is suspended, where the system tells."""
+    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
 class MailServer:
@@ -155,7 +163,7 @@ class MailServer:
             self._observation.close()
             self._submit.close()
             return
-        submitted = self._submit.stop(time.time() + self._stop_timeout_s)
+        submitted = self._submit.stop(time.monotonic() + self._stop_timeout_s)
         delivered = self._deliver.stop(time.monotonic() + self._stop_timeout_s)
         reported = self._report.stop(time.monotonic() + self._stop_timeout_s)
         await submitted
@@ -189,7 +197,9 @@ def build(
     opened = open_queue(settings.queue, disk, file_threads, clock, os.urandom)
     opening_s = time.monotonic() - begun_at
     try:
-        queue = ClusteredQueue(settings.queue, disk, opened, Workers(journal_thread, file_threads), clock, time.time)
+        # Waits are counted by the reactor's clock, which does not jump; times at rest are of day.
+        timers = cast(IReactorTime, reactor)
+        queue = ClusteredQueue(settings.queue, disk, opened, Workers(journal_thread, file_threads), timers, time.time)
         manager = QueueManager(
             queue,
             settings.queue.retry,
@@ -198,9 +208,18 @@ def build(
             maillog,
             max_out=settings.queue.maxmemoryqueue,
             salt=int.from_bytes(os.urandom(8), "big"),
+            elapsed=elapsed_seconds,
         )
         submit = SubmitTask(
-            host, settings.listeners, settings.directory, queue.max_envelope_bytes, manager, maillog, clock, reactor
+            host,
+            settings.listeners,
+            settings.directory,
+            queue.max_envelope_bytes,
+            manager,
+            maillog,
+            clock,
+            reactor,
+            time.monotonic,
         )
         with privileged():
             bound = submit.bind()
@@ -236,6 +255,7 @@ def build(
         audits,
     )
     manager.on_flush(deliver.forget_deaths)
+    manager.on_jump(deliver.clock_jumped)
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(queue, manager, submit, deliver, names, report)
     threads = (journal_thread, file_threads)
@@ -278,4 +298,4 @@ def build_locator(
         is_local=is_local_address,
     )
     hosts = HostResolver(resolver, SystemHosts(time.monotonic), chance)
-    return Locator(hosts, MxResolver(resolver, policy, clock, chance))
+    return Locator(hosts, MxResolver(resolver, policy, clock, chance), resolver.forget)

@@ -14,6 +14,7 @@ memory, nobody tries for `PAUSE_S`: that is nothing against the other host, and 
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections.abc import Callable
 from typing import Protocol
@@ -75,6 +76,8 @@ class Connector:
         self.sessions: dict[Session, Host] = {}
         self.is_stopped = False
         self._not_before = 0.0
+        self._trusted_since = 0.0
+        """Connections that were begun before tell nothing about their hosts."""
 
     def connect(self, hop: Hop[Session], now: float) -> bool:
         """One more connection for this next hop; False: not now, and why is dealt with."""
@@ -87,6 +90,13 @@ class Connector:
         if hop not in self._schedule.starved:
             self._defer_tried(hop, now, NOBODY)
         return False
+
+    def forget_hosts(self) -> None:
+        """Connections from now on, and names that are asked for anew, show what the hosts are like."""
+        self._trusted_since = self._owner.monotonic()
+        self.locator.forget()
+        for hop in self._schedule.hops.values():
+            hop.located_until = 0.0
 
     def _open(self, hop: Hop[Session], candidate: Candidate) -> None:
         host, client = candidate.host, self.settings.client
@@ -109,7 +119,7 @@ class Connector:
             hop.is_locating = True
             located.addCallback(self._located, hop)
             return False
-        return self._use(located, hop, now)
+        return self._use(located, hop, now, was_known=True)
 
     def _located(self, located: Located, hop: Hop[Session]) -> None:
         hop.is_locating = False
@@ -117,8 +127,8 @@ class Connector:
             self._owner.dispatch((hop,))
         self._schedule.forget_if_idle(hop)
 
-    def _use(self, located: Located, hop: Hop[Session], now: float) -> bool:
-        """These are its hosts now, if there are any."""
+    def _use(self, located: Located, hop: Hop[Session], now: float, *, was_known: bool = False) -> bool:
+        """These are its hosts now, if there are any. `was_known`: nobody was asked."""
         if not isinstance(located, Outcome):
             find, port = self._schedule.hosts.find, hop.next_hop.port
             hop.set_candidates(
@@ -131,7 +141,7 @@ class Connector:
         if hop.sessions:  # what was found before still serves
             hop.located_until = now + LOCATED_S
             return bool(hop.candidates)
-        self._settle(hop, hop.drain(), located)
+        self._settle(hop, hop.drain(), located, math.inf if was_known else None)
         return False
 
     # ------------------------------------------------------------------ what can't be reached
@@ -165,23 +175,27 @@ class Connector:
         self._log.info(
             "No session with {host}: {reply}", host=session.label.decode("ascii"), reply=bytes(reply).decode("ascii")
         )
+        if session.opened_at < self._trusted_since:
+            return  # what waits gets another connection
         now = self._owner.monotonic()
         self._schedule.hosts.failed(self.sessions[session], reply, trouble, now)
         if not self.is_stopped:
             self._defer_tried(session.hop, now, session.label)
 
     def _defer_tried(self, hop: Hop[Session], now: float, label: bytes) -> None:
-        """What has been tried with every host is deferred for the reason of the last one."""
+        """What has been tried with every host is deferred for the reason of the last one. `label`: who was tried just now;
+        `NOBODY`: all are known to be dead."""
         until = hop.tried_until(now)
         if until > 0:
-            self._settle(hop, hop.drain(until), Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label))
+            known_for_s = hop.dead_for_s(now) if label == NOBODY else None
+            self._settle(hop, hop.drain(until), Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label), known_for_s)
 
-    def _settle(self, hop: Hop[Session], jobs: list[Job], outcome: Outcome) -> None:
+    def _settle(self, hop: Hop[Session], jobs: list[Job], outcome: Outcome, known_for_s: float | None) -> None:
         now = self._owner.monotonic()
         for job in jobs:
             job.begun_at = now
             self._owner.release(hop, len(job.entries))
-            self._settling.settle(job, job.entries, outcome.reply, outcome.host)
+            self._settling.settle(job, job.entries, outcome.reply, outcome.host, known_for_s)
 
 
 class _Connecting(ClientFactory):

@@ -12,15 +12,13 @@ from mailismus.smtp.client_transaction import Transaction
 class Job(Transaction):
     """Entries of one message that go the same way."""
 
-    __slots__ = ("begun_at", "entries", "message", "put_backs", "queued_at", "setup_s", "taken_at")
+    __slots__ = ("begun_at", "entries", "message", "put_backs", "queued_at", "setup_s")
 
-    def __init__(self, message: Message, entries: list[Entry], taken_at: float, queued_at: float) -> None:
+    def __init__(self, message: Message, entries: list[Entry], queued_at: float) -> None:
         self.message = message
         self.entries = entries
-        self.taken_at = taken_at
-        """UTC seconds."""
         self.queued_at = queued_at
-        """Monotonic seconds, as `begun_at`."""
+        """When it was taken from the queue: monotonic seconds, as `begun_at`."""
         self.begun_at = queued_at
         self.setup_s = 0.0
         """What of the wait was the connection's set-up."""

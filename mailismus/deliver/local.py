@@ -72,6 +72,8 @@ class LocalDeliveries:
         self._utc, self._monotonic = utc, monotonic
         self._on_free, self._room = on_free, room
         self._sweeper = Sweeper()
+        self._started_at = utc() - monotonic()
+        """UTC seconds at which the monotonic clock stood at 0, as the start saw it."""
         self._pending: deque[tuple[Job, bytes]] = deque()
         self._running: set[Job] = set()
         self._waits_to_begin = False
@@ -186,13 +188,13 @@ class LocalDeliveries:
             delivery.abandon()
 
     def _begin(self, job: Job, user: bytes) -> Delivery:
-        now = self._utc()
+        now, steady = self._utc(), self._monotonic()
         head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.entries[0].recipient)
         delivery = begin_delivery(self._store.userpath, user, self._store.mailpath, self._names, now, head)
         maildir = os.path.join(self._store.userpath, os.fsdecode(user), self._store.mailpath)
-        if self._sweeper.is_due(maildir, now):
+        if self._sweeper.is_due(maildir, steady):
             try:
-                sweep(maildir, now)
+                sweep(maildir, min(now, self._started_at + steady))  # old by a clock that was set is not old
             except OSError as error:
                 self._log.warn("tmp of {maildir} can't be swept: {error}", maildir=maildir, error=str(error))
         return delivery

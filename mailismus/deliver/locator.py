@@ -10,7 +10,7 @@ up any more, the addresses it had serve on; relays come from the configuration a
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 import attrs
@@ -49,8 +49,10 @@ class Locator:
 
     _log = Logger()
 
-    def __init__(self, relays: HostLookup, mx: MxLookup) -> None:
+    def __init__(self, relays: HostLookup, mx: MxLookup, forget: Callable[[], None] = lambda: None) -> None:
         self._relays, self._mx = relays, mx
+        self.forget = forget
+        """Names are asked for anew: their answers may be older than they seem."""
         self._known: dict[str, tuple[MxHost, ...]] = {}
 
     def locate(self, next_hop: NextHop) -> Located | Deferred[Located]:

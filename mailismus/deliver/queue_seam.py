@@ -31,6 +31,9 @@ class DeliveryQueue(Protocol):
     def give_back(self, message: Message, entries: Sequence[Entry], delay_s: float) -> None:
         """Untried: can be taken again in `delay_s` seconds. No attempt is counted."""
 
+    def age_s(self, message: Message) -> float:
+        """Seconds since the message arrived, by a clock that does not jump as far as it can be known."""
+
     def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
         """What became of these entries, once for each; gives what the queue does about each, in order. Durable soon."""
 

@@ -141,6 +141,10 @@ class Hop(Generic[S]):
             return -math.inf
         return min((c.host.died_at for c in self.candidates if not c.host.is_dead(now)), default=math.inf)
 
+    def dead_for_s(self, now: float) -> float:
+        """For how long none of its hosts is connected to; 0: one is now."""
+        return max(0.0, min((c.host.dead_until for c in self.candidates), default=now) - now)
+
     def last_reply(self) -> Reply:
         """Why the host died that died last."""
         last = max((c.host for c in reversed(self.candidates)), key=lambda host: host.died_at, default=None)

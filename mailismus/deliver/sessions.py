@@ -112,6 +112,16 @@ class Sessions:
         for hop in list(self.schedule.hops.values()):
             self._give_back_pending(hop)
 
+    def forget_hosts(self) -> None:
+        """What is known of hosts is not to be trusted any more: new connections decide, and idle ones end."""
+        self.connector.forget_hosts()
+        self._clock.callLater(0, self._end_idle)  # in a turn of its own: the caller may be deep in an engine
+
+    def _end_idle(self) -> None:
+        for hop in list(self.schedule.hops.values()):
+            while hop.idle:
+                hop.idle.pop(0).quit()
+
     def stop(self) -> Deferred[None]:
         """No transaction is begun, one before its final dot is cut off, one behind it is waited for. Fires when none is
         left; call `abort` when it takes too long."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import attrs
+
 from mailismus.deliver.job import Job
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
@@ -67,8 +69,9 @@ class Settling:
         self._utc, self._monotonic = utc, monotonic
         self.counters = Counters()
 
-    def settle(self, job: Job, entries: list[Entry], reply: Reply, host: bytes) -> None:
-        """These entries of a job share this reply: 2xx delivered, 4xx deferred, 5xx failed."""
+    def settle(self, job: Job, entries: list[Entry], reply: Reply, host: bytes, known_for_s: float | None = None) -> None:
+        """These entries of a job share this reply: 2xx delivered, 4xx deferred, 5xx failed. `known_for_s`: as in
+        `mail.outcome.Outcome`."""
         if not entries:
             return
         counters = self.counters
@@ -81,13 +84,14 @@ class Settling:
         else:
             kind = OutcomeKind.FAILED
             counters.failed += len(entries)
-        outcome = Outcome(kind, reply, host)
+        outcome = Outcome(kind, reply, host, known_for_s)
         message = job.message
         dispositions = self._queue.settle(message, [(entry, outcome) for entry in entries])
+        now = self._monotonic()
         waiting_s = job.begun_at - job.queued_at - job.setup_s
-        sending_s = self._monotonic() - job.begun_at
-        delays = format_delays(job.taken_at - message.received_at, waiting_s, job.setup_s, sending_s)
-        delay_s = self._utc() - message.received_at
+        sending_s = now - job.begun_at
+        delay_s = self._queue.age_s(message)
+        delays = format_delays(delay_s - (now - job.queued_at), waiting_s, job.setup_s, sending_s)
         if kind is OutcomeKind.DELIVERED:
             counters.content_bytes += message.size_bytes
             counters.queued_s.note(delay_s, len(entries))
@@ -99,11 +103,19 @@ class Settling:
         for line in format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions):
             write(line)
         if self._audits is not NO_AUDITS:
-            self._audit(message, entries, outcome, dispositions)
+            self._audit(message, entries, outcome, dispositions, delay_s)
 
-    def _audit(self, message: Message, entries: list[Entry], outcome: Outcome, dispositions: Sequence[Disposition]) -> None:
+    def _audit(
+        self,
+        message: Message,
+        entries: list[Entry],
+        outcome: Outcome,
+        dispositions: Sequence[Disposition],
+        age_s: float,
+    ) -> None:
         """What has left the queue by this; bounces leave it with their report."""
         audits = self._audits
+        message = attrs.evolve(message, received_at=self._utc() - age_s)  # as the clock tells it now
         for entry, disposition in zip(entries, dispositions, strict=True):
             if disposition is Disposition.SENT:
                 log = audits.delivered

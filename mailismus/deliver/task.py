@@ -201,6 +201,12 @@ class DeliverTask:
         """No host counts as dead any more (a flush)."""
         self._hosts.forget_deaths()
 
+    def clock_jumped(self) -> None:
+        """The clock was set, or the machine was suspended: nothing that was known of hosts before is worth anything. Decides
+        nothing about entries in this call."""
+        self._hosts.forget_deaths()
+        self.sessions.forget_hosts()
+
     # ------------------------------------------------------------------ taking
 
     def _ask(self) -> None:
@@ -339,7 +345,7 @@ class DeliverTask:
 
     def _distribute(self, messages: list[Message]) -> None:
         """Jobs for what was taken: one for the recipients of a message that share a next hop."""
-        taken_at, now = self._clock.seconds(), self._monotonic()
+        now = self._monotonic()
         route_of = self._router.route
         add = self.sessions.add
         touched: set[Hop[Session]] = set()
@@ -348,7 +354,7 @@ class DeliverTask:
             if len(entries) == 1:
                 route = route_of(entries[0].recipient, message.sender, message.client)
                 if isinstance(route, NextHop):
-                    touched.add(add(route, Job(message, entries, taken_at, now)))
+                    touched.add(add(route, Job(message, entries, now)))
                     continue
             by_hop: dict[NextHop, list[Entry]] = {}
             for entry in entries:
@@ -356,13 +362,13 @@ class DeliverTask:
                 if isinstance(route, NextHop):
                     by_hop.setdefault(route, []).append(entry)
                 elif isinstance(route, Local):
-                    self.local.add(route.user, Job(message, [entry], taken_at, now))
+                    self.local.add(route.user, Job(message, [entry], now))
                 else:
                     self.held -= 1
-                    self._settling.settle_unrouted(Job(message, [entry], taken_at, now), route)
+                    self._settling.settle_unrouted(Job(message, [entry], now), route)
             each = self._max_recipients
             for next_hop, group in by_hop.items():
                 for start in range(0, len(group), each):
-                    touched.add(add(next_hop, Job(message, group[start : start + each], taken_at, now)))
+                    touched.add(add(next_hop, Job(message, group[start : start + each], now)))
         self.sessions.dispatch(touched)
         self.local.dispatch()

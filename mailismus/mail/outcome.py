@@ -30,3 +30,6 @@ class Outcome:
     kind: OutcomeKind
     reply: Reply
     host: bytes
+    known_for_s: float | None = None
+    """None: an attempt was made, which connected or asked a name server. Otherwise neither was done, because the result was
+    known from before; it counts as known for so many more seconds, infinity where nobody can say."""

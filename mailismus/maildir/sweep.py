@@ -22,7 +22,7 @@ class Sweeper:
         self._swept_at: dict[str, float] = {}
 
     def is_due(self, maildir: str, now: float) -> bool:
-        """Whether this maildir should be swept now; if so it counts as done. `now`: UTC seconds."""
+        """Whether this maildir should be swept now; if so it counts as done. `now`: seconds that never jump."""
         last = self._swept_at.get(maildir)
         if last is not None and 0 <= now - last < EVERY_S:
             return False

@@ -14,7 +14,6 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Area, IDraft, IQueue, Message, Settlement, Submission
@@ -127,11 +126,9 @@ class Bounces:
         if count:
             self._on_room()
 
-    def end(self, message: Message, draft: IDraft | None = None, envelope: Envelope | None = None) -> Deferred[None]:
-        """These bounces, as `take` gave them, are over; with a draft it is their report, see `QueueManager.report`."""
-        submissions: Sequence[Submission] = ()
-        if draft is not None and envelope is not None:
-            submissions = (Submission(draft, envelope, self._now()),)
+    def end(self, message: Message, report: Submission | None = None) -> Deferred[None]:
+        """These bounces, as `take` gave them, are over; with their report, see `QueueManager.report`."""
+        submissions, draft = ((), None) if report is None else ((report,), report.draft)
         settlements = [Settlement(queue_id, None) for queue_id in message.queue_ids()]
         ended: Deferred[None] = Deferred()
         done = self._provider.commit(submissions, settlements)

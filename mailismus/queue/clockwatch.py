@@ -1,9 +1,10 @@
 """The clock watch: the time of day, with an eye on whether it jumped.
 
-What was written down as a time of day is to be doubted after a jump: since when an attempt has been out, until when an
-entry waits. The beginning counts as a jump: nobody knows what the clock did before.
+The time of day jumps when it moves against the monotonic clock by more than `CLOCK_JUMP_S` between two looks. Either
+somebody set it (a *step*), or the machine was suspended: then time went by, but not for this process. A clock that counts
+suspended time tells the two apart.
 
-*Not here*: what becomes of it (`queue.manager`, `queue.retry`).
+*Not here*: what a jump means for ages (`queue.ages`), for what waits (`queue.manager`), for hosts (`deliver`).
 """
 
 from __future__ import annotations
@@ -13,22 +14,31 @@ from collections.abc import Callable
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from mailismus.queue.ages import Jump
+
 CLOCK_JUMP_S = 60.0
 """The wall clock jumped when it moves by more than this against the monotonic one."""
 
 
 class ClockWatch:
-    """`clock` gives UTC seconds, `monotonic` seconds that never jump; `jumped` is told the time behind each jump, when
-    somebody next asks for it."""
+    """`clock` gives UTC seconds, `monotonic` seconds that never jump, `elapsed` such that count suspended time too;
+    `jumped` is told of each jump and of the time behind it, when somebody next asks for the time."""
 
     _log = Logger()
 
-    def __init__(self, clock: IReactorTime, monotonic: Callable[[], float], jumped: Callable[[float], None]) -> None:
-        self._clock, self._monotonic, self._jumped = clock, monotonic, jumped
-        self._offset_s = clock.seconds() - monotonic()
+    def __init__(
+        self,
+        clock: IReactorTime,
+        monotonic: Callable[[], float],
+        elapsed: Callable[[], float],
+        jumped: Callable[[Jump, float], None],
+    ) -> None:
+        self._clock, self._monotonic, self._elapsed, self._jumped = clock, monotonic, elapsed, jumped
         self.jumped_at = clock.seconds()
-        """The time behind the last jump."""
-        self._is_new = True
+        """The time behind the last jump; before the first, of the beginning."""
+        self._steady_since = monotonic()
+        self._offset_s = self.jumped_at - self._steady_since
+        self._elapsed_offset_s = elapsed() - self._steady_since
 
     def now(self) -> float:
         """UTC seconds."""
@@ -37,10 +47,23 @@ class ClockWatch:
         jump_s = offset_s - self._offset_s
         self._offset_s = offset_s
         if jump_s > CLOCK_JUMP_S or jump_s < -CLOCK_JUMP_S:
-            self._log.warn("The clock jumped by {jump_s:.0f} s", jump_s=jump_s)
-            self.jumped_at = now
-            self._is_new = True
-        if self._is_new:
-            self._is_new = False
-            self._jumped(now)
+            self._tell(jump_s, now)
         return now
+
+    @property
+    def steady_s(self) -> float:
+        """How long the clock has not jumped, in seconds that never do."""
+        return self._monotonic() - self._steady_since
+
+    def _tell(self, jump_s: float, now: float) -> None:
+        self._steady_since = self._monotonic()
+        offset_s = self._elapsed() - self._steady_since
+        suspended_s = max(0.0, offset_s - self._elapsed_offset_s)
+        self._elapsed_offset_s = offset_s
+        self.jumped_at = now
+        self._log.warn(
+            "The clock jumped by {jump_s:.0f} s; of that the machine was suspended for {suspended_s:.0f} s",
+            jump_s=jump_s,
+            suspended_s=suspended_s,
+        )
+        self._jumped(Jump(jump_s, jump_s - suspended_s), now)

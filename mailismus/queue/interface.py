@@ -165,6 +165,14 @@ class Summary:
 Predicate = Callable[[Message, Entry], bool]
 
 
+class Latest(Protocol):
+    """Until when an entry may wait: the time that was written down, or an earlier one. It never tells two times in the other
+    order."""
+
+    def __call__(self, area: Area, attempts: int | None, due_at: float) -> float:
+        """For an entry that stands there after so many attempts (None: not known) and waits until `due_at`."""
+
+
 @attrs.frozen
 class Filter:
     """Which entries `search` wants. `spool_id` and `area` let a provider look at less; `matches` decides on the rest."""
@@ -276,10 +284,10 @@ class IQueue(Protocol):
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         """Matching deferred entries are due now (flush). A crash forgets it."""
 
-    def hasten(self, latest: float, now: float) -> None:
-        """Whatever waits for a time behind `latest`, in any area, may be taken at `now`: the clock was set back, or may have
-        been. What waits for a time less than an hour behind it may be left to wait. Costs nothing where nothing waits so
-        long; a crash forgets it."""
+    def hasten(self, latest: Latest, now: float) -> None:
+        """Nothing that waits, in any area, waits longer than `latest` says: the clock was set back, or may have been.
+        `latest` is asked once about each time that was written down before this call; where it leaves alone whatever is due
+        up to some time, entries due less than an hour behind that may be left alone too. A crash forgets it."""
 
     @property
     def max_envelope_bytes(self) -> int:

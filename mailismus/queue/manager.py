@@ -1,14 +1,14 @@
 """The queue as the tasks see it: one manager, whatever the provider.
 
-Here it is decided what becomes of an outcome (*outcome -> disposition -> settle*), and here is counted what is handed out
-and what is not yet durable. Policy lives in `queue.retry`; bytes and entries live in the provider.
+Here outcomes are settled (*outcome -> disposition -> settle*), and here is counted what is handed out and what is not yet
+durable. What becomes of a failed attempt is decided in `queue.verdict`; bytes and entries live in the provider.
 
 *Rules*: every outcome is settled in the call that brings it, in one commit. Deliveries may not run on while the disk
 stalls: `may_begin` says no while `MAX_IN_DOUBT` outcomes are not durable, so that a crash doubles no more than those.
 A report (null reverse-path) that can't be delivered is discarded and logged, never reported (RFC 5321 4.5.5).
 
 *Not here*: the `status=` lines (who delivered knows host and delays), replies to clients, bounces on their way to their
-reports (`queue.bounces`).
+reports (`queue.bounces`), how old messages are (`queue.ages`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
+from mailismus.queue.ages import Ages, Jump
 from mailismus.queue.bounces import Bounces
 from mailismus.queue.clockwatch import CLOCK_JUMP_S, ClockWatch
+from mailismus.queue.dating import Dating
 from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import (
     Area,
@@ -46,13 +48,17 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.listeners import Listeners
-from mailismus.queue.retry import RetryRule, lengthening_of, longest_delay_s, next_attempt_at
+from mailismus.queue.verdict import Verdicts
 
 MAX_IN_DOUBT = 200
 """Outcomes that may be known and not durable at a time."""
 
 PER_MESSAGE = 200
 """Entries of one message that may be out at once."""
+
+LOOK_AGAIN_S = (2.0, 120.0)
+"""After the clock was set back: seconds until the queue is asked again for what waits too long. A barrier that hangs takes
+its time."""
 
 REPORT_SHARE = 10
 """One part in so many of `max_out` is kept for bounces: neither deliveries nor reports starve the others."""
@@ -69,7 +75,7 @@ class _Out:
 class QueueManager:
     """Over one provider, which is open. `clock` gives UTC seconds, `monotonic` seconds that never jump; `max_out` bounds
     the entries that are handed out in all (0: no limit; one delivery and one bounce may always be out); `salt` makes the
-    retry times of servers differ."""
+    retry times of servers differ; `elapsed`: as `monotonic`, and counts the time that the machine is suspended."""
 
     log = Logger()
 
@@ -84,19 +90,20 @@ class QueueManager:
         max_out: int = 0,
         per_message: int = PER_MESSAGE,
         salt: int = 0,
+        elapsed: Callable[[], float] | None = None,
     ) -> None:
         self._provider = provider
-        self._rule = RetryRule(retry.delays_s, retry.maxtime_s)
-        self._report_rule = RetryRule(retry.delays_s, retry.maxtime_reports_s)
         self._clock = clock
-        self._monotonic = monotonic
-        self._watch = ClockWatch(clock, monotonic, self._jumped)
+        self._watch = ClockWatch(clock, monotonic, elapsed or monotonic, self._jumped)
         self._now = self._watch.now
+        self._ages = Ages()
+        self._verdicts = Verdicts(retry, self._watch, self._ages, salt)
+        self._dating = Dating(self._watch, self._ages)
+        self._has_begun = False
         self._mail_log = mail_log
         share = max(1, max_out // REPORT_SHARE) if max_out else 0
         self._max_out = max(1, max_out - share) if max_out else 0
         self._per_message = per_message
-        self._salt = salt
         self._out: dict[SpoolId, _Out] = {}
         self._out_count = 0
         """Entries that are out for delivery, or about to be."""
@@ -116,11 +123,11 @@ class QueueManager:
         self._waiting_for_room: list[Deferred[None]] = []
         self._listeners = Listeners(provider)
         self._at_flush: list[Callable[[], None]] = []
+        self._at_jump: list[Callable[[], None]] = []
 
     def reload(self, retry: RetrySettings, max_out: int) -> None:
         """Another retry rule and bound, for outcomes and takings to come."""
-        self._rule = RetryRule(retry.delays_s, retry.maxtime_s)
-        self._report_rule = RetryRule(retry.delays_s, retry.maxtime_reports_s)
+        self._verdicts.reload(retry)
         self._max_out = max_out
         self._tell_of_room()
 
@@ -128,12 +135,14 @@ class QueueManager:
 
     def draft(self) -> IDraft:
         """Begin a message. Raises `Unavailable` when it could not be committed now."""
-        return self._provider.draft()
+        draft = self._provider.draft()
+        self._ages.begun(draft.spool_id)
+        return draft
 
     def accept(self, draft: IDraft, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
         """The draft is whole. Fires when message and entries are durable: then, and not before, 250. Fails with
         `Unavailable`: the client keeps its mail."""
-        return self._provider.commit((Submission(draft, envelope, self._clock.seconds()),), ())
+        return self._provider.commit((Submission(draft, envelope, self._arrival_of(draft)),), ())
 
     @property
     def max_envelope_bytes(self) -> int:
@@ -148,8 +157,10 @@ class QueueManager:
         Of BOUNCES those whose round is over. What of a message is reported together comes together, so the last may go
         beyond `limit`; it is given back, reported or discarded as it came.
         """
+        if not self._has_begun:
+            self._begin()
         if area is Area.BOUNCES:
-            return self._bounces.take(limit)
+            return self._bounces.take(limit).addCallback(self._dating.date_bounces)
         if self._max_out:
             limit = min(limit, self._max_out - self._out_count)
         if limit <= 0:
@@ -272,51 +283,23 @@ class QueueManager:
         Fires when that is durable, before the log says that a message is removed. Fails with `Unavailable`: the draft is
         abandoned, the bounces are still out.
         """
-        return self._bounces.end(message, draft, envelope)
+        return self._bounces.end(message, Submission(draft, envelope, self._arrival_of(draft)))
 
     def discard(self, message: Message) -> Deferred[None]:
         """These bounces, as `take` gave them, are over without a report. Fires as `report` does."""
         return self._bounces.end(message)
 
     def _decide(self, message: Message, entry: Entry, outcome: Outcome) -> tuple[Disposition, Settlement]:
-        """Deferred or failed: the retry rule speaks."""
+        """Deferred or failed: what becomes of the entry."""
         spool_id = message.spool_id
-        queue_id = QueueId(spool_id, entry.number)
-        attempts = entry.attempts + 1
-        is_report = not message.sender
-        now = self._now()
-        if outcome.kind is OutcomeKind.DEFERRED:
-            due_at = next_attempt_at(
-                self._report_rule if is_report else self._rule,
-                received_at=message.received_at,
-                attempts=attempts,
-                made_at=self._made_at(spool_id, entry, now),
-                now=now,
-                lengthening=lengthening_of(spool_id, attempts, self._salt),
-            )
-            if due_at is not None:
-                settlement = Settlement(queue_id, Area.DEFERRED, due_at, attempts, outcome.reply, outcome.host)
-                return Disposition.DEFERRED, settlement
-            disposition = Disposition.EXPIRED
-        else:
-            disposition = Disposition.BOUNCED
-        if is_report:
+        known = self._out.get(spool_id)
+        taken_at = known.taken_at if known is not None else None
+        disposition, settlement = self._verdicts.of(message, entry, outcome, taken_at)
+        if settlement.area is None:
             self._mail_log.write(
                 b"%016X: to=<%b>, report discarded: %b" % (spool_id, plain(entry.recipient), disposition.value.encode())
             )
-            return disposition, Settlement(queue_id, None)
-        return disposition, Settlement(queue_id, Area.BOUNCES, now, attempts, outcome.reply, outcome.host)
-
-    def _made_at(self, spool_id: SpoolId, entry: Entry, now: float) -> float | None:
-        """When the attempt that failed was made, as far as that is known; None: before the clock jumped.
-
-        Parts of one message may be out since different times, and the earliest is remembered: an entry that became due
-        later was taken later.
-        """
-        known = self._out.get(spool_id)
-        if known is not None and known.taken_at is not None:
-            return min(now, max(known.taken_at, entry.due_at))
-        return entry.due_at if self._watch.jumped_at <= entry.due_at <= now else None
+        return disposition, settlement
 
     def _settled(self, gone: Sequence[SpoolId], count: int, due_at: float | None) -> None:
         for spool_id in gone:
@@ -350,11 +333,21 @@ class QueueManager:
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """See `IQueue`."""
-        return self._provider.search(wanted, after, limit)
+        dating = self._dating
+        return self._provider.search(dating.date_filter(wanted), after, limit).addCallback(dating.date_page)
+
+    def age_s(self, message: Message) -> float:
+        """Seconds since the message arrived, whatever the clock did since in this run."""
+        return self._ages.age_s(message.spool_id, message.received_at, self._now())
 
     def on_flush(self, act: Callable[[], None]) -> None:
         """`act` is called whenever somebody asks for a flush, before entries become due by it."""
         self._at_flush.append(act)
+
+    def on_jump(self, act: Callable[[], None]) -> None:
+        """`act` is called whenever the clock has jumped, or the machine was suspended, before anything is decided behind
+        it; it must not call this manager."""
+        self._at_jump.append(act)
 
     def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
         """Deferred entries that match are due now (a flush); see `IQueue`."""
@@ -364,11 +357,35 @@ class QueueManager:
 
     # Within
 
-    def _jumped(self, now: float) -> None:
-        """The clock did: what is out was taken nobody knows when, and nobody waits longer than the longest delay."""
+    def _arrival_of(self, draft: IDraft) -> float:
+        """Its message arrives now."""
+        now = self._now()
+        self._ages.arrived(draft.spool_id)
+        return now
+
+    def _begin(self) -> None:
+        """Before the first taking: the clock may have been set since the last run."""
+        self._has_begun = True
+        now = self._now()
+        self._provider.hasten(self._verdicts.latest_at_start(CLOCK_JUMP_S, now), now)
+
+    def _jumped(self, jump: Jump, now: float) -> None:
+        """The clock did: when what is out was taken can't be told any more, and what waits for a time of a clock that was
+        set back would wait too long."""
         for known in self._out.values():
             known.taken_at = None
-        self._provider.hasten(now + longest_delay_s(self._rule) + CLOCK_JUMP_S, now)
+        self._ages.jumped(jump)
+        if jump.jump_s < 0:
+            self._provider.hasten(self._verdicts.latest_after(jump, now), now)
+            for delay_s in LOOK_AGAIN_S:
+                self._clock.callLater(delay_s, self._look_again)
+        for act in self._at_jump:
+            act()
+
+    def _look_again(self) -> None:
+        """What was on its way to the disk when the clock was set back has got there."""
+        now = self._now()
+        self._provider.hasten(self._verdicts.latest_after(Jump(0.0, 0.0), now), now)
 
     def _come_back(self, spool_id: SpoolId, count: int) -> None:
         """So many entries of the message are no longer out."""

@@ -2,9 +2,8 @@
 
 After attempt n fails, attempt n+1 comes the n-th delay later (the last delay repeats), lengthened by at most a tenth. One
 that would fall at or after arrival + maxtime is made at that moment and is the last; when it has failed, the entry has
-expired. Expiry goes by the wall clock, but never before an attempt that was made after the later of the start and a
-jump of the clock: a wrong clock alone makes no bounces. What arrived later than now, by a clock that was wrong then, is as
-old as its attempts make it.
+expired. The rule goes by the age of the message (`queue.ages`): a wrong clock alone makes no bounces. An attempt that
+decides nothing about expiry (`made_age_s` None) is followed by another after the usual delay.
 
 *Rules*: the same lengthening for all recipients of a message in one attempt, so that they stay together; different ones for
 different messages, so that what failed together does not come back together.
@@ -22,6 +21,9 @@ LENGTHENING = 0.1
 SLACK_S = 0.002
 """Times at rest are rounded to milliseconds: so much before the moment of expiry is that moment."""
 
+SHORTEST_WAIT_S = 1.0
+"""What is over its time and could not be tried waits so long at least."""
+
 _MASK = (1 << 64) - 1
 
 
@@ -34,23 +36,42 @@ class RetryRule:
 
 
 def next_attempt_at(
-    rule: RetryRule, *, received_at: float, attempts: int, made_at: float | None, now: float, lengthening: float
+    rule: RetryRule,
+    *,
+    age_s: float,
+    made_age_s: float | None,
+    attempts: int,
+    now: float,
+    lengthening: float,
+    known_for_s: float | None = None,
 ) -> float | None:
     """When the next attempt is made (UTC seconds, not before `now`), or None: the entry has expired.
 
-    `attempts`: those made, from 1, the one that just failed included. `made_at`: when that one was made; None: before the
-    clock could be trusted. `lengthening`: 0 to 1, see `lengthening_of`.
+    `age_s`: how old the message is. `made_age_s`: how old it was when the attempt that just failed was made; None: that
+    attempt does not count for expiry. `attempts`: those made, from 1, the one that just failed included. `lengthening`: 0 to
+    1, see `lengthening_of`. `known_for_s`: as in `mail.outcome.Outcome`; what is over its time waits no longer than that.
     """
-    delay_s = rule.delays_s[min(attempts, len(rule.delays_s)) - 1]
-    due_at = now + delay_s * (1 + LENGTHENING * lengthening)
+    delay_s = rule.delays_s[min(attempts, len(rule.delays_s)) - 1] * (1 + LENGTHENING * lengthening)
     if not rule.maxtime_s:
-        return due_at
-    if received_at > now:
-        received_at = now - sum(rule.delays_s[min(n, len(rule.delays_s) - 1)] for n in range(attempts - 1))
-    expires_at = received_at + rule.maxtime_s
-    if made_at is not None and made_at >= expires_at - SLACK_S:
+        return now + delay_s
+    if made_age_s is not None and made_age_s >= rule.maxtime_s - SLACK_S:
         return None
-    return max(now, min(due_at, expires_at))
+    left_s = rule.maxtime_s - age_s
+    if left_s > 0:
+        return now + min(delay_s, left_s)
+    if made_age_s is not None:  # it was begun in time and hung beyond the end
+        return now
+    return now + (delay_s if known_for_s is None else min(delay_s, max(known_for_s, SHORTEST_WAIT_S)))
+
+
+def age_by_attempts_s(rule: RetryRule, attempts: int) -> float:
+    """How old a message is at least whose attempt of this number has just been made."""
+    return sum(rule.delays_s[min(n, len(rule.delays_s) - 1)] for n in range(attempts - 1))
+
+
+def longest_wait_s(rule: RetryRule, attempts: int) -> float:
+    """Seconds that an entry waits at most after so many attempts."""
+    return rule.delays_s[min(max(attempts, 1), len(rule.delays_s)) - 1] * (1 + LENGTHENING)
 
 
 def longest_delay_s(rule: RetryRule) -> float:

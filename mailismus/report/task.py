@@ -45,7 +45,9 @@ LIMIT = 10
 MEMORY_BYTES = 20_000_000
 """Content held by all of them together, about."""
 UNREADABLE_S = 86400.0
-"""How long a report waits for a content that can't be read but is not known to be damaged."""
+"""How long a report waits, in one run, for a content that can't be read but is not known to be damaged."""
+REMEMBERED = 10_000
+"""Messages of which it is remembered since when they can't be read; beyond, the first waits anew."""
 SHORTEST_DUE_S = 0.02
 
 
@@ -91,6 +93,8 @@ class ReportTask:
         """There may be more to take."""
         self._vain = 0
         self._not_before = 0.0
+        self._unreadable_since: dict[SpoolId, float] = {}
+        """Monotonic seconds, by message."""
         self._poll: IDelayedCall | None = None
         self._when_done: Deferred[None] | None = None
 
@@ -310,8 +314,7 @@ class ReportTask:
             if not isinstance(content, bytes):
                 content = await _read_beginning(await content, wanted_bytes(limit))
         except StorageError as error:
-            failed_at = max(entry.due_at for entry in message.entries)
-            if not isinstance(error, Corrupt) and self._clock.seconds() < failed_at + UNREADABLE_S:
+            if not isinstance(error, Corrupt) and not self._has_waited(message.spool_id):
                 raise
             self.log.error(
                 "{spool_id}: the message can't be read, its report goes without it: {error}",
@@ -319,7 +322,18 @@ class ReportTask:
                 error=str(error),
             )
             return None
+        self._unreadable_since.pop(message.spool_id, None)
         return cut_out(content, message.size_bytes, limit)
+
+    def _has_waited(self, spool_id: SpoolId) -> bool:
+        """Whether its content could not be read for so long that its report goes without it."""
+        now, since = self._monotonic(), self._unreadable_since
+        if now - since.setdefault(spool_id, now) >= UNREADABLE_S:
+            del since[spool_id]
+            return True
+        if len(since) > REMEMBERED:
+            del since[next(iter(since))]
+        return False
 
     def _give_back(self, message: Message, delay_s: float) -> None:
         count = len(message.entries)

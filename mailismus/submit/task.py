@@ -6,7 +6,7 @@ dot is cut off, one behind it is waited for; what is unanswered at the deadline 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
@@ -55,9 +55,12 @@ class SubmitTask:
         maillog: MailLog,
         clock: IReactorTime,
         poll: IReactorFDSet,
+        monotonic: Callable[[], float] | None = None,
     ) -> None:
-        """`host`: the name we go by. `clock` and `poll`: the reactor."""
+        """`host`: the name we go by. `clock`: timers that do not jump, and the time of day; `poll`: the reactor;
+        `monotonic`: seconds, those of `clock` if that does not jump."""
         self._listeners, self._clock, self._poll = listeners, clock, poll
+        self._monotonic = monotonic or clock.seconds
         self._max_envelope_bytes = max_envelope_bytes
         self._bound: list[tuple[SessionFactory, Listening]] = []
         self._acceptors: list[Acceptor] = []
@@ -133,11 +136,11 @@ class SubmitTask:
         return sum(acceptor.pauses for acceptor in self._acceptors)
 
     def stop(self, deadline: float) -> Deferred[None]:
-        """Stop taking mail; fires when every session is over, at the deadline (the clock's seconds) at the latest."""
+        """Stop taking mail; fires when every session is over, at the deadline (monotonic seconds) at the latest."""
         return Deferred.fromCoroutine(self._stop(deadline))
 
     async def _stop(self, deadline: float) -> None:
-        clock = self._clock
+        seconds = self._monotonic
         self.close()
         for factory in self.factories:
             factory.desk.is_closing = True
@@ -146,13 +149,13 @@ class SubmitTask:
         self._acceptors.clear()
         for session in self._sessions():
             session.shut_down()
-        farewell = clock.seconds() + FAREWELL_S
-        while (sessions := self._sessions()) and clock.seconds() < deadline:
+        farewell = seconds() + FAREWELL_S
+        while (sessions := self._sessions()) and seconds() < deadline:
             if any(session.is_awaited for session in sessions):
-                farewell = clock.seconds() + FAREWELL_S
-            elif clock.seconds() >= farewell:
+                farewell = seconds() + FAREWELL_S
+            elif seconds() >= farewell:
                 break
-            await deferLater(clock, STOP_TICK_S)
+            await deferLater(self._clock, STOP_TICK_S)
         unanswered = sum(session.is_awaited for session in sessions)
         if unanswered:
             self.log.warn(

@@ -8,7 +8,7 @@ from twisted.python.failure import Failure
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered.closing import GIVE_UP_S
 from tests.clustered.harness import ClusteredHarness
-from tests.contracts.bench import Bench, addresses, ids
+from tests.contracts.bench import Bench, addresses, beyond, ids
 
 
 def running() -> tuple[ClusteredHarness, Bench]:
@@ -158,6 +158,6 @@ def test_a_start_reads_no_cluster_of_what_waits_as_long_as_it_should() -> None:
     usual = min(name for name in harness.disk.names if name.endswith(".mqc"))
     harness.settle_down()  # the references are counted
     harness.disk.acts.clear()
-    bench.queue.hasten(bench.now() + 1.1 * four_hours, bench.now())
+    bench.queue.hasten(beyond(bench.now() + 1.1 * four_hours, bench.now()), bench.now())
     assert len(bench.take(Area.DEFERRED)) == 1
     assert [act for act in harness.disk.acts if act[1] == usual] == []

@@ -17,7 +17,7 @@ from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.reading import ClusterReader
 from mailismus.queue.providers.clustered.writebehind import FEW_FILES
 from tests.clustered.harness import ClusteredHarness, queue_settings
-from tests.contracts.bench import Bench, addresses, ids
+from tests.contracts.bench import Bench, addresses, beyond, ids
 from tests.fakes.worker import ACT_S
 
 T = TypeVar("T")
@@ -418,7 +418,7 @@ def test_what_was_given_back_stays_as_long_when_it_is_moved() -> None:
     bench.put(addresses(3))
     first, second, _ = taken = bench.take_ids()
     queue.give_back(taken, bench.now() + 60)
-    queue.hasten(bench.now() + 90, bench.now())
+    queue.hasten(beyond(bench.now() + 90, bench.now()), bench.now())
     checkpoint(harness, queue)
     assert bench.take() == []
     harness.advance(50)
@@ -435,7 +435,7 @@ def test_what_was_given_back_and_hastened_does_not_stay_when_it_is_moved() -> No
     bench.put()
     taken = bench.take_ids()
     queue.give_back(taken, bench.now() + 6000)
-    queue.hasten(bench.now() + 60, bench.now())
+    queue.hasten(beyond(bench.now() + 60, bench.now()), bench.now())
     checkpoint(harness, queue)
     assert bench.take_ids() == taken
 

@@ -12,7 +12,7 @@ from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered import takeover
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
-from tests.contracts.bench import Bench, addresses
+from tests.contracts.bench import Bench, addresses, beyond
 from tests.contracts.queue_contract import DurableQueueContract, FailingQueueContract, QueueContract, check_against_a_model
 from tests.fakes.worker import ACT_S
 
@@ -195,7 +195,7 @@ def test_a_fault_of_our_own_in_it_stops_mail_and_loses_none() -> None:
         harness.clock.advance(PAUSE_S)
     with pytest.raises(Unavailable):
         queue.draft()
-    queue.hasten(0.0, bench.now())
+    queue.hasten(beyond(0.0, bench.now()), bench.now())
     assert harness.wait(queue.visit_all(Filter(), bench.now())).entries == 0
     assert sorted(numbers(Bench(harness, harness.crash(queue)))) == [1, 2, 3, 4]
 

@@ -6,7 +6,7 @@ import pytest
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Settlement
-from tests.contracts.bench import LATER_REPLY, NO_REPLY, Bench, addresses, ids
+from tests.contracts.bench import LATER_REPLY, NO_REPLY, Bench, addresses, beyond, ids
 from tests.contracts.samples import Contract
 
 
@@ -146,7 +146,7 @@ class LookingContract(Contract):
         for _ in range(10):
             bench.harness.advance(0.01)
         assert [bench.take(area) for area in Area] == [[], [], []]
-        bench.queue.hasten(soon, now)
+        bench.queue.hasten(beyond(soon, now), now)
         assert ids(bench.take_until(Area.BOUNCES, 1)) == [QueueId(first, 1)]
         assert ids(bench.take_until(Area.DEFERRED, 1)) == [QueueId(first, 2)]
         assert ids(bench.take_until(Area.INCOMING, 1)) == [QueueId(second, 1)]
@@ -157,7 +157,7 @@ class LookingContract(Contract):
         bench.defer(bench.take_ids(), bench.now() + 1_000_000)
         told: list[None] = []
         bench.queue.ready(Area.DEFERRED).addCallback(told.append)
-        bench.queue.hasten(bench.now() + 100, bench.now())
+        bench.queue.hasten(beyond(bench.now() + 100, bench.now()), bench.now())
         for _ in range(10):
             bench.harness.advance(0.01)
         assert told == [None]

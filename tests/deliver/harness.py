@@ -104,8 +104,17 @@ class World:
         self.clock = Clock()
         self.clock.advance(1_700_000_000.0)
         self.tcp: Any = Network(self.clock)
-        self.monotonic: Callable[[], float] = self.clock.seconds
+        self.jumped_s = 0.0
+        """How far the wall clock has jumped, as against the monotonic one."""
+        self.monotonic: Callable[[], float] = lambda: float(self.clock.seconds()) - self.jumped_s
         self.local_workers: Any = Now()
+
+    def jump(self, seconds: float) -> None:
+        """The time of day does; timers do not, and neither does the monotonic clock."""
+        self.clock.rightNow += seconds
+        for call in self.clock.calls:
+            call.time += seconds
+        self.jumped_s += seconds
 
 
 def relay(address: str, port: int = 25, *destdomains: bytes) -> RelaySettings:
@@ -177,6 +186,7 @@ class Bench:
             Deaths.within(delays_s),
         )
         self.queue.on_flush(self.task.forget_deaths)
+        self.queue.on_jump(self.task.clock_jumped)
 
     def sink(self, script: Script | None = None, host: str = "192.0.2.1", port: int = 25) -> SinkFactory:
         """A sink that listens."""

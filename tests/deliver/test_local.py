@@ -24,6 +24,25 @@ def test_local_mail_lies_in_the_maildir_with_its_trace_fields(tmp_path: pathlib.
     assert len(bench.lines(b"relay=local,", b"status=sent (250 2.1.5 delivered to maildir)")) == 3
 
 
+def test_what_others_deliver_is_not_swept_away_because_the_clock_was_set(tmp_path: pathlib.Path) -> None:
+    bench = Bench(store=str(tmp_path))
+    bench.task.start()
+    bench.put(b"joe@home.example")
+    bench.run()
+    others = tmp_path / "joe/Maildir/tmp/others"
+    others.touch()
+    again = Bench(store=str(tmp_path))
+    again.clock.advance(others.stat().st_ctime - again.clock.seconds() + 60)
+    again.task.local._started_at = again.clock.seconds() - again.world.monotonic()
+    again.task.start()
+    again.world.jump(10 * 86400.0)
+    for is_left, wait_s in ((True, 1.0), (True, 30 * 3600.0), (False, 25 * 3600.0)):
+        again.clock.advance(wait_s)
+        again.put(b"joe@home.example")
+        again.run()
+        assert others.exists() is is_left
+
+
 def test_a_user_who_is_gone_bounces() -> None:
     bench = Bench()
     bench.task.start()

@@ -18,7 +18,7 @@ TIMED_OUT = Reply(451, b"4.4.1", b"timed out")
 
 def job(now: float = 0.0, entries: int = 1) -> Job:
     some = [Entry(number, b"r@b.example", Area.INCOMING, 0.0) for number in range(1, entries + 1)]
-    return Job(Message(SpoolId(1), b"", b"-", False, 0.0, 10, entries, some), some, now, now)
+    return Job(Message(SpoolId(1), b"", b"-", False, 0.0, 10, entries, some), some, now)
 
 
 class Plan:

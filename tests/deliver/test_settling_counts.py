@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -24,10 +24,16 @@ HOST = b"mx[192.0.2.2]:25"
 class Expiring:
     """A queue whose time is up where a recipient says so; as much of one as settling asks for."""
 
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+
     def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
         found = {OutcomeKind.DELIVERED: Disposition.SENT, OutcomeKind.FAILED: Disposition.BOUNCED}
         late = {True: Disposition.EXPIRED, False: Disposition.DEFERRED}
         return [found.get(outcome.kind, late[entry.recipient.startswith(b"late")]) for entry, outcome in results]
+
+    def age_s(self, message: Message) -> float:
+        return self.now() - message.received_at
 
 
 class Kept(AuditLog):
@@ -45,7 +51,7 @@ class House:
         self.now = 1000.0
         self.delivered, self.bounced = Kept(), Kept()
         audits = Audits(self.delivered, self.bounced)
-        queue = Expiring()
+        queue = Expiring(lambda: self.now)
         self.settling = Settling(
             queue,  # type: ignore[arg-type]  # the rest of a queue is not asked for
             MemoryMailLog(),
@@ -55,7 +61,7 @@ class House:
         )
         entries = [Entry(number, name, Area.INCOMING, 0, 2) for number, name in enumerate((b"a@x", b"late@x", b"b@x"), 1)]
         self.message = Message(SpoolId(1), sender, b"192.0.2.1", False, 990.0, 5000, 3, entries)
-        self.job = Job(self.message, entries, 999.0, 999.0)
+        self.job = Job(self.message, entries, 999.0)
 
     def settle(self, reply: Reply, host: bytes = HOST) -> None:
         self.settling.settle(self.job, self.job.entries, reply, host)

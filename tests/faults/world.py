@@ -30,7 +30,7 @@ ANSWER_S = 10.0
 """A client is answered within so many seconds, whatever the disk does."""
 
 _DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"Ok"), b"mx[192.0.2.9]:25")
-_DEFERRED = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.9]:25")
+DEFERRED = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.9]:25")
 _FAILED = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user"), b"mx[192.0.2.9]:25")
 
 
@@ -239,7 +239,7 @@ class World:
             content = self.read(message.spool_id)
         except StorageError:
             self.unreadable += 1
-            outcome = _DEFERRED
+            outcome = DEFERRED
         else:
             letter = self.letters.get(message.spool_id)
             if letter is None:
@@ -277,7 +277,7 @@ class World:
         self.attempt(area, _DELIVERED, limit)
 
     def defer(self, area: Area = Area.INCOMING, limit: int = 1) -> None:
-        self.attempt(area, _DEFERRED, limit)
+        self.attempt(area, DEFERRED, limit)
 
     def fail(self, area: Area = Area.INCOMING, limit: int = 1) -> None:
         self.attempt(area, _FAILED, limit)

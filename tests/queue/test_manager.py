@@ -23,6 +23,7 @@ from mailismus.queue.providers.memory import MemoryQueue
 DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
 DEFERRED = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.1]:25")
 FAILED = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user"), b"mx[192.0.2.1]:25")
+KNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.1", b"dead"), b"none", known_for_s=1.5)
 SHORT = RetrySettings(maxtime_s=7.0, maxtime_reports_s=2.0, delays_s=(1.0, 2.0))
 
 
@@ -48,7 +49,15 @@ class World:
 
     def jump(self, seconds: float) -> None:
         self.clock.rightNow += seconds
+        for call in self.clock.calls:
+            call.time += seconds
         self.jumped_s += seconds
+
+    def start_again(self) -> None:
+        """Another run over the same queue."""
+        self.manager = QueueManager(
+            self.provider, self.retry, self.clock, lambda: self.clock.seconds() - self.jumped_s, self.mail_log
+        )
 
     def put(self, *recipients: bytes, sender: bytes = b"a@b.example") -> SpoolId:
         done = self.put_later(*recipients, sender=sender)
@@ -197,22 +206,137 @@ def test_a_report_expires_by_its_own_time(world: World) -> None:
     assert dispositions == [Disposition.EXPIRED, Disposition.DEFERRED]
 
 
-def test_after_a_clock_jump_nothing_expires_before_another_attempt(world: World) -> None:
+def test_a_message_of_this_run_is_as_old_as_it_is_whatever_the_clock_says(world: World) -> None:
     world.put(b"a@d.example", b"hangs@d.example")
+    (message,) = world.take()
+    world.jump(1_000_000)
+    for _ in range(4):
+        assert world.manager.settle(message, [(message.entries[0], DEFERRED)]) == [Disposition.DEFERRED]
+        world.clock.advance(2.1)
+        (message,) = world.take(Area.DEFERRED)
+    assert world.manager.age_s(message) == pytest.approx(8.4)
+    assert world.manager.settle(message, [(message.entries[0], DEFERRED)]) == [Disposition.EXPIRED]
+
+
+def test_after_a_clock_jump_nothing_of_an_earlier_run_expires_before_another_attempt(world: World) -> None:
+    world.put(b"a@d.example", b"hangs@d.example")
+    world.start_again()
     (message,) = world.take()
     entry = message.entries[0]
     world.jump(1_000_000)
     assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
-    world.clock.advance(0)
+    world.clock.advance(1.2)
     message, entry = world.take_one(Area.DEFERRED)
     assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
 
 
 def test_a_jump_while_nothing_is_out_still_allows_one_attempt(world: World) -> None:
     world.put()
+    world.start_again()
     world.jump(1_000_000)
     message, entry = world.take_one()
     assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
+
+
+def test_an_answer_from_what_is_known_expires_nothing_until_the_message_was_certainly_here_so_long(world: World) -> None:
+    world.put()
+    world.clock.advance(10.0)
+    world.start_again()
+    message, entry = world.take_one()
+    start = world.clock.seconds()
+    made = []
+    while world.manager.settle(message, [(entry, KNOWN)]) == [Disposition.DEFERRED]:
+        world.clock.advance(0)
+        due_at = world.manager.next_due(Area.DEFERRED)
+        assert due_at is not None
+        made.append(due_at - start)
+        world.clock.advance(due_at - world.clock.seconds())
+        message, entry = world.take_one(Area.DEFERRED)
+    assert made[:3] == pytest.approx([1.0, 2.5, 4.0], abs=0.1)
+    assert 7.0 <= made[-1] <= 9.0
+
+
+def test_an_answer_from_what_is_known_expires_a_message_that_was_here_all_the_time(world: World) -> None:
+    world.put()
+    world.clock.advance(7.0)
+    message, entry = world.take_one()
+    assert world.manager.settle(message, [(entry, KNOWN)]) == [Disposition.EXPIRED]
+
+
+def test_a_listing_tells_arrivals_as_the_clock_does_now(world: World) -> None:
+    world.put()
+    world.jump(1_000_000)
+    world.put()
+    now = world.clock.seconds()
+    found: list[Message] = []
+    wanted = Filter(matches=lambda message, entry: message.received_at > now - 10)
+    world.manager.search(wanted, None, 10).addCallback(lambda page: found.extend(page.messages))
+    assert [message.received_at for message in found] == [now, now]
+
+
+def test_a_bounce_tells_arrival_and_failure_by_the_same_clock(world: World) -> None:
+    for _ in range(2):
+        world.put()
+    first, second = world.take()
+    world.manager.settle(first, [(first.entries[0], FAILED)])
+    world.clock.advance(0)
+    world.jump(1_000_000)
+    world.clock.advance(1.0)
+    world.manager.settle(second, [(second.entries[0], FAILED)])
+    world.clock.advance(0)
+    ages = [message.entries[0].due_at - message.received_at for message in world.take(Area.BOUNCES)]
+    assert ages == [0.0, 1.0]
+
+
+def test_a_message_that_arrives_while_the_clock_is_set_is_new(world: World) -> None:
+    for jump_s in (-1_000_000, 1_000_000, 2_000_000):
+        draft = world.manager.draft()
+        draft.write(b"Subject: x\r\n")
+        world.jump(jump_s)
+        world.manager.accept(draft, Envelope(b"a@b.example", (b"c@d.example",)))
+        world.clock.advance(0)
+        message, entry = world.take_one()
+        assert world.manager.age_s(message) == 0.0
+        world.jump(jump_s)
+        assert world.manager.age_s(message) == 0.0
+        world.manager.settle(message, [(entry, DELIVERED)])
+
+
+def test_who_wants_to_know_of_jumps_is_told_before_anything_is_decided(world: World) -> None:
+    told: list[float] = []
+    world.manager.on_jump(lambda: told.append(world.clock.seconds()))
+    world.put()
+    world.jump(50)
+    world.take(Area.BOUNCES)
+    assert told == []
+    world.jump(600)
+    world.take(Area.BOUNCES)
+    assert told == [world.clock.seconds()]
+
+
+def test_a_delay_goes_on_as_long_as_it_has_to_when_the_clock_is_set_back(world: World) -> None:
+    world.put()
+    message, entry = world.take_one()
+    world.manager.settle(message, [(entry, DEFERRED)])
+    world.clock.advance(0.5)
+    world.jump(-3600)
+    assert world.take(Area.DEFERRED) == []
+    world.clock.advance(0.4)
+    assert world.take(Area.DEFERRED) == []
+    world.clock.advance(0.3)
+    assert len(world.take(Area.DEFERRED)) == 1
+
+
+def test_what_is_on_its_way_to_the_disk_when_the_clock_is_set_back_does_not_wait_for_it(world: World) -> None:
+    world.put(b"deferred@d.example")
+    message, entry = world.take_one()
+    done = world.put_later(b"new@d.example")
+    world.manager.settle(message, [(entry, DEFERRED)])
+    world.jump(-1_000_000)
+    world.take(Area.BOUNCES)  # somebody looks
+    assert not done.called
+    world.clock.pump([0.1, 2.0, 1.2])
+    assert [len(world.take(area)) for area in (Area.INCOMING, Area.DEFERRED)] == [1, 1]
 
 
 def test_a_clock_that_is_set_back_expires_nothing(world: World) -> None:
@@ -230,7 +354,8 @@ def test_a_clock_that_is_set_back_by_a_year_stalls_nothing(world: World) -> None
     world.manager.give_back(message, [new], 60.0)
     world.clock.advance(0)
     world.jump(-365 * 86400)
-    world.clock.advance(0.5)
+    world.take(Area.BOUNCES)  # somebody looks
+    world.clock.advance(1.2)
     found = []
     for _ in range(2):
         found += [e.recipient for area in (Area.INCOMING, Area.DEFERRED) for m in world.take(area) for e in m.entries]

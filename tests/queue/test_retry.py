@@ -7,18 +7,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.retry import RetryRule, lengthening_of, next_attempt_at
+from mailismus.queue.retry import (
+    SHORTEST_WAIT_S,
+    RetryRule,
+    age_by_attempts_s,
+    lengthening_of,
+    longest_wait_s,
+    next_attempt_at,
+)
 
 SHORT = RetryRule((1.0, 2.0), 7.0)
 USUAL = RetryRule((900.0, 1800.0, 7200.0, 14400.0), 72 * 3600.0)
 ARRIVAL = 1_700_000_000.0
 
 
+def next_of(
+    rule: RetryRule,
+    *,
+    received_at: float = ARRIVAL,
+    attempts: int,
+    made_at: float | None,
+    now: float,
+    lengthening: float = 0.0,
+    known_for_s: float | None = None,
+) -> float | None:
+    """The rule, asked with times of day."""
+    return next_attempt_at(
+        rule,
+        age_s=now - received_at,
+        made_age_s=None if made_at is None else made_at - received_at,
+        attempts=attempts,
+        now=now,
+        lengthening=lengthening,
+        known_for_s=known_for_s,
+    )
+
+
 def attempts_of(rule: RetryRule, lengthening: float, attempt_s: float = 0.0) -> list[float]:
     """When attempts are made, after arrival, if each takes `attempt_s` and fails."""
     made = [0.0]
     while True:
-        next_at = next_attempt_at(
+        next_at = next_of(
             rule,
             received_at=ARRIVAL,
             attempts=len(made),
@@ -57,43 +86,50 @@ def test_the_delay_counts_from_the_failure() -> None:
 
 
 def test_an_attempt_that_hangs_beyond_the_end_is_followed_by_a_last_one_at_once() -> None:
-    next_at = next_attempt_at(
-        SHORT, received_at=ARRIVAL, attempts=4, made_at=ARRIVAL + 5.5, now=ARRIVAL + 9, lengthening=0.0
-    )
+    next_at = next_of(SHORT, received_at=ARRIVAL, attempts=4, made_at=ARRIVAL + 5.5, now=ARRIVAL + 9, lengthening=0.0)
     assert next_at == ARRIVAL + 9
 
 
 def test_one_made_late_is_the_last() -> None:
     made_at = ARRIVAL + 100
-    assert next_attempt_at(SHORT, received_at=ARRIVAL, attempts=1, made_at=made_at, now=made_at, lengthening=0.0) is None
+    assert next_of(SHORT, received_at=ARRIVAL, attempts=1, made_at=made_at, now=made_at, lengthening=0.0) is None
 
 
 def test_times_rounded_to_milliseconds_make_no_further_attempt() -> None:
     made_at = round(ARRIVAL + 6.9994, 3)
-    assert (
-        next_attempt_at(SHORT, received_at=ARRIVAL + 0.0004, attempts=5, made_at=made_at, now=made_at, lengthening=0.0)
-        is None
-    )
+    assert next_of(SHORT, received_at=ARRIVAL + 0.0004, attempts=5, made_at=made_at, now=made_at, lengthening=0.0) is None
 
 
-def test_nothing_expires_by_an_attempt_made_before_the_clock_jumped() -> None:
+def test_an_attempt_that_does_not_count_expires_nothing_and_is_followed_by_another_after_the_delay() -> None:
     now = ARRIVAL + 1e6
-    assert next_attempt_at(SHORT, received_at=ARRIVAL, attempts=1, made_at=None, now=now, lengthening=0.0) == now
-    assert next_attempt_at(SHORT, received_at=ARRIVAL, attempts=2, made_at=now, now=now, lengthening=0.0) is None
+    assert next_of(SHORT, attempts=1, made_at=None, now=now) == now + 1
+    assert next_of(SHORT, attempts=2, made_at=None, now=now) == now + 2
+    assert next_of(SHORT, attempts=3, made_at=now, now=now) is None
 
 
-def test_what_arrived_by_a_wrong_clock_expires_by_its_attempts() -> None:
-    arrived, now = ARRIVAL + 1e7, ARRIVAL
-    nexts = [
-        next_attempt_at(SHORT, received_at=arrived, attempts=n, made_at=now, now=now, lengthening=0.0) for n in range(1, 7)
-    ]
-    assert nexts == [now + 1, now + 2, now + 2, now + 2, None, None]
+@pytest.mark.parametrize(("known_for_s", "wait_s"), [(1.5, 1.5), (60.0, 2.0), (float("inf"), 2.0), (0.0, SHORTEST_WAIT_S)])
+def test_what_is_over_its_time_waits_no_longer_than_a_host_is_known_to_be_dead(known_for_s: float, wait_s: float) -> None:
+    now = ARRIVAL + 1e6
+    assert next_of(SHORT, attempts=2, made_at=None, now=now, known_for_s=known_for_s) == now + wait_s
+
+
+def test_what_is_in_its_time_waits_as_usual_however_long_a_host_is_known_to_be_dead() -> None:
+    assert next_of(SHORT, attempts=2, made_at=None, now=ARRIVAL + 1, known_for_s=0.1) == ARRIVAL + 3
+    assert next_of(SHORT, attempts=5, made_at=None, now=ARRIVAL + 6, known_for_s=0.1) == ARRIVAL + 7
+
+
+def test_a_message_is_as_old_as_its_attempts_make_it() -> None:
+    assert [age_by_attempts_s(SHORT, attempts) for attempts in range(1, 6)] == [0, 1, 3, 5, 7]
+
+
+def test_the_longest_wait_is_that_of_the_attempt() -> None:
+    assert [longest_wait_s(SHORT, attempts) for attempts in range(4)] == pytest.approx([1.1, 1.1, 2.2, 2.2])
 
 
 def test_without_maxtime_nothing_expires() -> None:
     rule = RetryRule((1.0,), 0.0)
     now = ARRIVAL + 1e9
-    assert next_attempt_at(rule, received_at=ARRIVAL, attempts=10_000, made_at=now, now=now, lengthening=0.0) == now + 1
+    assert next_of(rule, received_at=ARRIVAL, attempts=10_000, made_at=now, now=now, lengthening=0.0) == now + 1
 
 
 @given(
@@ -108,7 +144,7 @@ def test_no_attempt_is_early_or_beyond_the_end(
 ) -> None:
     rule = RetryRule(tuple(delays), maxtime_s)
     now = ARRIVAL + waited_s
-    next_at = next_attempt_at(rule, received_at=ARRIVAL, attempts=attempts, made_at=now, now=now, lengthening=lengthening)
+    next_at = next_of(rule, received_at=ARRIVAL, attempts=attempts, made_at=now, now=now, lengthening=lengthening)
     if next_at is None:
         assert now >= ARRIVAL + maxtime_s - 0.01
         return

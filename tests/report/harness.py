@@ -49,7 +49,9 @@ class Bench:
         self.maillog = MemoryMailLog()
         self.provider = provider or MemoryQueue(self.clock)
         retry = RetrySettings(72 * 3600.0, 24 * 3600.0, (900.0,))
-        self.queue = QueueManager(self.provider, retry, self.clock, self.clock.seconds, self.maillog)
+        self.jumped_s = 0.0
+        """How far the wall clock has jumped, as against the monotonic one."""
+        self.queue = QueueManager(self.provider, retry, self.clock, self.monotonic, self.maillog)
         numbers = itertools.count(1)
         self.task = ReportTask(
             report_settings(**changes),
@@ -57,9 +59,19 @@ class Bench:
             self.queue,
             self.maillog,
             self.clock,
-            self.clock.seconds,
+            self.monotonic,
             lambda size: next(numbers).to_bytes(size, "big"),
         )
+
+    def monotonic(self) -> float:
+        return float(self.clock.seconds()) - self.jumped_s
+
+    def jump(self, seconds: float) -> None:
+        """The time of day does; timers do not, and neither does the monotonic clock."""
+        self.clock.rightNow += seconds
+        for call in self.clock.calls:
+            call.time += seconds
+        self.jumped_s += seconds
 
     def fail(
         self, *recipients: bytes, sender: bytes = SENDER, content: bytes = CONTENT, outcome: Outcome = NO_USER

@@ -6,19 +6,25 @@ import email
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed
 
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, IContent, IDraft, Message
 from mailismus.queue.providers.memory import MemoryQueue
 from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.rounds import LINGER_S
 from mailismus.report.task import LIMIT
 from mailismus.smtp.header import MAX_HEADER
+from mailismus.smtp.trace import date_time
 from tests.report.harness import CONTENT, SENDER, Bench, report_settings
+
+LATER = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.1", b"not now"), b"mx.b.example[192.0.2.1]:25")
 
 
 @pytest.fixture
@@ -353,6 +359,38 @@ def test_a_content_that_can_never_be_read_is_reported_without_it_after_a_day() -
     bench.run(200.0)
     ((_, content, _),) = bench.reports()
     assert b"can't be returned" in content
+
+
+@pytest.mark.parametrize("jump_s", [-400 * 86400.0, 400 * 86400.0], ids=["back", "ahead"])
+def test_how_long_it_waits_for_a_content_is_no_affair_of_a_clock_that_jumps(jump_s: float) -> None:
+    bench, _ = with_bad_content(Unavailable("No such file or directory"))
+    bench.run(1.0)
+    bench.jump(jump_s)
+    bench.run(3600.0)
+    assert bench.reports() == []
+    bench.clock.advance(86400.0)
+    bench.run(200.0)
+    assert len(bench.reports()) == 1
+
+
+def test_a_report_tells_how_long_a_message_was_tried_whatever_the_clock_did() -> None:
+    bench = Bench()
+    bench.fail(outcome=LATER)
+    bench.jump(400 * 86400.0)
+    bench.run(900.0)
+    messages: list[Message] = []
+    bench.queue.take(Area.DEFERRED, 10).addCallback(messages.extend)
+    bench.queue.settle(messages[0], [(messages[0].entries[0], LATER)])
+    bench.run(1000.0)
+    messages.clear()
+    bench.queue.take(Area.DEFERRED, 10).addCallback(messages.extend)
+    bench.queue.settle(messages[0], [(messages[0].entries[0], attrs.evolve(LATER, kind=OutcomeKind.FAILED))])
+    bench.task.start()
+    bench.run(5.0)
+    ((_, content, _),) = bench.reports()
+    assert b"It was tried 3 times in 32 minutes" in content
+    arrived = date_time(int(bench.clock.seconds() - 1905))
+    assert b"Arrival-Date: " + arrived[:17] in content
 
 
 class CountedContent:

@@ -144,6 +144,31 @@ def test_a_stop_waits_until_its_deadline_and_no_longer(bench: Bench) -> None:
     bench.manager.fire()  # the disk is done after all: nobody is there to be told
 
 
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0], ids=["back", "ahead"])
+def test_a_stop_waits_as_long_whatever_the_clock_does(bench: Bench, jump_s: float) -> None:
+    [(_, _, port)] = bench.task.bind()
+    bench.task.start()
+    client = bench.connect(port)
+    bench.reactor.turn()
+    client.sendall(ENVELOPE + b".\r\n")
+    bench.reactor.turn()
+    now = bench.reactor.seconds()
+    bench.task._monotonic = lambda: bench.reactor.seconds() - jumped_s
+    jumped_s = 0.0
+    stopped = bench.task.stop(now + 30)
+    bench.reactor.turn(1)
+    bench.reactor.rightNow += jump_s
+    for call in bench.reactor.calls:
+        call.time += jump_s
+    jumped_s = jump_s
+    for _ in range(28 * 50):
+        bench.reactor.advance(0.02)
+    assert not stopped.called
+    for _ in range(2 * 50):
+        bench.reactor.advance(0.02)
+    assert stopped.called
+
+
 def test_a_stop_without_sessions_is_done_at_once(bench: Bench) -> None:
     bench.task.bind()
     bench.task.start()

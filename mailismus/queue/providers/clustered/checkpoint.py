@@ -115,6 +115,8 @@ class Checkpoints:
         self._syncs_all = True
         """The next one syncs the whole file system: what a start removed is durable with it."""
         self.moving: Moving | None = None
+        self._began_s = 0.0
+        """When that began, by the reactor's clock."""
         self._sick: set[int] = set()
         self._unread: dict[int, int] = {}
         """Segments of which a content could not be read, and how often."""
@@ -224,6 +226,7 @@ class Checkpoints:
             self._tell()  # what lives is being said again behind this horizon: it would be there twice
         elif self.moving is None:
             self.moving = Moving(self._next_number, self._commit.applied_sequence, self._now(), {})
+            self._began_s = self._reactor.seconds()
             self._next_number += 1
             Deferred.fromCoroutine(self._run(self.moving)).addErrback(self._has_broken, self.moving)
 
@@ -301,7 +304,7 @@ class Checkpoints:
         self.newest = moving.number
         self.checkpoints += 1
         self.made_at = self._now()
-        self.took_s += max(0.0, self.made_at - moving.now)
+        self.took_s += max(0.0, self._reactor.seconds() - self._began_s)
         self.moved += len(moving.entries)
         for spool_id in moving.lacking:
             self._log.error("The content of {spool_id} can't be read in the journal", spool_id=f"{spool_id:016X}")

@@ -152,6 +152,7 @@ class Looks:
             lines = await self._reader.read(cluster.id, cluster.path, act)
         if isinstance(lines, Unread):
             return lines
+        cluster.heed_limits(lines)
         return [line for line in lines if line.offset not in cluster.owed and line.offset not in marked]
 
     def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[YoungMessage]:

@@ -17,7 +17,7 @@ Source: `docs/formats/journal`, `docs/durability`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.internet.interfaces import IReactorTime
@@ -33,11 +33,13 @@ from mailismus.journal.writer import NoSegment, most_records_size
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import (
     Area,
+    Entry,
     Filter,
     Flushed,
     IContent,
     ICountingPlan,
     IDraft,
+    Latest,
     Message,
     Page,
     Settlement,
@@ -48,6 +50,7 @@ from mailismus.queue.providers.clustered.acceptance import Acceptance, is_full
 from mailismus.queue.providers.clustered.brake import Brake
 from mailismus.queue.providers.clustered.checkpoint import Checkpoints
 from mailismus.queue.providers.clustered.closing import Closing
+from mailismus.queue.providers.clustered.cluster import ClusterId
 from mailismus.queue.providers.clustered.content import Contents, as_storage_error
 from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft, Refused
 from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, EpochItem, say_again
@@ -62,6 +65,7 @@ from mailismus.queue.providers.clustered.release import Release
 from mailismus.queue.providers.clustered.resting import RestingEntry
 from mailismus.queue.providers.clustered.space import SpaceWatch
 from mailismus.queue.providers.clustered.visit import Visits
+from mailismus.queue.providers.clustered.writebehind import Moving
 from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
 from mailismus.spool.message_file import MessageFileWriter
 
@@ -374,10 +378,24 @@ class ClusteredQueue:
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self.looks.search(wanted, after, limit))
 
-    def hasten(self, latest: float, now: float) -> None:
-        if self.checkpoints.moving is not None and not self.checkpoints.is_broken:  # its lines rest with the time they had
-            self.checkpoints.run().addCallback(lambda _: self.hasten(latest, now))
-        for area in self._index.hasten(latest, now) | self._resting.hasten(latest, now):
+    def hasten(self, latest: Latest, now: float) -> None:
+        moving: Mapping[QueueId, Entry] = {}
+        checkpoint = self.checkpoints.moving
+        if checkpoint is not None and not self.checkpoints.is_broken:  # its lines rest with the time they had
+            moving = checkpoint.entries
+            lengths = {cluster.id: cluster.length or 0 for cluster in self._resting.clusters.values()}
+            self.checkpoints.run().addCallback(lambda _: self._hasten_moved(checkpoint, lengths, latest, now))
+        for area in self._index.hasten(latest, now, moving) | self._resting.hasten(latest):
+            self._fire(area)
+
+    def _hasten_moved(self, moving: Moving, lengths: Mapping[ClusterId, int], latest: Latest, now: float) -> None:
+        """The checkpoint that was under way is over: now those that it moved, or did not."""
+        for cluster_id in moving.grown:
+            cluster = self._resting.clusters.get(cluster_id)
+            if cluster is not None and cluster.length:
+                self._resting.limit(cluster, lengths.get(cluster_id, 0), latest)
+                self._fire(cluster_id.area)
+        for area in self._index.hasten(latest, now, moving.entries, is_moved=True):
             self._fire(area)
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:

@@ -16,19 +16,33 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator
 from contextlib import contextmanager
 
 import attrs
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, Message, Predicate
+from mailismus.queue.interface import Area, Entry, Latest, Message, Predicate
 from mailismus.queue.providers.clustered.calendar import slot_start
 from mailismus.queue.providers.clustered.cluster import ClusterId, FoundLine, Place
 from mailismus.queue.providers.clustered.waiting import HORIZON_S, LaterLines, WaitingLines
 
 OutYoung = Callable[[SpoolId], int]
 """How many entries of a message are out while young."""
+
+
+MOST_LIMITS = 16
+"""Limits of one cluster; what an earlier one took away is bounded by the newer ones."""
+
+
+@attrs.frozen
+class Limit:
+    """Until when lines between two offsets may wait."""
+
+    first: int
+    end: float
+    latest: Latest
 
 
 class Cluster:
@@ -39,6 +53,7 @@ class Cluster:
         "flushes",
         "id",
         "length",
+        "limits",
         "live",
         "next_visit",
         "not_before",
@@ -70,6 +85,8 @@ class Cluster:
         """When a line may be due that is not in memory: the file is worth a read. None: there is none."""
         self.flushes: list[Predicate] = []
         """What is due at the next read whatever its time."""
+        self.limits: list[Limit] = []
+        """Of times that lines of it tell, since the clock was set."""
         self._readers: dict[object, set[int]] = {}
 
     def is_hidden(self, offset: int) -> bool:
@@ -86,6 +103,15 @@ class Cluster:
             yield marked
         finally:
             del self._readers[reader]
+
+    def heed_limits(self, lines: Iterable[FoundLine]) -> None:
+        """Lines that were just read tell the times that count."""
+        if self.limits:
+            for line in lines:
+                entry = line.entry
+                for limit in self.limits:
+                    if limit.first <= line.offset < limit.end:
+                        entry.due_at = min(entry.due_at, limit.latest(self.id.area, entry.attempts, entry.due_at))
 
     def are_marked(self, offsets: frozenset[int]) -> None:
         """These lines, owed before, say durably that they are over."""
@@ -160,23 +186,29 @@ class RestingIndex:
         cluster.next_visit = at
         heapq.heappush(self._visits[cluster.id.area], (at, -next(self._order), cluster))
 
-    def hasten(self, latest: float, now: float) -> set[Area]:
-        """As `IQueue.hasten`; the areas in which something may be due by it.
+    def hasten(self, latest: Latest) -> set[Area]:
+        """As `IQueue.hasten`, for all lines that count now; the areas in which something may be due by it.
 
-        Not for lines of the slot that `latest` lies in: to tell them apart, all that waits for its time as it should would
-        have to be read."""
+        What lies in a slot that `latest` leaves alone is passed over; else nothing is read for it before its time."""
         touched = set()
         for cluster in self.clusters.values():
             start = slot_start(cluster.id.slot) if cluster.id.slot else None
-            may_wait = start is None or start > latest
-            late = {offset for offset, until in cluster.not_before.items() if until > latest}
-            if may_wait or late or (cluster.next_visit is not None and cluster.next_visit > latest):
-                for offset in late:
-                    del cluster.not_before[offset]
-                cluster.flushes.append(lambda _, entry: entry.due_at > latest)
-                self.read_again(cluster, now)
+            if start is None or latest(cluster.id.area, None, start) < start:
+                self.limit(cluster, 0, latest)
                 touched.add(cluster.id.area)
         return touched
+
+    def limit(self, cluster: Cluster, first: int, latest: Latest) -> None:
+        """What waits of the lines from this offset on waits no longer than that. Lines in memory are read again."""
+        cluster.limits.append(Limit(first, math.inf if cluster.length is None else cluster.length, latest))
+        del cluster.limits[:-MOST_LIMITS]
+        for offset, until in cluster.not_before.items():
+            cluster.not_before[offset] = latest(cluster.id.area, None, until)
+        if cluster.waiting is not None:
+            cluster.waiting.clear()
+            cluster.waiting = None
+        if cluster.next_visit is not None:
+            self.read_again(cluster, latest(cluster.id.area, None, cluster.next_visit))
 
     def next_due(self, area: Area) -> float | None:
         """When the next visit of this area is due."""

@@ -181,6 +181,7 @@ class Visits:
             raise
         if cluster.live is None:
             cluster.live = sum(not (line.is_done or line.offset in cluster.owed or line.offset in marked) for line in lines)
+        cluster.heed_limits(lines)
         self._index.were_read(cluster, lines, marked, length, now)
 
     async def set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.interface import Area, Entry, Latest, Message
 
 
 class YoungMessage:
@@ -271,19 +271,39 @@ class YoungIndex:
             heapq.heappop(waiting)
         return None
 
-    def hasten(self, latest: float, now: float) -> set[Area]:
-        """As `IQueue.hasten`; the areas in which something is due by it."""
-        touched = set()
-        for area in self._areas.values():
-            late = {(spool_id, number) for due_at, spool_id, number in area.waiting if due_at > latest}
-            for spool_id, number in late:
-                young = self.messages.get(spool_id)
-                entry = young.entries.get(number) if young is not None else None
-                if young is not None and entry is not None and number not in young.out:
-                    entry.due_at = min(entry.due_at, now)
-                    self.given_back.pop(QueueId(spool_id, number), None)
-                    self._areas[entry.area].add(young, entry)
-                    touched.add(entry.area)
+    def hasten(self, latest: Latest, now: float, moving: Mapping[QueueId, Entry], *, is_moved: bool = False) -> set[Area]:
+        """As `IQueue.hasten`, for all entries but those in `moving`, or (`is_moved`) for those alone; the areas in which
+        something is due by it."""
+        due: dict[QueueId, float] = {}
+        """Entries that wait for another time than before."""
+        for young in self.messages.values():
+            for number, entry in young.entries.items():
+                queue_id = QueueId(young.message.spool_id, number)
+                if (moving.get(queue_id) is entry) is not is_moved:
+                    continue
+                if queue_id in self.given_back:
+                    self.given_back[queue_id] = due[queue_id] = latest(entry.area, entry.attempts, self.given_back[queue_id])
+                    entry.due_at = min(entry.due_at, due[queue_id])
+                elif (until := latest(entry.area, entry.attempts, entry.due_at)) < entry.due_at:
+                    entry.due_at = due[queue_id] = until
+        return self._wait_anew(due, now)
+
+    def _wait_anew(self, due: Mapping[QueueId, float], now: float) -> set[Area]:
+        touched: set[Area] = set()
+        for wanted, area in self._areas.items():
+            waiting: list[tuple[float, SpoolId, int]] = []
+            for due_at, spool_id, number in area.waiting:
+                queue_id = QueueId(spool_id, number)
+                if queue_id not in due:
+                    waiting.append((due_at, spool_id, number))
+            for (spool_id, number), until in due.items():
+                entry = self.messages[spool_id].entries[number]
+                if entry.area is wanted:
+                    waiting.append((until, spool_id, number))
+                    if until <= now:
+                        touched.add(wanted)
+            heapq.heapify(waiting)
+            area.waiting = waiting
         return touched
 
     def visit(self, young: YoungMessage, entry: Entry, now: float) -> None:

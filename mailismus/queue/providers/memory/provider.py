@@ -25,6 +25,7 @@ from mailismus.queue.interface import (
     Filter,
     Flushed,
     IContent,
+    Latest,
     Message,
     Page,
     Placement,
@@ -294,11 +295,13 @@ class MemoryQueue:
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return succeed(find(self._held, self._order, wanted, after, limit))
 
-    def hasten(self, latest: float, now: float) -> None:
+    def hasten(self, latest: Latest, now: float) -> None:
         touched = set()
         for line in [line for held in self._held.values() for line in held.lines.values()]:
-            if line.ticket and line.wake_at > latest:
-                self._wait_until(line, now)
+            until = latest(line.entry.area, line.entry.attempts, line.wake_at)
+            if line.ticket and until < line.wake_at:
+                line.entry = attrs.evolve(line.entry, due_at=min(line.entry.due_at, until))
+                self._wait_until(line, until)
                 touched.add(line.entry.area)
         if touched:
             self._clock.callLater(0, self._wake, touched)

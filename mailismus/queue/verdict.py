@@ -1,0 +1,120 @@
+"""The verdict on an attempt that failed: what becomes of the entry, and when it is tried again (pure).
+
+The retry rule (`queue.retry`) speaks by the age of the message. It may expire by an attempt that was made for real, which
+connected or asked a name server, after the later of the start and the last jump of the clock. One that was answered from
+what is known of dead hosts counts as well where the message has certainly been here for the whole time: as long as the
+clock has not jumped nor the server started since.
+
+*Not here*: ages (`queue.ages`), the log, who is told.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mailismus.config.settings import RetrySettings
+from mailismus.mail.ids import QueueId
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.queue.ages import Ages, Jump
+from mailismus.queue.disposition import Disposition
+from mailismus.queue.interface import Area, Entry, Latest, Message, Settlement
+from mailismus.queue.retry import (
+    SLACK_S,
+    RetryRule,
+    age_by_attempts_s,
+    lengthening_of,
+    longest_delay_s,
+    longest_wait_s,
+    next_attempt_at,
+)
+
+
+class Watch(Protocol):
+    """What is asked of the clock (`queue.clockwatch.ClockWatch`)."""
+
+    jumped_at: float
+
+    def now(self) -> float: ...
+    @property
+    def steady_s(self) -> float: ...
+
+
+class Verdicts:
+    """By one retry rule for messages and another for reports. `salt` makes the retry times of servers differ."""
+
+    def __init__(self, retry: RetrySettings, watch: Watch, ages: Ages, salt: int) -> None:
+        self._watch, self._ages, self._salt = watch, ages, salt
+        self.reload(retry)
+
+    def reload(self, retry: RetrySettings) -> None:
+        """Another rule, for attempts that fail from now on."""
+        self._rule = RetryRule(retry.delays_s, retry.maxtime_s)
+        self._report_rule = RetryRule(retry.delays_s, retry.maxtime_reports_s)
+
+    def of(self, message: Message, entry: Entry, outcome: Outcome, taken_at: float | None) -> tuple[Disposition, Settlement]:
+        """`taken_at`: when the first of the message's entries that are out was handed out; None: before the clock jumped, or
+        nobody knows. A report that failed is removed."""
+        queue_id = QueueId(message.spool_id, entry.number)
+        attempts = entry.attempts + 1
+        now = self._watch.now()
+        if outcome.kind is OutcomeKind.DEFERRED:
+            due_at = self._next_attempt_at(message, entry, outcome, taken_at, now)
+            if due_at is not None:
+                settlement = Settlement(queue_id, Area.DEFERRED, due_at, attempts, outcome.reply, outcome.host)
+                return Disposition.DEFERRED, settlement
+            disposition = Disposition.EXPIRED
+        else:
+            disposition = Disposition.BOUNCED
+        if not message.sender:
+            return disposition, Settlement(queue_id, None)
+        return disposition, Settlement(queue_id, Area.BOUNCES, now, attempts, outcome.reply, outcome.host)
+
+    def _next_attempt_at(
+        self, message: Message, entry: Entry, outcome: Outcome, taken_at: float | None, now: float
+    ) -> float | None:
+        rule = self._rule if message.sender else self._report_rule
+        spool_id, attempts = message.spool_id, entry.attempts + 1
+        age_s = self._ages.awake_s(spool_id, message.received_at, now)
+        if age_s < 0:  # it arrived by a clock that was wrong then
+            age_s = age_by_attempts_s(rule, attempts)
+        made_at = self._made_at(entry, taken_at, now)
+        is_certain = min(age_s, self._watch.steady_s) >= rule.maxtime_s - SLACK_S
+        counts = made_at is not None and (outcome.known_for_s is None or is_certain)
+        return next_attempt_at(
+            rule,
+            age_s=age_s,
+            made_age_s=age_s - (now - made_at) if counts and made_at is not None else None,
+            attempts=attempts,
+            now=now,
+            lengthening=lengthening_of(spool_id, attempts, self._salt),
+            known_for_s=outcome.known_for_s,
+        )
+
+    def _made_at(self, entry: Entry, taken_at: float | None, now: float) -> float | None:
+        """When the attempt that failed was made, as far as that is known; None: before the clock jumped.
+
+        Parts of one message may be out since different times, and the earliest is remembered: an entry that became due
+        later was taken later.
+        """
+        if taken_at is not None:
+            return min(now, max(taken_at, entry.due_at))
+        return entry.due_at if self._watch.jumped_at <= entry.due_at <= now else None
+
+    # when the clock is not to be trusted
+
+    def latest_after(self, jump: Jump, now: float) -> Latest:
+        """The clock was set back: what waits goes on waiting as long as it had to, and never longer than the rule says."""
+        rule = self._rule
+
+        def latest(area: Area, attempts: int | None, due_at: float) -> float:
+            longest_s = 0.0
+            if area is Area.DEFERRED:
+                longest_s = longest_delay_s(rule) if attempts is None else longest_wait_s(rule, attempts)
+            return min(due_at + jump.jump_s, now + longest_s)
+
+        return latest
+
+    def latest_at_start(self, slack_s: float, now: float) -> Latest:
+        """Nobody knows what the clock did before: what waits for a time that the rule does not give is due now."""
+        bound = now + longest_delay_s(self._rule) + slack_s
+        return lambda area, attempts, due_at: now if due_at > bound else due_at
