@@ -25,7 +25,8 @@ from mailismus.queue.interface import IDraft
 from mailismus.smtp import replies
 from mailismus.smtp.header import HeaderScan
 from mailismus.smtp.trace import date_time, received_opening
-from mailismus.submit.policy import ENTRY_BYTES, Policy, Standing
+from mailismus.submit.policy import Policy, Standing
+from mailismus.submit.recipients import Recipients
 from mailismus.submit.seam import Acceptance
 
 NOTE_EVERY_S = 10.0
@@ -35,8 +36,8 @@ NOTE_EVERY_S = 10.0
 class Desk:
     """What the sessions of one listener share. `is_closing`: no transaction may begin.
 
-    Counters for metrics: `messages`, `recipients` and `content_bytes` of what was accepted, `refusals` (replies), and
-    `refused`: refusals by command and code.
+    Counters for metrics: `messages`, `recipients` (entries) and `content_bytes` of what was accepted, `refusals`
+    (replies), and `refused`: refusals by command and code.
     """
 
     log = Logger()
@@ -72,7 +73,6 @@ class Reception:
         "_desk",
         "_draft",
         "_eightbit",
-        "_envelope_bytes",
         "_header",
         "_host",
         "_is_asked",
@@ -96,9 +96,9 @@ class Reception:
         """`standing`: that of the host by the policy that the desk has now."""
         self._desk, self._host, self._standing, self._answer = desk, host, standing, answer
         self._policy = desk.policy
-        self._messages = self._envelope_bytes = 0
+        self._messages = 0
         self._name = self._protocol = self._opening = self._sender = self._trace = self._known = self._tls = b""
-        self._recipients: list[bytes] = []
+        self._recipients = Recipients()
         self._eightbit = self._is_asked = self._is_blocked = False
         self._draft: IDraft | None = None
         self._header: HeaderScan | None = None
@@ -121,20 +121,22 @@ class Reception:
         if not replies.is_positive(reply):
             return self._reject(b"MAIL", reply, sender)
         # `eightbit` is what the client declared; what the content is shows when it comes
-        self._sender, self._eightbit, self._recipients, self._envelope_bytes = sender, False, [], 0
+        self._sender, self._eightbit = sender, False
+        self._recipients.clear()
         return reply
 
     def check_recipient(self, recipient: bytes) -> bytes:
-        recipients = self._recipients
-        reply = self._policy.check_recipient(recipient, self._standing, len(recipients), self._envelope_bytes)
+        policy, recipients = self._policy, self._recipients
+        reply = policy.check_recipient(recipient, self._standing, recipients.commands)
+        if reply is replies.RECIPIENT_OK and not recipients.add(recipient, policy.directory, policy.max_envelope_bytes):
+            reply = replies.TOO_MANY_RECIPIENTS
         if reply is not replies.RECIPIENT_OK:
             return self._reject(b"RCPT", reply, self._sender, recipient)
-        recipients.append(recipient)
-        self._envelope_bytes += len(recipient) + ENTRY_BYTES
         return reply
 
     def reset(self) -> None:
-        self._sender, self._recipients = b"", []
+        self._sender = b""
+        self._recipients.clear()
         draft, self._draft, self._header = self._draft, None, None
         if draft is not None:
             draft.abandon()
@@ -190,9 +192,10 @@ class Reception:
             return replies.LOOP
         if self._trace:
             draft.write(self._trace)
-        sender, recipients = self._sender, tuple(self._recipients)
+        sender, recipients = self._sender, tuple(self._recipients.addresses)
         self._draft = self._header = None
-        self._sender, self._recipients = b"", []
+        self._sender = b""
+        self._recipients.clear()
         self._messages += 1
         self._known, self._is_asked = b"", False
         envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit)
