@@ -93,7 +93,7 @@ class Settling:
         delay_s = self._queue.age_s(message)
         delays = format_delays(delay_s - (now - job.queued_at), waiting_s, job.setup_s, sending_s)
         if kind is OutcomeKind.DELIVERED:
-            counters.content_bytes += message.size_bytes
+            counters.content_bytes += message.stored_bytes
             counters.queued_s.note(delay_s, len(entries))
             counters.sending_s.note(sending_s)
         elif kind is OutcomeKind.DEFERRED:

@@ -85,6 +85,15 @@ def domain_of(address: bytes) -> bytes:
     return address[at + 1 :].lower() if at >= 0 else b""
 
 
+def mailbox_of(address: bytes) -> tuple[bytes, bytes]:
+    """Local part and domain of the mailbox, the same for all ways to write it: the domain in any case, an address literal in
+    any notation, a local part quoted or not. The case of a local part is its host's affair (RFC 5321 2.4): it counts."""
+    domain = domain_of(address)
+    if domain.startswith(b"[ipv6:") and is_literal(domain):
+        domain = b"[ipv6:%b]" % ipaddress.IPv6Address(domain[6:-1].decode("ascii")).compressed.encode("ascii")
+    return local_part_of(address), domain
+
+
 def local_part_of(address: bytes) -> bytes:
     """The local part in the case it came in; of a quoted one what the quotes mean: `"joe"@x` is `joe`."""
     local_part = address.rpartition(b"@")[0] if b"@" in address else address

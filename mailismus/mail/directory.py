@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from mailismus.mail.address import domain_of, local_part_of
+from mailismus.mail.address import domain_of, local_part_of, mailbox_of
 
 
 @attrs.frozen
@@ -30,3 +30,9 @@ class Directory:
         if local_part == b"postmaster" and self.postmaster:
             return self.postmaster
         return local_part if local_part in self.users else None
+
+    def mailbox_of(self, address: bytes) -> tuple[bytes, bytes]:
+        """What tells whether two addresses are one mailbox: all those of a user of ours are; of others see
+        `mail.address.mailbox_of`."""
+        user = self.user_of(address) if self.is_local(address) else None
+        return mailbox_of(address) if user is None else (user, b"")

@@ -15,9 +15,6 @@ from mailismus.config.settings import ServerSettings
 from mailismus.mail.directory import Directory
 from mailismus.smtp import replies
 
-ENTRY_BYTES = 64
-"""What a recipient counts in an envelope beside its address (`IQueue.max_envelope_bytes`)."""
-
 
 class Standing(enum.Enum):
     """What a client may."""
@@ -39,7 +36,8 @@ class Policy:
         return Standing.RELAY_CLIENT if host in self.limits.relay_clients else Standing.STRANGER
 
     def check_sender(self, size_bytes: int, messages: int) -> bytes:
-        """The reply to MAIL, given the declared size (0: none) and how many messages the session has sent."""
+        """The reply to MAIL, given the declared size (without dot-stuffing; 0: none) and how many messages the session has
+        sent."""
         limits = self.limits
         if 0 < limits.maxmessages <= messages:
             return replies.TOO_MANY_MESSAGES
@@ -47,15 +45,14 @@ class Policy:
             return replies.TOO_LARGE
         return replies.SENDER_OK
 
-    def check_recipient(self, recipient: bytes, standing: Standing, recipients: int, envelope_bytes: int) -> bytes:
-        """The reply to RCPT, given what the transaction has already: recipients, and their bytes with `ENTRY_BYTES` each."""
+    def check_recipient(self, recipient: bytes, standing: Standing, commands: int) -> bytes:
+        """The reply to RCPT, given how many of the transaction were accepted. Whether the envelope has room is another
+        question: `recipients.Recipients.add`."""
         if self.directory.is_local(recipient):
             if self.directory.user_of(recipient) is None:
                 return replies.UNKNOWN_USER
         elif standing is not Standing.RELAY_CLIENT:
             return replies.RELAY_DENIED
-        if 0 < self.limits.maxrecips <= recipients:
-            return replies.TOO_MANY_RECIPIENTS
-        if envelope_bytes + len(recipient) + ENTRY_BYTES > self.max_envelope_bytes:
+        if 0 < self.limits.maxrecips <= commands:
             return replies.TOO_MANY_RECIPIENTS
         return replies.RECIPIENT_OK

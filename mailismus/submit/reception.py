@@ -25,7 +25,8 @@ from mailismus.queue.interface import IDraft
 from mailismus.smtp import replies
 from mailismus.smtp.header import HeaderScan
 from mailismus.smtp.trace import date_time, received_opening
-from mailismus.submit.policy import ENTRY_BYTES, Policy, Standing
+from mailismus.submit.policy import Policy, Standing
+from mailismus.submit.recipients import Recipients
 from mailismus.submit.seam import Acceptance
 
 NOTE_EVERY_S = 10.0
@@ -35,8 +36,8 @@ NOTE_EVERY_S = 10.0
 class Desk:
     """What the sessions of one listener share. `is_closing`: no transaction may begin.
 
-    Counters for metrics: `messages`, `recipients` and `content_bytes` of what was accepted, `refusals` (replies), and
-    `refused`: refusals by command and code.
+    Counters for metrics: `messages`, `recipients` (entries) and `content_bytes` (as stored) of what was accepted, `refusals`
+    (replies), and `refused`: refusals by command and code.
     """
 
     log = Logger()
@@ -72,7 +73,6 @@ class Reception:
         "_desk",
         "_draft",
         "_eightbit",
-        "_envelope_bytes",
         "_header",
         "_host",
         "_is_asked",
@@ -96,9 +96,9 @@ class Reception:
         """`standing`: that of the host by the policy that the desk has now."""
         self._desk, self._host, self._standing, self._answer = desk, host, standing, answer
         self._policy = desk.policy
-        self._messages = self._envelope_bytes = 0
+        self._messages = 0
         self._name = self._protocol = self._opening = self._sender = self._trace = self._known = self._tls = b""
-        self._recipients: list[bytes] = []
+        self._recipients = Recipients()
         self._eightbit = self._is_asked = self._is_blocked = False
         self._draft: IDraft | None = None
         self._header: HeaderScan | None = None
@@ -121,20 +121,22 @@ class Reception:
         if not replies.is_positive(reply):
             return self._reject(b"MAIL", reply, sender)
         # `eightbit` is what the client declared; what the content is shows when it comes
-        self._sender, self._eightbit, self._recipients, self._envelope_bytes = sender, False, [], 0
+        self._sender, self._eightbit = sender, False
+        self._recipients.clear()
         return reply
 
     def check_recipient(self, recipient: bytes) -> bytes:
-        recipients = self._recipients
-        reply = self._policy.check_recipient(recipient, self._standing, len(recipients), self._envelope_bytes)
+        policy, recipients = self._policy, self._recipients
+        reply = policy.check_recipient(recipient, self._standing, recipients.commands)
+        if reply is replies.RECIPIENT_OK and not recipients.add(recipient, policy.directory, policy.max_envelope_bytes):
+            reply = replies.TOO_MANY_RECIPIENTS
         if reply is not replies.RECIPIENT_OK:
             return self._reject(b"RCPT", reply, self._sender, recipient)
-        recipients.append(recipient)
-        self._envelope_bytes += len(recipient) + ENTRY_BYTES
         return reply
 
     def reset(self) -> None:
-        self._sender, self._recipients = b"", []
+        self._sender = b""
+        self._recipients.clear()
         draft, self._draft, self._header = self._draft, None, None
         if draft is not None:
             draft.abandon()
@@ -181,7 +183,7 @@ class Reception:
             self._is_asked = False
             self._answer(b"")
 
-    def end_content(self) -> bytes | None:
+    def end_content(self, stuffed_dots: int) -> bytes | None:
         draft, header = self._draft, self._header
         assert draft is not None  # begin_content made both
         assert header is not None
@@ -190,12 +192,13 @@ class Reception:
             return replies.LOOP
         if self._trace:
             draft.write(self._trace)
-        sender, recipients = self._sender, tuple(self._recipients)
+        sender, recipients = self._sender, tuple(self._recipients.addresses)
         self._draft = self._header = None
-        self._sender, self._recipients = b"", []
+        self._sender = b""
+        self._recipients.clear()
         self._messages += 1
         self._known, self._is_asked = b"", False
-        envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit)
+        envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit, stuffed_dots)
         waiting = self._desk.manager.accept(draft, envelope)
         waiting.addCallbacks(
             self._accepted, self._failed, callbackArgs=(draft, envelope, header.message_id()), errbackArgs=(draft, envelope)
@@ -215,15 +218,21 @@ class Reception:
     # -- what became of it
 
     def _accepted(self, _: object, draft: IDraft, envelope: Envelope, message_id: bytes) -> None:
-        desk, spool_id, size_bytes = self._desk, draft.spool_id, draft.size_bytes
+        desk, spool_id, stored_bytes = self._desk, draft.spool_id, draft.stored_bytes
         desk.messages += 1
         desk.recipients += len(envelope.recipients)
-        desk.content_bytes += size_bytes
+        desk.content_bytes += stored_bytes
         write = desk.maillog.write
         write(b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol))
         write(
             b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
-            % (spool_id, envelope.sender, size_bytes, len(envelope.recipients), plain(message_id) or b"<>")
+            % (
+                spool_id,
+                envelope.sender,
+                stored_bytes - envelope.stuffed_dots,
+                len(envelope.recipients),
+                plain(message_id) or b"<>",
+            )
         )
         self._settle(replies.queued(spool_id))
 

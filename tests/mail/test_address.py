@@ -15,6 +15,7 @@ from mailismus.mail.address import (
     is_literal,
     is_mailbox,
     local_part_of,
+    mailbox_of,
     parse_path,
 )
 
@@ -192,3 +193,26 @@ def test_no_mailbox_holds_a_control_or_8_bit_byte_or_is_too_long(data: bytes) ->
         if mailbox is not None:
             assert all(32 <= byte < 127 for byte in mailbox)
             assert len(mailbox) <= MAX_ADDRESS
+
+
+@pytest.mark.parametrize("address", GOOD)
+def test_every_mailbox_is_the_same_in_another_spelling_and_keeps_the_case_of_its_local_part(address: bytes) -> None:
+    local_part, _, domain = address.rpartition(b"@")
+    same = local_part + b"@" + domain.swapcase()
+    assert mailbox_of(same) == mailbox_of(address)
+    if not local_part.startswith(b'"'):
+        assert mailbox_of(b'"%b"@%b' % (local_part, domain)) == mailbox_of(address)
+    if local_part.lower() != local_part.swapcase():
+        assert mailbox_of(local_part.swapcase() + b"@" + domain) != mailbox_of(address)
+
+
+@pytest.mark.parametrize(
+    "literal", [b"[IPv6:2001:db8::1]", b"[IPV6:2001:DB8:0:0::1]", b"[ipv6:2001:0db8:0000:0000:0000:0000:0.0.0.1]"]
+)
+def test_an_address_literal_is_one_in_any_notation(literal: bytes) -> None:
+    assert mailbox_of(b"joe@" + literal) == (b"joe", b"[ipv6:2001:db8::1]")
+
+
+@pytest.mark.parametrize("address", [b"postmaster", b"", b"joe@[ipv6:x]"])
+def test_what_is_no_mailbox_of_the_grammar_is_taken_as_it_stands(address: bytes) -> None:
+    assert mailbox_of(address) == (local_part_of(address), domain_of(address))

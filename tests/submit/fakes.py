@@ -24,7 +24,7 @@ from mailismus.submit.protocol import Session
 from mailismus.submit.reception import Desk
 from mailismus.submit.sessions import SessionFactory
 
-DIRECTORY = Directory(frozenset({b"our.example"}), frozenset({b"joe", b"admin"}), b"admin")
+DIRECTORY = Directory(frozenset({b"our.example", b"other-of-ours.example"}), frozenset({b"joe", b"admin"}), b"admin")
 SETTINGS = ServerSettings(
     relay_clients=Networks.of([ipaddress.ip_network("127.0.0.1/32"), ipaddress.ip_network("2001:db8::/32")]),
     maxmsgsize=100_000,
@@ -49,7 +49,7 @@ class FakeDraft:
         self.is_abandoned = False
 
     @property
-    def size_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         return len(self.content)
 
     def write(self, data: bytes) -> Deferred[None] | None:

@@ -7,14 +7,14 @@ import pytest
 
 from mailismus.mail.directory import Directory
 from mailismus.smtp import replies
-from mailismus.submit.policy import ENTRY_BYTES, Policy, Standing
+from mailismus.submit.policy import Policy, Standing
 from tests.submit.fakes import DIRECTORY, SETTINGS
 
 POLICY = Policy(DIRECTORY, SETTINGS, 10_000)
 
 
 def check(recipient: bytes, standing: Standing = Standing.STRANGER) -> bytes:
-    return POLICY.check_recipient(recipient, standing, 0, 0)
+    return POLICY.check_recipient(recipient, standing, 0)
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,8 @@ def test_other_domains_are_for_relay_clients_alone(recipient: bytes) -> None:
 
 
 def test_each_accepted_recipient_counts() -> None:
-    assert POLICY.check_recipient(b"joe@our.example", Standing.STRANGER, 4, 0) == replies.RECIPIENT_OK
-    assert POLICY.check_recipient(b"joe@our.example", Standing.STRANGER, 5, 0) == replies.TOO_MANY_RECIPIENTS
-
-
-def test_an_envelope_is_no_larger_than_the_queue_can_keep() -> None:
-    room = 10_000 - ENTRY_BYTES - len(b"joe@our.example")
-    assert POLICY.check_recipient(b"joe@our.example", Standing.STRANGER, 0, room) == replies.RECIPIENT_OK
-    assert POLICY.check_recipient(b"joe@our.example", Standing.STRANGER, 0, room + 1) == replies.TOO_MANY_RECIPIENTS
+    assert POLICY.check_recipient(b"joe@our.example", Standing.STRANGER, 4) == replies.RECIPIENT_OK
+    assert POLICY.check_recipient(b"joe@our.example", Standing.STRANGER, 5) == replies.TOO_MANY_RECIPIENTS
 
 
 def test_a_message_declared_too_large_is_refused_at_once() -> None:
@@ -109,10 +103,10 @@ def test_0_is_no_limit() -> None:
     none = attrs.evolve(SETTINGS, maxmsgsize=0, maxrecips=0, maxmessages=0, maxconnections=0, maxpeerconnections=0)
     policy = Policy(DIRECTORY, none, 1 << 40)
     assert policy.check_sender(10**12, 10**6) == replies.SENDER_OK
-    assert policy.check_recipient(b"joe@our.example", Standing.STRANGER, 10**6, 10**6) == replies.RECIPIENT_OK
+    assert policy.check_recipient(b"joe@our.example", Standing.STRANGER, 10**6) == replies.RECIPIENT_OK
 
 
 def test_without_local_domains_strangers_reach_nobody() -> None:
     policy = Policy(Directory(), SETTINGS, 10_000)
-    assert policy.check_recipient(b"joe@our.example", Standing.STRANGER, 0, 0) == replies.RELAY_DENIED
-    assert policy.check_recipient(b"postmaster", Standing.STRANGER, 0, 0) == replies.UNKNOWN_USER
+    assert policy.check_recipient(b"joe@our.example", Standing.STRANGER, 0) == replies.RELAY_DENIED
+    assert policy.check_recipient(b"postmaster", Standing.STRANGER, 0) == replies.UNKNOWN_USER

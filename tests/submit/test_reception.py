@@ -36,7 +36,7 @@ def test_a_message_is_durable_before_its_250() -> None:
         b"0000000000000001: from=<a@x.example>, size=%d, nrcpt=1, message-id=<1@x.example>" % len(TRACE + MESSAGE),
     ]
     desk = house.desk
-    assert (desk.messages, desk.recipients, desk.content_bytes, desk.refusals) == (1, 1, draft.size_bytes, 0)
+    assert (desk.messages, desk.recipients, desk.content_bytes, desk.refusals) == (1, 1, draft.stored_bytes, 0)
 
 
 def test_a_provider_that_is_durable_at_once_is_answered_in_the_same_turn() -> None:
@@ -49,6 +49,17 @@ def test_an_empty_message_has_its_trace_field() -> None:
     house = House()
     house.connect().say(EHLO + ENVELOPE + b"DATA\r\n.\r\n")
     assert house.manager.accepted[0][0].content == TRACE
+
+
+def test_the_size_of_a_message_is_told_without_doubled_dots() -> None:
+    house = House()
+    house.manager.is_quick = True
+    content = b"..\r\n" * 33_332 + b"..x\r\n"
+    assert house.connect().say(EHLO + ENVELOPE + b"DATA\r\n" + content + b".\r\n").endswith(QUEUED)
+    draft, envelope, _ = house.manager.accepted[0]
+    assert draft.content == TRACE + content
+    assert envelope.stuffed_dots == 33_333
+    assert b" size=%d, " % (len(TRACE + content) - 33_333) in house.maillog.lines[1]
 
 
 def test_content_byte_by_byte_is_stored_as_it_came() -> None:
@@ -315,8 +326,71 @@ def test_too_many_recipients_are_452_and_the_others_get_their_mail() -> None:
 
 def test_an_envelope_too_large_for_the_queue_is_452() -> None:
     house = House(max_envelope_bytes=200)
-    out = house.connect().say(EHLO + b"MAIL FROM:<a@x.example>\r\n" + b"RCPT TO:<r@y.example>\r\n" * 3)
-    assert out.endswith(replies.RECIPIENT_OK * 2 + replies.TOO_MANY_RECIPIENTS)
+    recipients = [b"RCPT TO:<%b@y.example>\r\n" % name for name in (b"q", b"r", b"q", b"s")]
+    out = house.connect().say(EHLO + b"MAIL FROM:<a@x.example>\r\n" + b"".join(recipients))
+    assert out.endswith(replies.RECIPIENT_OK * 3 + replies.TOO_MANY_RECIPIENTS)
+
+
+SAME_MAILBOXES = [
+    (b"joe@our.example", b"JOE@OUR.EXAMPLE"),
+    (b"joe@our.example", b'"joe"@our.example'),
+    (b"joe@our.example", b"joe@other-of-ours.example"),
+    (b"admin@our.example", b"postmaster"),
+    (b"postmaster@our.example", b"PostMaster@Other-Of-Ours.example"),
+    (b"bob@y.example", b"bob@Y.EXAMPLE"),
+    (b"bob@y.example", b'"bob"@y.example'),
+    (b'"b\\o b"@y.example', b'"bo\\ b"@y.example'),
+    (b"bob@[192.0.2.7]", b"bob@[192.0.2.7]"),
+    (b"bob@[IPv6:2001:db8::1]", b"bob@[ipv6:2001:DB8:0:0:0:0:0:1]"),
+]
+OTHER_MAILBOXES = [
+    (b"joe@our.example", b"admin@our.example"),
+    (b"joe@our.example", b"joe@y.example"),
+    (b"bob@y.example", b"Bob@y.example"),
+    (b"bob@y.example", b"bob@z.example"),
+    (b"bob@[192.0.2.7]", b"bob@[192.0.2.8]"),
+    (b"bob@[IPv6:2001:db8::1]", b"bob@[IPv6:2001:db8::2]"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), SAME_MAILBOXES)
+def test_a_mailbox_that_is_named_again_gets_the_message_once(first: bytes, second: bytes) -> None:
+    house = House()
+    house.manager.is_quick = True
+    client = house.connect()
+    for one, other in ((first, second), (second, first)):
+        client.say(EHLO + b"MAIL FROM:<a@x.example>\r\n")
+        for recipient in (one, other, b"last@y.example", other):
+            assert client.say(b"RCPT TO:<%b>\r\n" % recipient) == replies.RECIPIENT_OK
+        client.say(b"DATA\r\n.\r\n")
+        assert house.manager.accepted[-1][1].recipients == (one, b"last@y.example")
+        assert b", nrcpt=2, " in house.maillog.lines[-1]
+    assert house.desk.recipients == 4
+
+
+@pytest.mark.parametrize(("first", "second"), OTHER_MAILBOXES)
+def test_another_mailbox_gets_a_message_of_its_own(first: bytes, second: bytes) -> None:
+    house = House()
+    wire = b"MAIL FROM:<a@x.example>\r\nRCPT TO:<%b>\r\nRCPT TO:<%b>\r\nDATA\r\n.\r\n" % (first, second)
+    house.connect().say(EHLO + wire)
+    assert house.manager.accepted[0][1].recipients == (first, second)
+
+
+def test_what_one_transaction_named_is_forgotten_in_the_next() -> None:
+    house = House()
+    house.manager.is_quick = True
+    client = house.connect()
+    twice = b"RCPT TO:<joe@our.example>\r\nRCPT TO:<bob@y.example>\r\n" * 2
+    client.say(EHLO + b"MAIL FROM:<a@x.example>\r\n" + twice + b"RSET\r\n")
+    for _ in range(2):
+        client.say(b"MAIL FROM:<a@x.example>\r\n" + twice + b"DATA\r\n.\r\n")
+        assert house.manager.accepted[-1][1].recipients == (b"joe@our.example", b"bob@y.example")
+
+
+def test_recipients_are_limited_by_their_commands_not_by_their_mailboxes() -> None:
+    house = House()
+    out = house.connect().say(EHLO + b"MAIL FROM:<a@x.example>\r\n" + b"RCPT TO:<joe@our.example>\r\n" * 7)
+    assert out.endswith(replies.SENDER_OK + replies.RECIPIENT_OK * 5 + replies.TOO_MANY_RECIPIENTS * 2)
 
 
 def test_messages_of_a_session_are_limited() -> None:

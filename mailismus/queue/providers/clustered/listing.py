@@ -86,9 +86,9 @@ class Looks:
             if isinstance(read, Unread):
                 gaps.add(read.gaps)
                 continue
-            size_bytes, found = read
+            cluster_bytes, found = read
             sums[cluster.id.area].add(found)
-            counted_bytes += size_bytes
+            counted_bytes += cluster_bytes
             if self._clock is not None and counted_bytes >= COUNTED_BYTES:
                 await _pause(self._clock, PAUSE_S * counted_bytes / COUNTED_BYTES)
                 counted_bytes = 0

@@ -1,0 +1,62 @@
+"""The recipients of a transaction: what many of them cost, and how many fit."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+from mailismus.mail.directory import Directory
+from mailismus.submit.recipients import ENTRY_BYTES, Recipients
+from tests.submit.fakes import DIRECTORY
+
+
+def calls_of(addresses: list[bytes]) -> tuple[int, Recipients]:
+    """How many functions of ours are called to add them."""
+    recipients, calls = Recipients(), 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        for address in addresses:
+            recipients.add(address, DIRECTORY, 1 << 40)
+    finally:
+        sys.setprofile(None)
+    return calls, recipients
+
+
+def test_one_recipient_asks_nothing_of_the_directory() -> None:
+    assert calls_of([b"joe@our.example"])[0] == 1
+
+
+def test_a_thousand_recipients_cost_a_thousand_times_as_much_equal_or_not() -> None:
+    for addresses in ([b"r%d@y.example" % number for number in range(1000)], [b"joe@our.example"] * 1000):
+        few, many = calls_of(addresses[:100])[0], calls_of(addresses)[0]
+        assert many <= 10 * few + 10
+
+
+def test_what_is_named_again_takes_up_no_room_in_the_envelope() -> None:
+    _, once = calls_of([b"joe@our.example"])
+    _, often = calls_of([b"joe@our.example"] * 50)
+    assert (often.addresses, often.envelope_bytes) == (once.addresses, once.envelope_bytes)
+    assert (once.commands, often.commands) == (1, 50)
+
+
+def test_an_envelope_is_no_larger_than_the_queue_can_keep() -> None:
+    recipients = Recipients()
+    room = 2 * ENTRY_BYTES + len(b"joe@our.examplebob@y.example")
+    assert recipients.add(b"joe@our.example", DIRECTORY, room)
+    assert not recipients.add(b"bob@y.example", DIRECTORY, room - 1)
+    assert recipients.add(b"bob@y.example", DIRECTORY, room)
+    assert not recipients.add(b"c@y.example", DIRECTORY, room)
+    assert recipients.add(b"bob@Y.example", DIRECTORY, room)
+    assert (recipients.addresses, recipients.commands) == ([b"joe@our.example", b"bob@y.example"], 3)
+
+
+def test_without_local_domains_every_local_part_counts_as_it_is_written() -> None:
+    recipients = Recipients()
+    for address in (b"Joe@our.example", b"joe@our.example", b"joe@OUR.example"):
+        assert recipients.add(address, Directory(), 1000)
+    assert recipients.addresses == [b"Joe@our.example", b"joe@our.example"]
