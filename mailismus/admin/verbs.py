@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from twisted.internet.defer import Deferred
@@ -24,7 +24,7 @@ from mailismus.admin.wire import (
     encode_summary,
 )
 from mailismus.errors import Unavailable
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.filter import FilterError, parse_filter
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Flushed, IContent, ICountingPlan, Message, Page, Summary
@@ -48,6 +48,8 @@ class LookableQueue(Protocol):
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]: ...
 
     def visit_all(self, wanted: Filter) -> Deferred[Flushed]: ...
+
+    def stuck(self) -> Mapping[QueueId, bytes]: ...
 
 
 class Answer(Protocol):
@@ -87,6 +89,7 @@ class ListAnswer:
 
     def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None) -> None:
         self.gaps = Gaps()
+        self._queue = queue
         self._search = _Search(queue, wanted, self.gaps)
         self._left = limit
 
@@ -96,7 +99,8 @@ class ListAnswer:
         messages = await self._search.next(PAGE_ENTRIES if self._left is None else min(PAGE_ENTRIES, self._left))
         if self._left is not None:
             self._left = max(0, self._left - sum(len(message.entries) for message in messages))
-        return [encode_message(message) for message in messages]
+        stuck = self._queue.stuck()
+        return [encode_message(message, stuck) for message in messages]
 
     def close(self) -> None:
         """It holds nothing open."""

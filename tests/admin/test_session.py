@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import attrs
 import pytest
@@ -15,7 +15,7 @@ from mailismus.admin.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSess
 from mailismus.admin.verbs import PAGE_ENTRIES, PIECE_BYTES
 from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_gaps, decode_piece, encode_request
 from mailismus.errors import Corrupt, Unavailable
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Filter, Flushed, Gap, IContent, Message, Page, Summary
 from tests.admin.samples import deferred, message
 
@@ -54,6 +54,9 @@ class PagedQueue:
     def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
         self.visited.append(wanted)
         return succeed(Flushed(3, self.gaps))
+
+    def stuck(self) -> Mapping[QueueId, bytes]:
+        return {}
 
 
 class Parts:
