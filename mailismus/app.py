@@ -141,14 +141,19 @@ class MailServer:
         self._submit.start()
         return [Listening(name, host, port) for name, host, port in self._bound]
 
-    def reload(self, settings: Settings) -> None:
-        """As `start.server.Server`: what can fail comes first."""
+    def prepare(self, settings: Settings) -> Callable[[], None]:
+        """As `start.server.Server`."""
         locator, deaths = self._locator_of(settings), Deaths.within(settings.queue.retry.delays_s)
-        self._submit.reload(settings.listeners, settings.directory)
-        self._deliver.reload(settings.deliver, settings.message_store, settings.directory, locator, deaths)
-        self._report.reload(settings.report)
-        self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
-        self._stop_timeout_s = settings.application.stop_timeout_s
+        terms = self._submit.prepare(settings.listeners, settings.directory)
+
+        def take_over() -> None:
+            self._submit.reload(terms)
+            self._deliver.reload(settings.deliver, settings.message_store, settings.directory, locator, deaths)
+            self._report.reload(settings.report)
+            self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
+            self._stop_timeout_s = settings.application.stop_timeout_s
+
+        return take_over
 
     def stop(self) -> Deferred[None]:
         """No more mail, then no more deliveries, then the queue."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NoReturn
 
 import attrs
@@ -16,10 +16,11 @@ from mailismus.config import table_deliver as dlv
 from mailismus.config import table_queue as que
 from mailismus.config import table_report as rep
 from mailismus.config import table_submit as sub
-from mailismus.config.certificates import check_pair, is_readable_by_all, read_chain, read_key
+from mailismus.config.certificates import check_pair, read_chain, read_key
 from mailismus.config.check import Given, Value
 from mailismus.config.effective import Key
-from mailismus.config.lists import read_names, read_names_in_order
+from mailismus.config.files import Files
+from mailismus.config.lists import Names, read_names
 from mailismus.config.names import parse_domain, parse_user
 from mailismus.config.openfiles import PER_CONNECTION, Demand, TooMany, fit, reserve_of
 from mailismus.config.relays import assemble_relays
@@ -66,6 +67,7 @@ class Assembly:
     listeners: list[Given]
     file: str
     hard_limit: int | None
+    files: Files
     notes: list[str] = attrs.Factory(list)
     changed: dict[Key, int] = attrs.Factory(dict)
     contents: dict[Key, object] = attrs.Factory(dict)
@@ -74,7 +76,9 @@ class Assembly:
         """The settings. Raises `ConfigError`."""
         deliver = self.top.one(MTA).one(dlv.DELIVER)
         application = self._application()
-        directory = self._directory()
+        block = self.top.one(app.DIRECTORY)
+        domains = self._names(block, app.DOMAINS, parse_domain)
+        directory = self._directory(block, domains.all)
         relays = assemble_relays(deliver.one(dlv.RELAYS), self.file)
         names = self._listener_names()
         self._settle_ports()
@@ -91,7 +95,7 @@ class Assembly:
                 for listener, name, limit in zip(self.listeners, names, limits, strict=False)
             ),
             deliver=self._deliver(deliver, relays, limits[-1]),
-            report=self._report(application.announcehost),
+            report=self._report(domains.first or application.announcehost),
             admin=self._admin(),
         )
 
@@ -110,10 +114,8 @@ class Assembly:
             stop_timeout_s=block.get(app.STOP_TIMEOUT),
         )
 
-    def _directory(self) -> Directory:
-        block = self.top.one(app.DIRECTORY)
-        domains = self._names(block, app.DOMAINS, parse_domain)
-        users = self._names(block, app.USERS, parse_user)
+    def _directory(self, block: Given, domains: Set[bytes]) -> Directory:
+        users = self._names(block, app.USERS, parse_user).all
         postmaster = block.get(app.POSTMASTER)
         if domains and not postmaster:
             self._refuse(
@@ -127,12 +129,13 @@ class Assembly:
             )
         return Directory(domains, users, postmaster.encode("ascii"))
 
-    def _names(self, block: Given, setting: Setting[tuple[str, ...]], parse_name: Callable[[str], str]) -> frozenset[bytes]:
+    def _names(self, block: Given, setting: Setting[tuple[str, ...]], parse_name: Callable[[str], str]) -> Names:
+        line = block.line_of(setting)
         try:
-            names = read_names(block.get(setting), parse_name)
+            names = read_names(block.get(setting), parse_name, self.files, line)
         except UnitError as error:
-            self._refuse(block.line_of(setting), f"{setting.title}: {error}")
-        self.contents[id(block), setting.key] = names
+            self._refuse(line, f"{setting.title}: {error}")
+        self.contents[id(block), setting.key] = names.all
         return names
 
     def _message_store(self) -> MessageStoreSettings:
@@ -194,15 +197,15 @@ class Assembly:
             return None
         setting = sub.CERTIFICATE
         try:
-            chain = read_chain(block.get(setting))
+            chain = read_chain(block.get(setting), self.files, block.line_of(setting))
             setting = sub.PRIVATEKEY
-            key_pem = read_key(block.get(setting))
-            check_pair(chain, key_pem)
+            key = read_key(block.get(setting), self.files, block.line_of(setting))
+            check_pair(chain, key, self.files)
         except UnitError as error:
             self._refuse(block.line_of(setting), f"{setting.title}: {error}")
         self.contents[id(block), sub.CERTIFICATE.key] = chain.pem
-        self.contents[id(block), sub.PRIVATEKEY.key] = key_pem
-        if is_readable_by_all(block.get(setting)):
+        self.contents[id(block), sub.PRIVATEKEY.key] = key.pem
+        if key.is_readable_by_all:
             self.notes.append(f"the private key {block.get(setting)} can be read by everybody: chmod o= it")
         return SslSettings(
             latent=block.get(sub.LATENT),
@@ -212,7 +215,7 @@ class Assembly:
             begins_at=chain.begins_at,
             ends_at=chain.ends_at,
             chain_pem=chain.pem,
-            key_pem=key_pem,
+            key_pem=key.pem,
         )
 
     def _check_listeners(self) -> None:
@@ -277,9 +280,8 @@ class Assembly:
             audit=_audit(block.get(dlv.AUDIT), block.get(dlv.AUDIT_FORMAT)),
         )
 
-    def _report(self, host: bytes) -> ReportSettings:
+    def _report(self, domain: bytes) -> ReportSettings:
         block = self.top.one(MTA).one(rep.REPORT)
-        domains = read_names_in_order(self.top.one(app.DIRECTORY).get(app.DOMAINS), parse_domain)
         return ReportSettings(
             queuecache=block.get(rep.QUEUECACHE),
             interval_low_s=block.get(rep.INTERVAL_LOW),
@@ -287,7 +289,7 @@ class Assembly:
             interval_error_s=block.get(rep.INTERVAL_ERROR),
             delay_start_s=block.get(rep.DELAY_START),
             generate_ndr=block.get(rep.GENERATE_NDR),
-            ndr_from=block.get(rep.NDR_FROM).encode("ascii") or b"postmaster@" + next(iter(domains), host),
+            ndr_from=block.get(rep.NDR_FROM).encode("ascii") or b"postmaster@" + domain,
             ndr_subject=block.get(rep.NDR_SUBJECT),
             attachmsg=block.get(rep.ATTACHMSG),
             audit=_audit(block.get(rep.AUDIT), block.get(rep.AUDIT_FORMAT)),

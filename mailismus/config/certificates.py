@@ -3,22 +3,31 @@
 *Rules*: what is wrong with a file is a `UnitError` that says what to put there instead. Nothing of a private key is in any
 text. OpenSSL is loaded only where a configuration names a certificate: most commands don't.
 
+That a key is whole is shown by what it is for: it signs, and the certificate's public key verifies. The proof that its
+primes are primes takes a hundred times as long (seconds for 8192 bits), and holds the interpreter for all of it.
+
 *Not here*: TLS itself (`net.tls`), which is given the bytes read here, so that a file which changes between breaks nothing.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import stat
+from typing import TYPE_CHECKING
 
 import attrs
 
+from mailismus.config.files import Files
 from mailismus.config.units import UnitError
+from mailismus.regular import Content
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 MAX_BYTES = 2**20
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _KEY = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
+_TRIAL = b"whether this key signs what its certificate verifies"
 DAY_S = 86400.0
 
 
@@ -31,11 +40,23 @@ class Chain:
     ends_at: float
 
 
-def read_chain(path: str) -> Chain:
-    """The chain in a file. Raises `UnitError`."""
+@attrs.frozen
+class Key:
+    """A private key in PEM. `is_readable_by_all`: users other than its file's owner and group may read it."""
+
+    pem: bytes = attrs.field(repr=False)
+    is_readable_by_all: bool
+
+
+def read_chain(path: str, files: Files, line: int) -> Chain:
+    """The chain in a file that stands in that line. Raises `UnitError`."""
+    data = _read(path, files, line).data
+    return files.make("chain", data, lambda: _parse_chain(data, path))
+
+
+def _parse_chain(data: bytes, path: str) -> Chain:
     from cryptography import x509
 
-    data = _read(path)
     if _CERTIFICATE not in data:
         raise UnitError(f"{path} holds no certificate in PEM ({_CERTIFICATE.decode()})")
     try:
@@ -47,16 +68,22 @@ def read_chain(path: str) -> Chain:
     return Chain(data, begins_at, ends_at)
 
 
-def read_key(path: str) -> bytes:
-    """The private key in a file, which may hold certificates too; in PEM. Raises `UnitError`."""
+def read_key(path: str, files: Files, line: int) -> Key:
+    """The private key in a file that stands in that line, which may hold certificates too. Raises `UnitError`."""
+    content = _read(path, files, line)
+    pem = files.make("key", content.data, lambda: _find_key(content.data, path))
+    return Key(pem, bool(content.mode & stat.S_IROTH))
+
+
+def _find_key(data: bytes, path: str) -> bytes:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    found = _KEY.search(_read(path))
+    found = _KEY.search(data)
     if found is None:
         raise UnitError(f"{path} holds no private key in PEM (-----BEGIN PRIVATE KEY-----)")
     try:
-        load_pem_private_key(found[0], None)
+        load_pem_private_key(found[0], None, unsafe_skip_rsa_key_validation=True)
     except TypeError:
         raise UnitError(f"the private key in {path} is encrypted: store it without a passphrase") from None
     except (ValueError, UnsupportedAlgorithm):  # their texts may quote the file
@@ -64,16 +91,23 @@ def read_key(path: str) -> bytes:
     return found[0]
 
 
-def check_pair(chain: Chain, key_pem: bytes) -> None:
+def check_pair(chain: Chain, key: Key, files: Files) -> None:
     """Whether the key is that of the chain's first certificate, and both are good enough for OpenSSL. Raises `UnitError`."""
+    files.make("pair", chain.pem + b"\0" + key.pem, lambda: _check_pair(chain, key.pem))
+
+
+def _check_pair(chain: Chain, key_pem: bytes) -> None:
     from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from OpenSSL import SSL
 
     own, *others = x509.load_pem_x509_certificates(chain.pem)
-    key = load_pem_private_key(key_pem, None)
+    key = load_pem_private_key(key_pem, None, unsafe_skip_rsa_key_validation=True)
     if key.public_key() != own.public_key():
         raise UnitError("it is not the key of the first certificate in <certificate>")
+    if isinstance(key, RSAPrivateKey):  # the others are checked where they are read, which takes no time
+        _try_rsa(key)
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     try:
         context.use_certificate(own)
@@ -88,12 +122,18 @@ def check_pair(chain: Chain, key_pem: bytes) -> None:
         raise UnitError("it is a key of a kind that TLS does not use: write one of RSA or an elliptic curve") from None
 
 
-def is_readable_by_all(path: str) -> bool:
-    """Whether users other than the file's owner and group may read it."""
+def _try_rsa(key: RSAPrivateKey) -> None:
+    """Sign something and verify it. Raises `UnitError`."""
+    from cryptography.exceptions import InternalError, InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.hashes import SHA256
+
     try:
-        return bool(os.stat(path).st_mode & stat.S_IROTH)
-    except OSError:
-        return False
+        key.public_key().verify(key.sign(_TRIAL, PKCS1v15(), SHA256()), _TRIAL, PKCS1v15(), SHA256())
+    except (ValueError, InternalError, InvalidSignature):  # their texts may tell of the key
+        raise UnitError(
+            "it is damaged: what it signs, its certificate does not verify; restore it, or make a new pair"
+        ) from None
 
 
 def describe_end(ends_at: float, now: float) -> str:
@@ -103,17 +143,11 @@ def describe_end(ends_at: float, now: float) -> str:
     return f"ends in {text}" if ends_at >= now else f"ended {text} ago"
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, files: Files, line: int) -> Content:
     try:
-        with open(path, "rb", opener=_open_at_once) as stream:
-            data = stream.read(MAX_BYTES + 1)
+        content = files.read(path, MAX_BYTES + 1, line)
     except OSError as error:
         raise UnitError(f"{path} can't be read: {error.strerror}") from None
-    if len(data) > MAX_BYTES:
+    if len(content.data) > MAX_BYTES:
         raise UnitError(f"{path} is larger than {MAX_BYTES} bytes")
-    return data
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """A running server reads it too, and is not to wait for whoever writes into a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    return content

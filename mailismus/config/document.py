@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import attrs
 
+from mailismus.config.files import Files
 from mailismus.errors import ConfigError
 
 MAX_BYTES = 16 * 2**20
@@ -96,11 +97,10 @@ def parse(data: bytes, file: str) -> Element:
     return _Reader(file).read(data)
 
 
-def read(file: str) -> Element:
+def read(file: str, files: Files) -> Element:
     """The top element of a file. Raises `ConfigError`, for a missing or unreadable file too."""
     try:
-        with open(file, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        data = files.read(file, MAX_BYTES + 1).data
     except OSError as error:
         remedy = "name another with --config FILE; `mailismus config sample` prints one to begin with"
         raise ConfigError(file, 0, f"the configuration file can't be read: {error.strerror}: {remedy}") from None

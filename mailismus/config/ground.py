@@ -18,6 +18,8 @@ from typing import Protocol
 
 import attrs
 
+from mailismus.regular import read_regular
+
 CAP_NET_BIND_SERVICE = 10
 _PORT_FILE = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 _STATUS_FILE = "/proc/self/status"
@@ -153,8 +155,7 @@ class ThisHost:
 
 
 def _read(path: str) -> str:
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as stream:
-        return stream.read(_MAX_BYTES).decode("utf-8", "replace")
+    return read_regular(path, _MAX_BYTES).data.decode("utf-8", "replace")
 
 
 def _value_of(text: str, name: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 
+from mailismus.config.files import Files
 from mailismus.config.names import parse_domain
 from mailismus.config.units import UnitError
 
 HOSTS_FILE = "/etc/hosts"
+MAX_BYTES = 2**20
 FALLBACK = "localhost.localdomain"
 
 
@@ -32,11 +34,10 @@ def find_host_name(short_name: str, hosts_text: str) -> str:
     return short_name
 
 
-def host_name() -> str:
+def host_name(files: Files) -> str:
     """This host's full name, as well as it can be known here and now."""
     try:
-        with open(HOSTS_FILE, encoding="utf-8", errors="replace") as stream:
-            hosts_text = stream.read(2**20)
+        hosts_text = files.read(HOSTS_FILE, MAX_BYTES).data.decode("utf-8", "replace")
     except OSError:
         hosts_text = ""
     return find_host_name(socket.gethostname(), hosts_text)

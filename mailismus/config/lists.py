@@ -6,44 +6,60 @@ ignored. A file that can't be read, or a name in it that can't be, is an error a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Callable, Sequence, Set
 
+import attrs
+
+from mailismus.config.files import Files
 from mailismus.config.units import UnitError
 
 MAX_BYTES = 256 * 2**20
 
 
-def read_names(items: Sequence[str], parse_name: Callable[[str], str]) -> frozenset[bytes]:
-    """The names of a list whose items are names, or absolute paths of files. Raises `UnitError`."""
-    return frozenset(read_names_in_order(items, parse_name))
+@attrs.frozen
+class Names:
+    """The names of a list, lower case. `first` is the one that stands first, empty where there is none."""
+
+    all: Set[bytes] = attrs.field(repr=False)
+    first: bytes
 
 
-def read_names_in_order(items: Sequence[str], parse_name: Callable[[str], str]) -> dict[bytes, None]:
-    """The same, each once, in the order they stand there."""
-    names: dict[bytes, None] = {}
-    for item in items:
-        for name in _read_file(item, parse_name) if "/" in item else [parse_name(item)]:
-            names[name.encode("ascii")] = None
-    return names
+def read_names(items: Sequence[str], parse_name: Callable[[str], str], files: Files, line: int) -> Names:
+    """The names of a list, in that line, whose items are names, or absolute paths of files. Raises `UnitError`."""
+    found = [_read_file(item, parse_name, files, line) if "/" in item else _one(parse_name(item)) for item in items]
+    first = next((names.first for names in found if names.first), b"")
+    return Names(found[0].all if len(found) == 1 else frozenset().union(*(names.all for names in found)), first)
 
 
-def _read_file(path: str, parse_name: Callable[[str], str]) -> list[str]:
+def _one(name: str) -> Names:
+    return Names(frozenset((name.encode("ascii"),)), name.encode("ascii"))
+
+
+def _read_file(path: str, parse_name: Callable[[str], str], files: Files, line: int) -> Names:
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        data = files.read(path, MAX_BYTES + 1, line).data
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError)
         remedy = "write the path of a file that is there" if is_missing else "let this user read it"
         raise UnitError(f"{path} can't be read: {error.strerror}; {remedy}") from None
     if len(data) > MAX_BYTES:
         raise UnitError(f"{path} is larger than {MAX_BYTES} bytes")
-    names = []
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+    return files.make(parse_name.__name__, data, lambda: _parse(data, path, parse_name))
+
+
+def _parse(data: bytes, path: str, parse_name: Callable[[str], str]) -> Names:
+    # Line by line, in steps that the interpreter can interrupt: the reactor's thread is not to wait for a million names.
+    names: set[bytes] = set()
+    first = b""
+    for number, line in enumerate(io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), 1):
         text = line.partition(b"#")[0].partition(b":")[0].strip().decode("utf-8", "replace")
         if not text:
             continue
         try:
-            names.append(parse_name(text))
+            name = parse_name(text).encode("ascii")
         except UnitError as error:
             raise UnitError(f"{path} line {number}: {error}") from None
-    return names
+        first = first or name
+        names.add(name)
+    return Names(names, first)  # no frozenset: a copy is one long step

@@ -1,12 +1,15 @@
 """Loading: a configuration file to settings, with the notes and origins that go with them.
 
-*Rules*: nothing is asked of a network. Every error is a `ConfigError`, a missing or unreadable file too.
+*Rules*: nothing is asked of a network. Every error is a `ConfigError`, a missing or unreadable file too, and one that does
+not answer. `load` waits for no such file; `Loader.load` does, and tells another thread which it is.
 """
 
 from __future__ import annotations
 
 import os
+import queue
 import resource
+import threading
 import time
 from collections.abc import Iterator
 
@@ -19,14 +22,18 @@ from mailismus.config.certificates import DAY_S, describe_end
 from mailismus.config.check import Given, check_shape, convert, convert_setting, default_block
 from mailismus.config.document import Element
 from mailismus.config.effective import Effective, list_effective
+from mailismus.config.files import ANSWER_S, Files
 from mailismus.config.hostname import host_name
 from mailismus.config.kinds import Place
 from mailismus.config.settings import Settings
 from mailismus.config.table_root import MAILSERVER, MTA
 from mailismus.config.table_submit import LISTENER, LISTENERS, SUBMIT
+from mailismus.errors import ConfigError
 
 SOON_DAYS = 14
 """Days before its end that a certificate is worth a note."""
+LOOK_S = 0.25
+"""How often it is looked whether a file hangs."""
 DEFAULT_FILES = ("config/mailismus.xml", "/etc/mailismus/mailismus.xml")
 
 
@@ -48,10 +55,57 @@ def find_file(given: str | None) -> str:
     return next((file for file in DEFAULT_FILES if os.path.exists(file)), DEFAULT_FILES[0])
 
 
-def load(file: str) -> Loaded:
-    """Read, check and convert a file. `file` is named in errors as it is given here. Raises `ConfigError`."""
-    loaded = load_tree(document.read(file), file, host_name(), hard_open_files())
-    return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
+class Loader:
+    """Loads a configuration again and again; what is made of a file's content is made once. One load at a time."""
+
+    def __init__(self, files: Files | None = None) -> None:
+        self._files = files or Files()
+        self._file = ""
+
+    def load(self, file: str) -> Loaded:
+        """Read, check and convert a file, named in errors as it is given here. Blocks, for ever if a file does not answer.
+        Raises `ConfigError`."""
+        files, self._file = self._files, file
+        files.begin()
+        loaded = load_tree(document.read(file, files), file, host_name(files), hard_open_files(), files)
+        files.end()
+        return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
+
+    def find_hanging(self) -> ConfigError | None:
+        """What to say of a file that `load`, in another thread, waits for in vain; None: there is none."""
+        reading = self._files.find_hanging()
+        if reading is None:
+            return None
+        text = f"{reading.path} does not answer: nothing came of it for {ANSWER_S:g} s; see whether its file system hangs"
+        return ConfigError(self._file, reading.line, text)
+
+
+def load(file: str, loader: Loader | None = None) -> Loaded:
+    """Read, check and convert a file. `file` is named in errors as it is given here. Raises `ConfigError`, for a file that
+    does not answer too; the thread that waits for it is left behind."""
+    loading = loader or Loader()
+    done: queue.SimpleQueue[Loaded | BaseException] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put(loading.load(file))
+        except BaseException as error:
+            done.put(error)
+
+    thread = threading.Thread(target=run, name="configuration", daemon=True)
+    thread.start()
+    while True:
+        try:
+            result = done.get(timeout=LOOK_S)
+        except queue.Empty:
+            hanging = loading.find_hanging()
+            if hanging is not None:
+                raise hanging from None
+            continue
+        thread.join()  # no thread of ours is there when a daemon forks
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
 
 def default_settings(root: str) -> Settings:
@@ -63,7 +117,7 @@ def default_settings(root: str) -> Settings:
     return load_tree(Element(MAILSERVER.name, 1, {}), file, "mx.example.net", None).settings
 
 
-def load_tree(top: Element, file: str, host: str, hard_limit: int | None) -> Loaded:
+def load_tree(top: Element, file: str, host: str, hard_limit: int | None, files: Files | None = None) -> Loaded:
     """The configuration that a document says, for a host of that name and with that hard open-file limit (None: none)."""
     check_shape(top, file)
     place = _find_place(top, file, host)
@@ -71,7 +125,7 @@ def load_tree(top: Element, file: str, host: str, hard_limit: int | None) -> Loa
     listeners = given.one(MTA).one(SUBMIT).one(LISTENERS).all(LISTENER)
     if not listeners:
         listeners.append(default_block(LISTENER, place, file))
-    assembly = Assembly(given, listeners, file, hard_limit)
+    assembly = Assembly(given, listeners, file, hard_limit, files or Files())
     settings = assembly.settings()
     effective = list_effective(given, assembly.changed, assembly.contents)
     return Loaded(settings, tuple(assembly.notes), effective, given)

@@ -6,6 +6,8 @@ always exist (RFC 5321 4.5.1) and are the directory's `postmaster` user.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import attrs
 
 from mailismus.mail.address import domain_of, local_part_of, mailbox_of
@@ -13,10 +15,11 @@ from mailismus.mail.address import domain_of, local_part_of, mailbox_of
 
 @attrs.frozen
 class Directory:
-    """Local domains and users, lower case. `postmaster` is one of `users`, or empty when there are no local domains."""
+    """Local domains and users, lower case: sets that nobody changes. `postmaster` is one of `users`, or empty when there are
+    no local domains."""
 
-    domains: frozenset[bytes] = frozenset()
-    users: frozenset[bytes] = frozenset()
+    domains: Set[bytes] = frozenset()
+    users: Set[bytes] = frozenset()
     postmaster: bytes = b""
 
     def is_local(self, address: bytes) -> bool:

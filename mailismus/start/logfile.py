@@ -19,6 +19,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import ILogObserver, LogEvent, formatEventAsClassicLogText
 from zope.interface import implementer
 
+from mailismus.observe.maillog import MailLog
 from mailismus.start.output import Output
 from mailismus.start.server import Reactor
 
@@ -146,3 +147,11 @@ class EventLog:
     def write(self, line: bytes) -> None:
         """One mail line."""
         self.emit(line.decode("ascii", "backslashreplace"))
+
+
+@attrs.frozen
+class Log:
+    """Where mail lines go; `destination` is None where the log is not ours."""
+
+    maillog: MailLog
+    destination: LogDestination | None

@@ -14,22 +14,22 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, cast
 
-import attrs
 from twisted.internet.error import CannotListenError
 from twisted.logger import Logger
 from twisted.python import usage
 
-from mailismus.config.load import find_file, load
+from mailismus.config.load import Loader, find_file, load
+from mailismus.deliver.workers import Workers
 from mailismus.errors import ConfigError, StartError, StorageError
-from mailismus.observe.maillog import MailLog
 from mailismus.start.exits import Exit, complain, exit_code_of
-from mailismus.start.logfile import EventLog, LogDestination
+from mailismus.start.logfile import EventLog, Log, LogDestination
 from mailismus.start.notify import Notifier
 from mailismus.start.output import FileOutput, Output
 from mailismus.start.privileges import Privileges, find_privileges
-from mailismus.start.reload import Reloader
+from mailismus.start.reload import OneFile, Reloader
 from mailismus.start.server import Reactor, Server
 from mailismus.start.service import MailismusService
+from mailismus.start.signals import Signals, remember
 from mailismus.start.version import program_version
 
 _PROGRAM = "mailismus"
@@ -62,8 +62,9 @@ class Options(usage.Options):
 def makeService(options: usage.Options) -> MailismusService:
     """The service, everything tried that can refuse a start. Raises `SystemExit` with an exit code of ours."""
     os.umask(0o077)
+    signals = remember()  # the plugin has seen to it; whoever calls this otherwise begins here
     try:
-        return _make_service(options)
+        return _make_service(options, signals)
     except (ConfigError, StartError, StorageError) as error:
         complain(str(error))
         raise SystemExit(exit_code_of(error)) from None
@@ -76,7 +77,7 @@ def makeService(options: usage.Options) -> MailismusService:
         raise SystemExit(int(Exit.SOFTWARE)) from None
 
 
-def _make_service(options: usage.Options) -> MailismusService:
+def _make_service(options: usage.Options, signals: Signals) -> MailismusService:
     from twisted.internet import reactor as installed
 
     reactor = cast(Reactor, installed)
@@ -85,7 +86,7 @@ def _make_service(options: usage.Options) -> MailismusService:
 
     privileges = find_privileges(runner)
     with privileges.lowered():
-        return _make_as_user(options, runner, reactor, privileges, app.build)
+        return _make_as_user(options, runner, reactor, privileges, app.build, signals)
 
 
 def _make_as_user(
@@ -94,11 +95,13 @@ def _make_as_user(
     reactor: Reactor,
     privileges: Privileges,
     build: Callable[..., Server],
+    signals: Signals,
 ) -> MailismusService:
     # Its path as of now: a daemon changes its directory, and reads the file again on SIGHUP.
     file = find_file(options["config"])
     path = os.path.abspath(file)
-    loaded = load(file)
+    loader = Loader()
+    loaded = load(file, loader)
     _raise_open_files()
     log = find_log(runner, reactor)
     notes = list(loaded.notes)
@@ -111,9 +114,9 @@ def _make_as_user(
         if line is None:
             raise
         raise ConfigError(file, line, error.text) from error
-    reloader = Reloader(loaded, lambda: load(path), server)
-    notifier = Notifier(reactor)
-    return MailismusService(server, reactor, log.maillog, log.destination, notes, reloader.reload, notifier=notifier)
+    worker = Workers("reload", 1, reactor.callFromThread)
+    reloader = Reloader(loaded, OneFile(loader, path), server, worker, reactor)
+    return MailismusService(server, reactor, log, notes, reloader, signals, notifier=Notifier(reactor))
 
 
 def _raise_open_files() -> None:
@@ -124,14 +127,6 @@ def _raise_open_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError):
             pass  # no limit at all is more than the kernel has: the soft one stays, and is logged when it is met
-
-
-@attrs.frozen
-class Log:
-    """Where mail lines go; `destination` is None where the log is not ours."""
-
-    maillog: MailLog
-    destination: LogDestination | None
 
 
 def find_log(runner: Mapping[str, Any], reactor: Reactor) -> Log:

@@ -1,14 +1,15 @@
 """The output: a file descriptor that log lines are written to, without ever waiting for its reader.
 
-*Rules*: a file takes everything at once. A pipe or terminal is asked first whether it takes some, and then gets no more
-than it surely takes without waiting (PIPE_BUF bytes); its mode is never changed, since other processes share it. A
-socket (the journal of systemd) is sent to without waiting.
+*Rules*: a file takes everything at once. Opening waits for nobody: a FIFO that nobody reads is an error. A pipe or terminal
+is asked first whether it takes some, and then gets no more than it surely takes without waiting (PIPE_BUF bytes); its mode
+is never changed, since other processes share it. A socket (the journal of systemd) is sent to without waiting.
 
 *Not here*: what is written, and what becomes of what could not be (`start.logfile`).
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -16,6 +17,7 @@ import socket
 import stat
 
 _PIECE = select.PIPE_BUF
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
 
 class Output:
@@ -66,7 +68,12 @@ class FileOutput(Output):
 
 
 def _open(path: str) -> int:
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o600)
+    try:
+        descriptor = os.open(path, _FLAGS, 0o600)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "it is a FIFO or a device that nobody reads", path) from None
+        raise
     if descriptor > 2:
         return descriptor
     # A daemon's descriptors 0 to 2 become /dev/null: stay clear of them, should they have been closed at start.

@@ -9,7 +9,7 @@ thread and accepts nobody: threads do not survive the fork, and who connected wo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import attrs
@@ -47,9 +47,12 @@ class Listening:
 class Server(Protocol):
     """A whole mail server, built and not yet running."""
 
-    def reload(self, settings: Settings) -> None:
-        """Take over what may change while it runs (the rest is as it was): new sessions, transactions and attempts go by it
-        at once, those under way by the old. What this raises has changed nothing."""
+    def prepare(self, settings: Settings) -> Callable[[], None]:
+        """Prepare to take over what may change while it runs (the rest is as it was). Called in another thread: here is all
+        that takes long or can fail, and nothing is changed.
+
+        What it gives takes over, in the reactor's thread, quickly and without fail: new sessions, transactions and attempts
+        go by these settings at once, those under way by the old."""
 
     def start(self) -> Deferred[Sequence[Listening]]:
         """Begin, in the process that will serve, with the reactor running. Fires once mail is accepted. What fails here

@@ -1,8 +1,9 @@
 """The service: the server as a child of Twisted's Application, from the fork to the end of the process.
 
 *Rules*: nothing here can refuse a start: that has happened in `start.maker`. What fails nevertheless is logged, and ends
-the process with a code of ours. Signals: SIGUSR1 reopens the logs, SIGHUP reloads the configuration (`start.reload`), once
-mail is accepted; SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one changes nothing.
+the process with a code of ours. Signals (`start.signals`): SIGUSR1 reopens the logs, SIGHUP reloads the configuration
+(`start.reload`), once mail is accepted; SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one
+changes nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Sequence
-from types import FrameType
+from typing import Protocol
 
 from twisted.application.service import IServiceCollection, Service
 from twisted.internet.defer import Deferred, succeed
@@ -19,16 +20,25 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
-from mailismus.observe.maillog import MailLog
 from mailismus.start.exits import end_with, exit_code_of
-from mailismus.start.logfile import LogDestination
+from mailismus.start.logfile import Log
 from mailismus.start.notify import Notifier
 from mailismus.start.server import Listening, Reactor, Server
+from mailismus.start.signals import Signals
+
+
+class Reloads(Protocol):
+    """What SIGHUP does: `start.reload.Reloader`."""
+
+    def reload(self) -> Deferred[None] | None:
+        """Fires when it is over; None: one that has not yet fired is for this too."""
+
+    def stop(self) -> None:
+        """Take nothing over any more."""
 
 
 class MailismusService(Service):
-    """Starts and stops one server. `destination` None: the log is not ours (`--syslog`, `--logger`); `reload` is what SIGHUP
-    does."""
+    """Starts and stops one server."""
 
     _log = Logger()
 
@@ -36,10 +46,10 @@ class MailismusService(Service):
         self,
         server: Server,
         reactor: Reactor,
-        maillog: MailLog,
-        destination: LogDestination | None,
+        log: Log,
         notes: Sequence[str],
-        reload: Callable[[], None],
+        reloader: Reloads,
+        signals: Signals,
         end: Callable[[int], None] = end_with,
         *,
         notifier: Notifier | None = None,
@@ -47,10 +57,10 @@ class MailismusService(Service):
         self.setName("mailismus")
         self._server = server
         self._reactor = reactor
-        self._maillog = maillog
-        self._destination = destination
+        self._maillog, self._destination = log.maillog, log.destination
         self._notes = notes
-        self._reload = reload
+        self._reloader = reloader
+        self._signals = signals
         self._end = end
         self._notifier = notifier or Notifier(reactor, {})
         self._told = ""
@@ -65,8 +75,7 @@ class MailismusService(Service):
     def startService(self) -> None:
         """Begin as soon as the reactor runs; the process is the one that will serve."""
         super().startService()
-        signal.signal(signal.SIGUSR1, self._on_signal)
-        signal.signal(signal.SIGHUP, self._on_signal)
+        self._signals.serve(self._reactor, {signal.SIGUSR1: self._reopen, signal.SIGHUP: self._on_hup})
         if self._destination is not None:
             self._reactor.addSystemEventTrigger("after", "shutdown", self._destination.close)
         self._reactor.addSystemEventTrigger("after", "shutdown", self._notifier.close)
@@ -79,8 +88,8 @@ class MailismusService(Service):
             return succeed(None)
         self._stopping = True
         self._notifier.stopping()
-        signal.signal(signal.SIGTERM, self._on_signal)
-        signal.signal(signal.SIGINT, self._on_signal)
+        self._reloader.stop()
+        self._signals.answer({signal.SIGTERM: self._say_stopping, signal.SIGINT: self._say_stopping})
         return self._server.stop().addErrback(self._log_failure)
 
     def _begin(self) -> None:
@@ -110,10 +119,6 @@ class MailismusService(Service):
     def _log_failure(self, failure: Failure) -> None:
         self._log.failure("The server did not stop cleanly", failure)
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        acts = {signal.SIGUSR1: self._reopen, signal.SIGHUP: self._on_hup}
-        self._reactor.callFromThread(acts.get(signal.Signals(number), self._say_stopping))
-
     def _reopen(self) -> None:
         self._server.reopen_logs()
         if self._destination is None:
@@ -133,7 +138,12 @@ class MailismusService(Service):
             self._say_stopping()
         elif self._is_ready:
             self._notifier.reloading(time.monotonic())
-            self._reload()
-            self._notifier.ready(self._told)
+            over = self._reloader.reload()
+            if over is not None:
+                over.addCallback(self._say_reloaded)
         else:
             self._is_reload_due = True
+
+    def _say_reloaded(self, _: None) -> None:
+        if not self._stopping:
+            self._notifier.ready(self._told)

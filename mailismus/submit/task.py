@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFDSet, IReactorTime
 from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 
-from mailismus.config.settings import ListenerSettings
+from mailismus.config.settings import ListenerSettings, SslSettings
 from mailismus.mail.directory import Directory
 from mailismus.net.accept import Acceptor
 from mailismus.net.descriptors import soft_open_files
@@ -30,11 +31,23 @@ from mailismus.submit.sessions import SessionFactory
 if TYPE_CHECKING:
     from mailismus.net.tls import TlsServer
 
+_TlsServers = dict[tuple[bytes, bytes], "TlsServer"]
+"""By certificates and key, in PEM."""
+
 MAX_TICK_S = 1.0
 STOP_TICK_S = 0.02
 """How often a stop looks whether all is answered."""
 FAREWELL_S = 1.0
 """How long a stop waits for connections that have their last reply."""
+
+
+@attrs.frozen
+class NewTerms:
+    """Other settings of the same listeners, made ready: for each what `SessionFactory.adopt` takes."""
+
+    listeners: Sequence[ListenerSettings]
+    adopted: Sequence[tuple[Policy, float, TlsServer | None, Security]]
+    tls: _TlsServers
 
 
 class SubmitTask:
@@ -66,32 +79,48 @@ class SubmitTask:
         self._acceptors: list[Acceptor] = []
         self._ticks: list[LoopingCall] = []
         self.factories: list[SessionFactory] = []
-        for listener in listeners:
-            desk = Desk(host, Policy(directory, listener.server, max_envelope_bytes), manager, maillog, clock)
-            self.factories.append(SessionFactory(desk, _tick_of(listener), *self._tls_of(listener), soft_open_files))
+        self._tls: _TlsServers = {}
+        terms = self.prepare(listeners, directory)
+        self._tls = terms.tls
+        for policy, tick_s, tls, security in terms.adopted:
+            desk = Desk(host, policy, manager, maillog, clock)
+            self.factories.append(SessionFactory(desk, tick_s, tls, security, soft_open_files))
 
-    def reload(self, listeners: Sequence[ListenerSettings], directory: Directory) -> None:
-        """Other settings of the same listeners: see `SessionFactory.adopt`. What it raises has changed nothing."""
+    def prepare(self, listeners: Sequence[ListenerSettings], directory: Directory) -> NewTerms:
+        """Make other settings of the same listeners ready for `reload`, in any thread: all that takes long or can fail.
+        Changes nothing. A certificate and key that are in force already are not loaded again."""
+        made: _TlsServers = {}
         adopted = [
-            (Policy(directory, listener.server, self._max_envelope_bytes), _tick_of(listener), *self._tls_of(listener))
+            (
+                Policy(directory, listener.server, self._max_envelope_bytes),
+                _tick_of(listener),
+                self._tls_of(listener.ssl, made),
+                _security_of(listener.ssl),
+            )
             for listener in listeners
         ]
-        self._listeners = listeners
-        for factory, terms in zip(self.factories, adopted, strict=True):
-            factory.adopt(*terms)
+        return NewTerms(listeners, adopted, made)
+
+    def reload(self, terms: NewTerms) -> None:
+        """Go by other settings from now on: see `SessionFactory.adopt`."""
+        self._listeners, self._tls = terms.listeners, terms.tls
+        for factory, adopted in zip(self.factories, terms.adopted, strict=True):
+            factory.adopt(*adopted)
         for factory, tick in zip(self.factories, self._ticks, strict=False):
             if tick.running and tick.interval != factory.tick_s:
                 tick.stop()
                 tick.start(factory.tick_s, now=False)
 
-    def _tls_of(self, listener: ListenerSettings) -> tuple[TlsServer | None, Security]:
-        ssl = listener.ssl
+    def _tls_of(self, ssl: SslSettings | None, made: _TlsServers) -> TlsServer | None:
+        """One for all listeners that have this certificate and key."""
         if ssl is None:
-            return None, Security.NONE
+            return None
         from mailismus.net.tls import TlsServer  # here: a server without certificates shall not load OpenSSL
 
-        security = Security.FIRST if not ssl.latent else Security.REQUIRED if ssl.mandatory else Security.OFFERED
-        return TlsServer(ssl.chain_pem, ssl.key_pem, self._clock), security
+        pair = ssl.chain_pem, ssl.key_pem
+        if pair not in made:
+            made[pair] = self._tls.get(pair) or TlsServer(*pair, self._clock)
+        return made[pair]
 
     def bind(self) -> list[tuple[str, str, int]]:
         """Make the sockets, which listen from then on without being served. Gives name, address and port of each.
@@ -170,6 +199,12 @@ class SubmitTask:
 
     def _sessions(self) -> list[Session]:
         return [session for factory in self.factories for session in factory.sessions]
+
+
+def _security_of(ssl: SslSettings | None) -> Security:
+    if ssl is None:
+        return Security.NONE
+    return Security.FIRST if not ssl.latent else Security.REQUIRED if ssl.mandatory else Security.OFFERED
 
 
 def _tick_of(listener: ListenerSettings) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
@@ -188,6 +189,37 @@ FAULTS: dict[str, tuple[Spoil, int, str]] = {
     ),
     "an endless file": (lambda place: (place / "cert.pem").write_bytes(b"x" * 2_000_000), 3, "is larger than"),
 }
+
+
+def write_rsa(place: Path, damage: int = 0) -> None:
+    """A pair of RSA whose key may have other numbers than its certificate thinks."""
+    key = rsa.generate_private_key(65537, 2048)
+    (place / "cert.pem").write_bytes(make_certificate(key=key).pem)
+    n = key.private_numbers()
+    numbers = rsa.RSAPrivateNumbers(n.p, n.q, n.d + damage, n.dmp1 + damage, n.dmq1 + damage, n.iqmp, n.public_numbers)
+    damaged = numbers.private_key(unsafe_skip_rsa_key_validation=True)
+    (place / "key.pem").write_bytes(damaged.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+def test_an_rsa_key_is_tried_and_its_primes_are_not_proved(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_rsa(place)
+    proofs = []
+    real = serialization.load_pem_private_key
+
+    def load_key(data: bytes, password: None, *, unsafe_skip_rsa_key_validation: bool = False) -> object:
+        proofs.append(not unsafe_skip_rsa_key_validation)
+        return real(data, password, unsafe_skip_rsa_key_validation=unsafe_skip_rsa_key_validation)
+
+    monkeypatch.setattr(serialization, "load_pem_private_key", load_key)
+    assert read(place).settings.listeners[0].ssl
+    assert proofs == [False, False]
+
+
+def test_a_damaged_rsa_key_is_refused(place: Path) -> None:
+    write_rsa(place, damage=2)
+    error = refuse(place)
+    assert error.line == 4
+    assert error.text.startswith("<privatekey>: it is damaged: ")
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mailismus.config.document import MAX_DEPTH, parse, read
+from mailismus.config.files import Files
 from mailismus.errors import ConfigError
 
 
@@ -75,5 +76,5 @@ def test_comments_instructions_and_cdata_do_no_harm() -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     path = str(tmp_path / name)
     with pytest.raises(ConfigError) as caught:
-        read(path)
+        read(path, Files())
     assert str(caught.value).startswith(f"{path}: the configuration file can't be read: ")

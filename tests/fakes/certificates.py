@@ -1,4 +1,4 @@
-"""Certificates made for a test: self-signed, or signed by another of these, with keys of an elliptic curve."""
+"""Certificates made for a test: self-signed, or signed by another of these; keys of an elliptic curve, or a test's own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import datetime
 import attrs
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 @attrs.frozen
@@ -17,7 +19,7 @@ class Made:
     """A certificate and its key, and both in PEM."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: Key
 
     @property
     def pem(self) -> bytes:
@@ -29,10 +31,14 @@ class Made:
 
 
 def make_certificate(
-    name: str = "mx.example", days: float = 90, begins_in_days: float = -30, by: Made | None = None
+    name: str = "mx.example",
+    days: float = 90,
+    begins_in_days: float = -30,
+    by: Made | None = None,
+    key: Key | None = None,
 ) -> Made:
     """For the host `name`, valid so many days from now on."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = key or ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     certificate = (

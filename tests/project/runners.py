@@ -19,6 +19,14 @@ WAYS: dict[str, tuple[str, ...]] = {
     "daemon": (*TWISTD, "--pidfile=twistd.pid"),
     "twist": TWIST,
 }
+
+
+def with_code_before(way: str, code: str) -> list[str]:
+    """The words of one way of starting, in a process that runs `code` first."""
+    python, flag, run, *options = WAYS[way]
+    return [python, flag, f"{code}\n{run}", *options]
+
+
 PATIENCE_S = 60.0
 
 

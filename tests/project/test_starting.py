@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.runners import WAYS, await_text, command, end_daemon, environment, running
+from tests.project.runners import WAYS, await_text, command, end_daemon, environment, running, with_code_before
 
 MINIMAL = """\
 <mailserver>
@@ -260,3 +260,85 @@ def test_a_queue_of_another_owner_refuses_the_start_with_the_command_that_mends_
         )
     assert done.returncode == 77
     assert f"run: chown -R {nobody.pw_uid} {top}/var/queue" in done.stderr
+
+
+SENDING = """
+import os, signal
+from mailismus import app
+from mailismus.start import maker
+def sending(function):
+    def sends(*args, **kwargs):
+        for number in (signal.SIGUSR1, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+        return function(*args, **kwargs)
+    return sends
+def forking():
+    pid = fork()
+    if pid:
+        os.kill(os.getpid(), signal.SIGHUP)
+    return pid
+maker.Options.__init__ = sending(maker.Options.__init__)
+app.open_queue = sending(app.open_queue)
+fork, os.fork = os.fork, forking
+"""
+"""The start sends itself signals: at its first line, while it opens the queue, and behind each fork."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_signals_during_a_start_are_answered_once_it_is_up(config: Path, way: str) -> None:
+    directory = config.parent
+    log = directory / "log"
+    words = with_code_before(way, SENDING)
+    words += [] if way == "twist" else ["--logfile=log"]
+    pid = 0
+    with running([*words, "mailismus", "--config", config.name], directory) as (process, output):
+        if way == "twist":
+            log = output
+        try:
+            text = await_text(log, "reloaded: nothing changed")
+            assert text.index("The log was reopened") < text.index("ready: SMTP=127.0.0.1:")
+            if way == "daemon":
+                assert process.wait(60) == 0
+                pid = int((directory / "twistd.pid").read_text())
+        finally:
+            if pid:
+                end_daemon(pid)
+            elif process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(60) in (0, -signal.SIGTERM)
+    assert "Traceback" not in log.read_text()
+
+
+OPENING_FOR_EVER = """
+import time
+from mailismus import app
+def opening(*args):
+    print("opening", flush=True)
+    time.sleep(3600)
+app.open_queue = opening
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_start_is_ended_at_once_and_without_a_word(config: Path, way: str, number: signal.Signals) -> None:
+    words = [*with_code_before(way, OPENING_FOR_EVER), "mailismus", "--config", str(config)]
+    with running(words, config.parent) as (process, output):
+        await_text(output, "opening")
+        process.send_signal(number)
+        assert process.wait(60) == -number
+        assert output.read_text() == "opening\n"
+
+
+@pytest.mark.parametrize("name", ["mailismus.xml", "users"])
+def test_a_fifo_ends_all_ways_alike_instead_of_being_waited_for(config: Path, name: str) -> None:
+    directory = "</application>\n<directory><domains>a.example</domains>\n<users>./users</users></directory>"
+    config.write_text(MINIMAL.replace("</application>", directory))
+    if name == config.name:
+        config.unlink()
+    os.mkfifo(config.parent / name)
+    status, message = refuse(config.parent, str(config))
+    assert status == 78
+    line = ":4: <users>: " if name == "users" else ": the configuration file "
+    assert message.startswith(f"{config}{line}")
+    assert "it is a FIFO, and only regular files are read" in message

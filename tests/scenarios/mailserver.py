@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,10 +79,11 @@ def install_certificate(directory: Path, name: str = "mx.example") -> Made:
 
 
 @contextmanager
-def serving(directory: Path) -> Iterator[MailServer]:
-    """The program with what `configure` wrote and a new certificate; at the end it must stop by itself."""
+def serving(directory: Path, words: Sequence[str] = ()) -> Iterator[MailServer]:
+    """The program with what `configure` wrote and a new certificate; at the end it must stop by itself. `words`: a command
+    line of the test's own."""
     made = install_certificate(directory)
-    with running(command("foreground", str(directory / "mailismus.xml")), directory) as (process, output):
+    with running(words or command("foreground", str(directory / "mailismus.xml")), directory) as (process, output):
         yield MailServer(directory, process, output, made)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) in (0, -signal.SIGTERM)

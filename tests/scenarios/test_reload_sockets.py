@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import smtplib
 import socket
 import ssl
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from tests.project.runners import with_code_before
 from tests.scenarios.mailserver import MailServer, configure, install_certificate, serving
 
 RELAY_CLIENTS = "<relay_clients>127.0.0.1</relay_clients>"
@@ -167,3 +169,55 @@ def test_a_mended_relay_frees_what_was_stuck(tmp_path: Path) -> None:
             (tmp_path / "mailismus.xml").write_text(text.replace("127.0.0.1:9", f"127.0.0.1:{port}"))
             assert "mta/deliver/relays/relay/@address" in server.hang_up("reloaded: ")
             assert f"relay=127.0.0.1[127.0.0.1]:{port}" in server.await_text("status=sent")
+
+
+@pytest.mark.parametrize("name", ["mailismus.xml", "users", "cert.pem", "key.pem"])
+def test_a_fifo_is_refused_and_mail_goes_on(tmp_path: Path, name: str) -> None:
+    configure(tmp_path)
+    text = (tmp_path / "mailismus.xml").read_text().replace("<users>joe", "<users>./users")
+    (tmp_path / "mailismus.xml").write_text(text)
+    (tmp_path / "users").write_text("joe\n")
+    with serving(tmp_path) as server:
+        (tmp_path / name).rename(tmp_path / "old")
+        os.mkfifo(tmp_path / name)
+        said = server.hang_up("the old configuration stays in force")
+        assert "it is a FIFO, and only regular files are read" in said
+        with client_of(server) as client:
+            assert not client.sendmail("a@x.example", ["joe@our.example"], b"x")
+        (tmp_path / name).unlink()
+        (tmp_path / "old").rename(tmp_path / name)
+        server.hang_up("reloaded: nothing changed")
+
+
+HANGING = """
+import time
+from mailismus.config import files
+from mailismus.start import reload
+reload.LOOK_S = files.ANSWER_S = 0.1
+def read(path, max_bytes, on_piece):
+    import os
+    while os.path.exists(path + ".hangs"):
+        time.sleep(0.05)
+    return files.read_regular(path, max_bytes, on_piece)
+files.Files.__init__.__defaults__ = (read, time.monotonic)
+"""
+
+
+@pytest.mark.parametrize("does_answer", [False, True])
+def test_a_file_that_does_not_answer_is_named_and_neither_mail_nor_the_stop_waits_for_it(
+    tmp_path: Path, does_answer: bool
+) -> None:
+    configure(tmp_path)
+    words = [*with_code_before("foreground", HANGING), "mailismus", "--config", str(tmp_path / "mailismus.xml")]
+    with serving(tmp_path, words) as server:
+        (tmp_path / "key.pem.hangs").touch()
+        for _ in range(3):
+            said = server.hang_up("the old configuration stays in force")
+            assert f":6: {tmp_path}/key.pem does not answer" in said
+        with client_of(server) as client:
+            assert not client.sendmail("a@x.example", ["joe@our.example"], b"x")
+        if does_answer:
+            before = len(server.output.read_text())
+            (tmp_path / "key.pem.hangs").unlink()
+            server.await_new("answers again; send SIGHUP", before)
+            server.hang_up("reloaded: nothing changed")

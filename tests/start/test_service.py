@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import attrs
-import pytest
 from twisted.application.service import Application
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
@@ -17,17 +17,12 @@ from zope.interface import implementer
 from mailismus.config.settings import Settings
 from mailismus.errors import StartError
 from mailismus.observe.maillog import MemoryMailLog
-from mailismus.start.logfile import LogDestination
+from mailismus.start.logfile import Log, LogDestination
+from mailismus.start.notify import Notifier
 from mailismus.start.output import Output
 from mailismus.start.server import Listening, Reactor
 from mailismus.start.service import MailismusService
-
-
-class FakeReactor(MemoryReactorClock):
-    """A reactor whose other threads are this one."""
-
-    def callFromThread(self, callable: Callable[..., object], *args: object) -> None:  # noqa: A002 - Twisted's name
-        self.callLater(0, callable, *args)
+from mailismus.start.signals import Signals
 
 
 @attrs.define
@@ -49,33 +44,77 @@ class FakeServer:
         self.calls.append("stop")
         return self.stopped
 
-    def reload(self, settings: Settings) -> None:
-        self.calls.append("reload")
+    def prepare(self, settings: Settings) -> Callable[[], None]:
+        raise AssertionError
+
+
+@attrs.define
+class FakeReloader:
+    """Reloads that are over when a test says so."""
+
+    asked: int = 0
+    over: list[Deferred[None]] = attrs.Factory(list)
+    is_stopped: bool = False
+
+    def reload(self) -> Deferred[None] | None:
+        self.asked += 1
+        if self.over and not self.over[-1].called:
+            return None
+        self.over.append(Deferred())
+        return self.over[-1]
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+class FakeNotifier(Notifier):
+    """What the service manager would be told."""
+
+    def __init__(self) -> None:
+        super().__init__(Clock(), {})
+        self.told: list[str] = []
+
+    def ready(self, status: str) -> None:
+        self.told.append("ready")
+
+    def reloading(self, monotonic_s: float) -> None:
+        self.told.append("reloading")
+
+    def stopping(self) -> None:
+        self.told.append("stopping")
 
 
 @attrs.define
 class Bench:
     server: FakeServer = attrs.Factory(FakeServer)
-    reactor: FakeReactor = attrs.Factory(FakeReactor)
+    reactor: MemoryReactorClock = attrs.Factory(MemoryReactorClock)
     maillog: MemoryMailLog = attrs.Factory(MemoryMailLog)
     ended: list[int] = attrs.Factory(list)
-    reloads: list[str] = attrs.Factory(list)
+    reloader: FakeReloader = attrs.Factory(FakeReloader)
+    notifier: FakeNotifier = attrs.Factory(FakeNotifier)
+    signals: Signals = attrs.Factory(Signals)
 
     def service(self, notes: Sequence[str] = ()) -> MailismusService:
         return MailismusService(
             self.server,
             cast(Reactor, self.reactor),
-            self.maillog,
-            None,
+            Log(self.maillog, None),
             notes,
-            lambda: self.reloads.append("reload"),
+            self.reloader,
+            self.signals,
             self.ended.append,
+            notifier=self.notifier,
         )
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal, and a turn of the reactor."""
+        signal.raise_signal(number)
+        for reader in self.reactor.getReaders():
+            reader.doRead()
 
     def hang_up(self) -> None:
         """SIGHUP."""
-        signal.raise_signal(signal.SIGHUP)
-        self.reactor.advance(0)
+        self.send(signal.SIGHUP)
 
     def start(self, notes: Sequence[str] = ()) -> MailismusService:
         """A service that was started, the reactor running."""
@@ -99,15 +138,6 @@ class Events:
 
     def __call__(self, event: LogEvent) -> None:
         self.events.append(event)
-
-
-@pytest.fixture(autouse=True)
-def signals_as_they_were() -> Iterator[None]:
-    numbers = (signal.SIGUSR1, signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
-    handlers = [signal.getsignal(number) for number in numbers]
-    yield
-    for number, handler in zip(numbers, handlers, strict=True):
-        signal.signal(number, handler)
 
 
 def test_the_ready_line_comes_once_mail_is_accepted() -> None:
@@ -139,8 +169,7 @@ def test_a_second_request_to_stop_changes_nothing() -> None:
     bench = Bench()
     bench.start().stopService()
     with Events() as events:
-        signal.raise_signal(signal.SIGTERM)
-        bench.reactor.advance(0)
+        bench.send(signal.SIGTERM)
     assert [event["log_format"] for event in events] == ["Already stopping"]
     assert bench.server.calls == ["start", "stop"]
 
@@ -150,11 +179,48 @@ def test_sighup_reloads_once_mail_is_accepted() -> None:
     bench.start()
     bench.hang_up()
     bench.hang_up()
-    assert bench.reloads == []
+    assert bench.reloader.asked == 0
     bench.server.started.callback([])
-    assert bench.reloads == ["reload"]
+    assert bench.reloader.asked == 1
     bench.hang_up()
-    assert bench.reloads == ["reload", "reload"]
+    assert bench.reloader.asked == 2
+
+
+def test_the_service_manager_hears_ready_when_no_reload_is_under_way_any_more() -> None:
+    bench = Bench()
+    bench.start()
+    bench.server.started.callback([])
+    for _ in range(2):
+        bench.hang_up()
+    assert bench.notifier.told == ["ready", "reloading", "reloading"]
+    bench.reloader.over[0].callback(None)
+    assert bench.notifier.told == ["ready", "reloading", "reloading", "ready"]
+
+
+def test_a_reload_that_ends_while_it_stops_is_told_to_nobody() -> None:
+    bench = Bench()
+    service = bench.start()
+    bench.server.started.callback([])
+    bench.hang_up()
+    service.stopService()
+    assert bench.reloader.is_stopped
+    bench.reloader.over[0].callback(None)
+    assert bench.notifier.told == ["ready", "reloading", "stopping"]
+
+
+def test_what_came_before_the_reactor_ran_is_answered_the_logs_before_the_ready_line() -> None:
+    bench = Bench()
+    service = bench.service()
+    signal.raise_signal(signal.SIGHUP)
+    signal.raise_signal(signal.SIGUSR1)
+    signal.raise_signal(signal.SIGUSR1)
+    service.startService()
+    signal.raise_signal(signal.SIGUSR1)
+    assert bench.server.calls == []
+    bench.reactor.run()
+    assert bench.server.calls == ["reopen", "start"]
+    bench.server.started.callback([])
+    assert bench.reloader.asked == 1
 
 
 def test_sighup_changes_nothing_while_it_stops() -> None:
@@ -163,7 +229,7 @@ def test_sighup_changes_nothing_while_it_stops() -> None:
     bench.server.started.callback([])
     service.stopService()
     bench.hang_up()
-    assert bench.reloads == []
+    assert bench.reloader.asked == 0
 
 
 def test_a_start_that_fails_is_logged_and_ends_the_process_with_its_code() -> None:
@@ -187,7 +253,7 @@ def test_the_application_gets_our_log() -> None:
     bench = Bench()
     destination = LogDestination(Output(1), cast(Reactor, bench.reactor))
     service = MailismusService(
-        bench.server, cast(Reactor, bench.reactor), destination, destination, (), lambda: None, bench.ended.append
+        bench.server, cast(Reactor, bench.reactor), Log(destination, destination), (), bench.reloader, bench.signals
     )
     application = Application("x")
     service.setServiceParent(application)

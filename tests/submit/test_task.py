@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from mailismus.config.settings import ListenerSettings
+from mailismus.config.settings import ListenerSettings, SslSettings
 from mailismus.errors import StartError
+from mailismus.net import tls
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.smtp import replies
 from mailismus.submit.task import SubmitTask
+from tests.fakes.certificates import Made, make_certificate
 from tests.net.sockets import FakeReactor
 from tests.submit.fakes import DIRECTORY, SETTINGS, FakeManager
 
@@ -175,3 +177,34 @@ def test_a_stop_without_sessions_is_done_at_once(bench: Bench) -> None:
     assert bench.task.stop(bench.reactor.seconds() + 30).called
     assert not bench.reactor.readers
     assert not bench.reactor.getDelayedCalls()
+
+
+def listeners_with(made: Made) -> list[ListenerSettings]:
+    """Two, with one certificate."""
+    ssl = SslSettings(True, False, "cert.pem", "key.pem", 0.0, 1e10, made.pem, made.key_pem)
+    return [ListenerSettings(name, "127.0.0.1", 0, SETTINGS, ssl) for name in ("A", "B")]
+
+
+def test_a_certificate_is_loaded_once_for_all_listeners_and_when_it_changed_in_prepare_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[bytes] = []
+    real = tls.make_context
+
+    def make_context(chain_pem: bytes, key_pem: bytes) -> object:
+        loaded.append(chain_pem)
+        return real(chain_pem, key_pem)
+
+    monkeypatch.setattr(tls, "make_context", make_context)
+    old, new = make_certificate(), make_certificate()
+    task = bench.make(listeners_with(old))
+    assert loaded == [old.pem]
+    task.reload(task.prepare(listeners_with(old), DIRECTORY))
+    assert loaded == [old.pem]
+    before = [factory.terms.tls for factory in task.factories]
+    terms = task.prepare(listeners_with(new), DIRECTORY)
+    assert loaded == [old.pem, new.pem]
+    assert [factory.terms.tls for factory in task.factories] == before, "prepare changes nothing"
+    task.reload(terms)
+    assert loaded == [old.pem, new.pem]
+    assert all(factory.terms.tls is not before[0] for factory in task.factories)

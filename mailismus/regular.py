@@ -1,0 +1,55 @@
+"""Regular files, read without waiting for another process: a FIFO, a device or a socket of that name is refused.
+
+*Rules*: `O_NONBLOCK`, so that opening a FIFO waits for no writer, then `S_ISREG`; nothing is read before.
+
+*Weakness*: a file system that does not answer (a network's, whose server is gone) holds the caller all the same. Where that
+matters, call this in a thread that may be left behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+
+import attrs
+
+PIECE_BYTES = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
+
+
+@attrs.frozen
+class Content:
+    """The bytes of a file, and the permission bits that it had."""
+
+    data: bytes = attrs.field(repr=False)
+    mode: int
+
+
+def read_regular(path: str, max_bytes: int, on_piece: Callable[[], None] = lambda: None) -> Content:
+    """The first `max_bytes` bytes of a regular file. `on_piece` is called whenever the file system has answered. Raises
+    `OSError`, for what is no regular file too."""
+    descriptor = os.open(path, _FLAGS)
+    try:
+        status = os.fstat(descriptor)
+        _check_kind(status.st_mode, path)
+        on_piece()
+        pieces = []
+        left = max_bytes
+        while left and (piece := os.read(descriptor, min(left, PIECE_BYTES))):
+            on_piece()
+            pieces.append(piece)
+            left -= len(piece)
+    finally:
+        os.close(descriptor)
+    return Content(b"".join(pieces), stat.S_IMODE(status.st_mode))
+
+
+def _check_kind(mode: int, path: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "of another kind")
+        raise OSError(errno.EINVAL, f"it is {kind}, and only regular files are read", path)
