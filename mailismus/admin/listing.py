@@ -160,7 +160,7 @@ def count_json(summary: Summary) -> str:
         area.value: {
             "entries": summary.areas[area].entries,
             "messages": summary.areas[area].messages,
-            "bytes": summary.areas[area].size_bytes,
+            "bytes": summary.areas[area].stored_bytes,
         }
         for area in Area
     }
@@ -173,6 +173,6 @@ def count_lines(summary: Summary) -> Iterator[str]:
     yield f"{'area':<10} {'entries':>12} {'messages':>12} {'bytes':>16}"
     for area in Area:
         count = summary.areas[area]
-        yield f"{area.value:<10} {count.entries:>12} {count.messages:>12} {count.size_bytes:>16}"
+        yield f"{area.value:<10} {count.entries:>12} {count.messages:>12} {count.stored_bytes:>16}"
     if not summary.exact:
         yield "(not exact: the queue is still being counted)"

@@ -28,7 +28,7 @@ class Tally:
                     continue
                 self._seen.add((spool_id, area))
             self._counts[area][1] += 1
-            self._counts[area][2] += message.size_bytes
+            self._counts[area][2] += message.stored_bytes
 
     def summary(self) -> Summary:
         """What was counted so far."""

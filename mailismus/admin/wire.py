@@ -108,6 +108,7 @@ def encode_message(message: Message) -> bytes:
             "eightbit": message.eightbit,
             "received": message.received_at,
             "size": message.size_bytes,
+            "dots": message.stuffed_dots,
             "count": message.recipient_count,
             "entries": [
                 (
@@ -139,6 +140,7 @@ def decode_message(value: Mapping[str, object]) -> Message:
             _int(value["size"]),
             _int(value["count"]),
             [_decode_entry(fields) for fields in _list(value["entries"])],
+            _int(value.get("dots", 0)),
         )
     except (KeyError, ValueError, TypeError):
         raise WireError("a message is not as it should be") from None
@@ -154,7 +156,7 @@ def _decode_entry(value: object) -> Entry:
 
 def encode_summary(summary: Summary) -> bytes:
     """Counts, as a line."""
-    areas = {area.value: (count.entries, count.messages, count.size_bytes) for area, count in summary.areas.items()}
+    areas = {area.value: (count.entries, count.messages, count.stored_bytes) for area, count in summary.areas.items()}
     return encode({"areas": areas, "exact": summary.exact})
 
 

@@ -48,8 +48,8 @@ With --json each line is an object with the names of `postqueue -j`;
 next_attempt and arrival_time are UTC seconds."""
 
 COUNT = """\
-Counts entries (recipients), messages and bytes of each area. A message with
-entries in two areas counts in both."""
+Counts entries (recipients), messages and bytes as stored of each area. A
+message with entries in two areas counts in both."""
 
 SHAPE = """\
 Shows for whom the queue waits and for how long: a row for each domain, a

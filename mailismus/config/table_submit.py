@@ -8,7 +8,9 @@ from mailismus.config.table import Block, Form, Occurs, Setting
 RELAY_CLIENTS = Setting(
     "relay_clients", kinds.NETWORKS, "", "Clients that may send mail to anywhere.", sample="127.0.0.1 | ::1"
 )
-MAXMSGSIZE = Setting("maxmsgsize", kinds.size(), "50M", "Bytes of one message; 0: no limit.")
+MAXMSGSIZE = Setting(
+    "maxmsgsize", kinds.size(), "50M", "Bytes of one message, without doubled dots (RFC 1870); 0: no limit."
+)
 MAXRECIPS = Setting("maxrecips", kinds.count(), "1000", "RCPT commands of one message; 0: no limit.")
 MAXMESSAGES = Setting("maxmessages", kinds.count(), "0", "Messages of one connection; 0: no limit.")
 MAXPEERCONNECTIONS = Setting("maxpeerconnections", kinds.count(), "0", "Connections of one client address; 0: no limit.")

@@ -38,7 +38,7 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
     counter("mailismus_deliver_local_total", "Messages put into maildirs.", lambda t: t.counters.local_deliveries),
     counter(
         "mailismus_deliver_content_bytes_total",
-        "Content of transactions and local deliveries that was taken.",
+        "Content, as stored, of transactions and local deliveries that was taken.",
         lambda t: t.counters.content_bytes,
     ),
     histogram(

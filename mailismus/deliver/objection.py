@@ -1,8 +1,7 @@
 """The objection: why a host can't take a message, by what it said to EHLO (pure; RFC 1870, RFC 6152).
 
-*Rules*: such a message fails without a transaction. A limit of size counts the message without the dots that are doubled for
-the wire, which nobody has counted here: one that is larger by no more than `DOTS_SHARE` is left to the host's own word.
-What is 8-bit is the content, whatever its sender declared.
+*Rules*: such a message fails without a transaction. A limit of size counts the message as we send it, with our trace field,
+without dot-stuffing (RFC 1870 3): what SIZE= tells the host. What is 8-bit is the content, whatever its sender declared.
 
 *Not here*: addresses that need SMTPUTF8 (RFC 6531): none gets in, see `mail.address`.
 """
@@ -13,24 +12,21 @@ from mailismus.config.settings import EightBit
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client_opening import NOTHING, Offers
 
-DOTS_SHARE = 50
-"""One part in so many of a message may be doubled dots."""
 NOT_EIGHTBIT = Reply(554, b"5.6.3", b"the message has 8-bit content, and this host does not offer 8BITMIME")
 
 
 class Objections:
     """Those of one host."""
 
-    __slots__ = ("_is_sevenbit", "_limit_bytes", "_most_bytes")
+    __slots__ = ("_is_sevenbit", "_limit_bytes")
 
     def __init__(self, offers: Offers, eightbit: EightBit) -> None:
-        self._limit_bytes = limit_bytes = offers.max_size_bytes
-        self._most_bytes = limit_bytes + limit_bytes // DOTS_SHARE if limit_bytes else 1 << 62
+        self._limit_bytes = offers.max_size_bytes
         self._is_sevenbit = eightbit is EightBit.BOUNCE and not offers.eightbit
 
     def to(self, size_bytes: int, is_eightbit: bool) -> Reply | None:
-        """Why it can't have a message of this size (dot-stuffed); None: it can."""
-        if size_bytes > self._most_bytes:
+        """Why it can't have a message of this size (`Message.size_bytes`); None: it can."""
+        if 0 < self._limit_bytes < size_bytes:
             text = b"the message of %d bytes is larger than this host takes, which is %d" % (size_bytes, self._limit_bytes)
             return Reply(552, b"5.3.4", text)
         if is_eightbit and self._is_sevenbit:

@@ -360,7 +360,7 @@ class Session(Protocol):
     def _charge(self, job: Job) -> None:
         self.begun += 1
         now = self._monotonic()
-        self._cap = now + self._steps_s + job.size_bytes / SLOWEST_BYTES_S
+        self._cap = now + self._steps_s + job.message.stored_bytes / SLOWEST_BYTES_S
         job.begun_at = now
         if self.setup_s:
             job.setup_s = min(self.setup_s, max(0.0, now - job.queued_at))

@@ -89,7 +89,7 @@ class Settling:
         delays = format_delays(job.taken_at - message.received_at, waiting_s, job.setup_s, sending_s)
         delay_s = self._utc() - message.received_at
         if kind is OutcomeKind.DELIVERED:
-            counters.content_bytes += message.size_bytes
+            counters.content_bytes += message.stored_bytes
             counters.queued_s.note(delay_s, len(entries))
             counters.sending_s.note(sending_s)
         elif kind is OutcomeKind.DEFERRED:

@@ -19,3 +19,5 @@ class Envelope:
     """Address of the client (an IP address as text), `b"-"` for messages made here."""
     eightbit: bool = False
     """The content has bytes above 127, whatever its sender declared (RFC 6152)."""
+    stuffed_dots: int = 0
+    """Bytes of the content as it is kept that are dot-stuffing (RFC 5321 4.5.2), and not counted in the message's size."""

@@ -61,10 +61,17 @@ class Message:
     eightbit: bool
     received_at: float
     size_bytes: int
-    """Bytes of content as stored: trace field included, dot-stuffed."""
+    """Size of the message (RFC 1870 3): bytes of content with the trace field, without dot-stuffing and the final dot."""
     recipient_count: int
     """Recipients of the whole envelope, served or not."""
     entries: list[Entry]
+    stuffed_dots: int = 0
+    """Bytes of dot-stuffing, which are stored with the content and not counted in `size_bytes`."""
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the content as stored, dot-stuffed: what it takes up, and what `IQueue.read` gives."""
+        return self.size_bytes + self.stuffed_dots
 
     def queue_ids(self) -> list[QueueId]:
         """The queue ids of `entries`, in their order."""
@@ -83,7 +90,7 @@ class IDraft(Protocol):
         """Never used before, never used again."""
 
     @property
-    def size_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         """Bytes written so far."""
 
     def write(self, data: bytes) -> Deferred[None] | None:
@@ -107,8 +114,9 @@ class Placement:
 
 @attrs.frozen
 class Submission:
-    """A draft and its envelope. `placements` None: every recipient starts in INCOMING, due at `received_at`; otherwise
-    only the recipients named there are entries, under their numbers in the envelope."""
+    """A draft and its envelope, whose `stuffed_dots` are those of what was written. `placements` None: every recipient
+    starts in INCOMING, due at `received_at`; otherwise only the recipients named there are entries, under their numbers in
+    the envelope."""
 
     draft: IDraft
     envelope: Envelope
@@ -133,11 +141,11 @@ class Settlement:
 
 @attrs.frozen
 class AreaCount:
-    """How much lies in one area."""
+    """How much lies in one area. `stored_bytes`: contents as stored, dot-stuffed."""
 
     entries: int = 0
     messages: int = 0
-    size_bytes: int = 0
+    stored_bytes: int = 0
 
 
 @attrs.frozen
@@ -172,7 +180,7 @@ class IContent(Protocol):
     """The bytes of a message that are not at hand at once, in pieces, in order."""
 
     @property
-    def size_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         """All of it."""
 
     def next(self) -> Deferred[bytes]:

@@ -41,11 +41,17 @@ class Origin:
 
 @attrs.frozen
 class Report:
-    """A report as it goes into the queue: content as on the wire, dot-stuffed."""
+    """A report as it goes into the queue: content as on the wire, dot-stuffed by `stuffed_dots` bytes."""
 
     content: bytes
     message_id: bytes
     is_eightbit: bool
+    stuffed_dots: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the report as a message."""
+        return len(self.content) - self.stuffed_dots
 
 
 def compose(
@@ -98,7 +104,8 @@ def compose_in_steps(
     for part in parts:
         body += [delimiter, part]
     content = CRLF.join([*header, b"", *body, delimiter + b"--", b""])
-    yield Report(stuff(content), message_id, is_eightbit)
+    stuffed = stuff(content)
+    yield Report(stuffed, message_id, is_eightbit, len(stuffed) - len(content))
 
 
 def _part(description: bytes, content_type: bytes, content: bytes, encoding: bytes = b"") -> bytes:

@@ -36,7 +36,7 @@ class Excerpt:
 
     content: bytes
     size_bytes: int
-    """Bytes of the whole content, as stored."""
+    """Size of the whole message, without dot-stuffing."""
     is_whole: bool
 
     @property
@@ -60,24 +60,33 @@ class Excerpt:
         return value if len(value) <= 250 and _MESSAGE_ID(value) else b""
 
 
-def wanted_bytes(limit: int) -> int:
-    """How much of a content `cut_out` has to see. `limit` 0: none but ours."""
-    return max(limit or LARGEST, HEADER_BYTES)
-
-
-def cut_out(stored: bytes, size_bytes: int, limit: int) -> Excerpt:
-    """What is returned of a content of `size_bytes`, as stored, of which this is the beginning (`wanted_bytes` of it)."""
+def most_bytes(limit: int) -> int:
+    """What `wanted_bytes` comes to at most: of three bytes of a message one more is stored where every line is a dot."""
     limit = limit or LARGEST
-    if size_bytes <= limit and len(stored) >= size_bytes:
+    return max(limit + limit // 3, HEADER_BYTES)
+
+
+def wanted_bytes(size_bytes: int, stored_bytes: int, limit: int) -> int:
+    """How much of a stored content `cut_out` has to see. `limit` 0: none but ours."""
+    limit = limit or LARGEST
+    return stored_bytes if size_bytes <= limit else max(limit, HEADER_BYTES)
+
+
+def cut_out(stored: bytes, size_bytes: int, stored_bytes: int, limit: int) -> Excerpt:
+    """What is returned of a message of `size_bytes` whose content takes up `stored_bytes`: `stored` is its beginning,
+    `wanted_bytes` of it or more. `limit` counts without dot-stuffing, as `size_bytes` does."""
+    limit = limit or LARGEST
+    if size_bytes <= limit and len(stored) >= stored_bytes:
         return Excerpt(_unstuff(stored), size_bytes, True)
-    end = 0 if stored.startswith(b"\r\n") else stored.find(b"\r\n\r\n", 0, HEADER_BYTES) + 2
-    if end < 2 and not stored.startswith(b"\r\n"):  # no end in sight
-        kept = _whole_lines(stored[:HEADER_BYTES])
+    content = _unstuff(stored[: wanted_bytes(size_bytes, stored_bytes, limit)])
+    end = 0 if content.startswith(b"\r\n") else content.find(b"\r\n\r\n", 0, HEADER_BYTES) + 2
+    if end < 2 and not content.startswith(b"\r\n"):  # no end in sight
+        kept = _whole_lines(content[:HEADER_BYTES])
     else:
-        kept = stored[:end]
+        kept = content[:end]
         if limit > end + 2:
-            kept += b"\r\n" + _whole_lines(stored[end + 2 : limit])
-    return Excerpt(_unstuff(kept), size_bytes, False)
+            kept += b"\r\n" + _whole_lines(content[end + 2 : limit])
+    return Excerpt(kept, size_bytes, False)
 
 
 def _whole_lines(data: bytes) -> bytes:

@@ -37,7 +37,7 @@ from mailismus.observe.text import plain
 from mailismus.queue.audited import audited_bounce
 from mailismus.queue.interface import Area, IContent, Message
 from mailismus.report.compose import Origin, Report, compose_in_steps
-from mailismus.report.excerpt import Excerpt, cut_out, wanted_bytes
+from mailismus.report.excerpt import Excerpt, cut_out, most_bytes, wanted_bytes
 from mailismus.report.queue_seam import ReportQueue
 
 LIMIT = 10
@@ -98,7 +98,7 @@ class ReportTask:
         """Other settings, for reports to come. `audit` stays what it was."""
         self._settings = settings
         self._origin = Origin(self._host, settings.ndr_from, settings.ndr_subject)
-        self._limit = max(1, min(LIMIT, MEMORY_BYTES // wanted_bytes(settings.attachmsg)))
+        self._limit = max(1, min(LIMIT, MEMORY_BYTES // most_bytes(settings.attachmsg)))
 
     def start(self) -> None:
         """Begin, after `delay_start`."""
@@ -272,11 +272,11 @@ class ReportTask:
         except BaseException:
             draft.abandon()
             raise
-        size_bytes = draft.size_bytes
-        await self._queue.report(draft, Envelope(b"", (message.sender,), eightbit=report.is_eightbit), message)
+        envelope = Envelope(b"", (message.sender,), eightbit=report.is_eightbit, stuffed_dots=report.stuffed_dots)
+        await self._queue.report(draft, envelope, message)
         write = self._maillog.write
         write(b"%016X: sender non-delivery notification: %016X" % (message.spool_id, draft.spool_id))
-        write(b"%016X: from=<>, size=%d, nrcpt=1, message-id=%b" % (draft.spool_id, size_bytes, report.message_id))
+        write(b"%016X: from=<>, size=%d, nrcpt=1, message-id=%b" % (draft.spool_id, report.size_bytes, report.message_id))
         if self._audit is not None:
             for entry in message.entries:
                 self._audit.write(audited_bounce(Action.REPORTED, message, entry, draft.spool_id))
@@ -308,7 +308,8 @@ class ReportTask:
         try:
             content = self._queue.read(message.spool_id)
             if not isinstance(content, bytes):
-                content = await _read_beginning(await content, wanted_bytes(limit))
+                wanted = wanted_bytes(message.size_bytes, message.stored_bytes, limit)
+                content = await _read_beginning(await content, wanted)
         except StorageError as error:
             failed_at = max(entry.due_at for entry in message.entries)
             if not isinstance(error, Corrupt) and self._clock.seconds() < failed_at + UNREADABLE_S:
@@ -319,7 +320,7 @@ class ReportTask:
                 error=str(error),
             )
             return None
-        return cut_out(content, message.size_bytes, limit)
+        return cut_out(content, message.size_bytes, message.stored_bytes, limit)
 
     def _give_back(self, message: Message, delay_s: float) -> None:
         count = len(message.entries)

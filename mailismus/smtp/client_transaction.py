@@ -30,7 +30,8 @@ class Phase(enum.Enum):
 
 
 class Transaction:
-    """What the engine needs of a message and its recipients. Addresses have passed the grammar."""
+    """What the engine needs of a message and its recipients. Addresses have passed the grammar; `size_bytes`: what SIZE=
+    tells of the message (RFC 1870: without dot-stuffing)."""
 
     __slots__ = ("answered", "eightbit", "is_first", "left", "phase", "recipients", "refused", "sender", "size_bytes")
 

@@ -22,7 +22,8 @@ class Receiver(Protocol):
         under TLS)."""
 
     def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes | None:
-        """MAIL: may the transaction begin? `size_bytes` as declared, 0 if it was not. 2xx begins it."""
+        """MAIL: may the transaction begin? `size_bytes` as declared (RFC 1870: without dot-stuffing), 0 if it was not. 2xx
+        begins it."""
 
     def check_recipient(self, recipient: bytes) -> bytes | None:
         """RCPT: 2xx adds the recipient to the transaction."""
@@ -31,10 +32,12 @@ class Receiver(Protocol):
         """DATA: 354 if the content may come; anything else leaves the transaction as it is."""
 
     def add_content(self, piece: bytes) -> bool:
-        """The next bytes of content; whether more may follow at once. If not, `Server.answer` (with `b""`) says when."""
+        """The next bytes of content, dot-stuffed; whether more may follow at once. If not, `Server.answer` (with `b""`) says
+        when."""
 
-    def end_content(self) -> bytes | None:
-        """All of the content has come, and it was clean. Whatever the answer, the transaction is over."""
+    def end_content(self, stuffed_dots: int) -> bytes | None:
+        """All of the content has come, and it was clean; `stuffed_dots` bytes of it are dot-stuffing. Whatever the answer,
+        the transaction is over."""
 
     def refuse_content(self, reply: bytes) -> None:
         """The content is refused; the client learns it at its end. The transaction is over, no more content is told of."""

@@ -41,7 +41,7 @@ class Server:
     """One session. Give it bytes by `receive`, answers by `answer`; what both return is to be sent.
 
     `state`: where it stands; `last_state`: where it stood before it was over; `contents`: how many DATA were answered 354;
-    `size_bytes`: the content so far of the last of them (dot-stuffed, refused or not).
+    `wire_bytes`: the content so far of the last of them, as it came: dot-stuffed, refused or not.
     """
 
     __slots__ = (
@@ -62,14 +62,14 @@ class Server:
         "_table",
         "contents",
         "last_state",
-        "size_bytes",
         "state",
+        "wire_bytes",
     )
 
     def __init__(self, limits: ServerLimits, receiver: Receiver) -> None:
         self._limits = limits
         self._receiver = receiver
-        self._errors = self._idle_commands = self._refused = self._put_off = self.contents = self.size_bytes = 0
+        self._errors = self._idle_commands = self._refused = self._put_off = self.contents = self.wire_bytes = 0
         self._is_line_too_long = False
         self._out: list[bytes] = []
         self._rest = self._refusal = b""
@@ -170,12 +170,12 @@ class Server:
         assert scanner is not None  # CONTENT has one
         piece = scanner.scan(data, position)
         is_over = scanner.end >= 0
-        self.size_bytes += len(piece)
+        self.wire_bytes += len(piece)
         if not self._refusal:
             limit = self._limits.max_size_bytes
             if not scanner.is_clean:
                 self._refuse_content(replies.BARE_BYTES)
-            elif limit and self.size_bytes > limit:
+            elif 0 < limit < self.wire_bytes - scanner.stuffed_dots:
                 self._refuse_content(replies.TOO_LARGE)
             elif piece and not self._receiver.add_content(piece):
                 self._after = Server._end_content if is_over else Server._go_on
@@ -195,12 +195,13 @@ class Server:
         """The receiver can take content again."""
 
     def _end_content(self, _: bytes) -> bytes | None:
-        self._scanner = None
+        scanner, self._scanner = self._scanner, None
+        assert scanner is not None  # CONTENT has one
         self._enter(State.GREETED)
         if self._refusal:
             reply, self._refusal = self._refusal, b""
             return reply
-        return self._give(self._receiver.end_content(), Server._after_content)
+        return self._give(self._receiver.end_content(scanner.stuffed_dots), Server._after_content)
 
     # -- what every command needs
 
@@ -308,7 +309,7 @@ class Server:
     def _after_data(self, reply: bytes) -> bytes:
         if reply.startswith(b"3"):
             self._enter(State.CONTENT)
-            self._scanner, self.size_bytes = BodyScanner(), 0
+            self._scanner, self.wire_bytes = BodyScanner(), 0
             self.contents += 1
             return reply
         return self._refuse(reply)

@@ -48,8 +48,8 @@ class Security(enum.Enum):
 
 @attrs.frozen
 class ServerLimits:
-    """What a session may do; 0: no limit. `host`: the name we go by; `security`: how it begins; `max_refused`: refusals for
-    good before they count as errors."""
+    """What a session may do; 0: no limit. `host`: the name we go by; `max_size_bytes`: of one content without dot-stuffing
+    (RFC 1870); `security`: how it begins; `max_refused`: refusals for good before they count as errors."""
 
     host: bytes
     max_size_bytes: int

@@ -36,7 +36,8 @@ class Policy:
         return Standing.RELAY_CLIENT if host in self.limits.relay_clients else Standing.STRANGER
 
     def check_sender(self, size_bytes: int, messages: int) -> bytes:
-        """The reply to MAIL, given the declared size (0: none) and how many messages the session has sent."""
+        """The reply to MAIL, given the declared size (without dot-stuffing; 0: none) and how many messages the session has
+        sent."""
         limits = self.limits
         if 0 < limits.maxmessages <= messages:
             return replies.TOO_MANY_MESSAGES

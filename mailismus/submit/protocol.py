@@ -250,10 +250,10 @@ class Session:
             self._content_tick, self._content_size = tick, 0
         passed = tick - self._content_tick
         if passed > 2 * patience:
-            if server.size_bytes - self._content_size < passed * factory.tick_s * MIN_RATE:
+            if server.wire_bytes - self._content_size < passed * factory.tick_s * MIN_RATE:
                 self._cut_off(Ending.TOO_SLOW)
                 return
-            self._content_tick, self._content_size = tick, server.size_bytes
+            self._content_tick, self._content_size = tick, server.wire_bytes
         if tick - self._content_since > factory.content_ticks:
             self._cut_off(Ending.TOO_LONG)
 
@@ -273,7 +273,7 @@ class Session:
     def restart_time(self) -> None:
         """The length of a tick changes: what was waited so far counts no more."""
         self._tick = self._content_tick = self._content_since = self._factory.tick
-        self._content_size = self._server.size_bytes
+        self._content_size = self._server.wire_bytes
 
     def shut_down(self) -> None:
         """The service stops: the session ends now, or, if a message waits for the disk behind its final dot, with the

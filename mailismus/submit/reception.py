@@ -36,7 +36,7 @@ NOTE_EVERY_S = 10.0
 class Desk:
     """What the sessions of one listener share. `is_closing`: no transaction may begin.
 
-    Counters for metrics: `messages`, `recipients` (entries) and `content_bytes` of what was accepted, `refusals`
+    Counters for metrics: `messages`, `recipients` (entries) and `content_bytes` (as stored) of what was accepted, `refusals`
     (replies), and `refused`: refusals by command and code.
     """
 
@@ -183,7 +183,7 @@ class Reception:
             self._is_asked = False
             self._answer(b"")
 
-    def end_content(self) -> bytes | None:
+    def end_content(self, stuffed_dots: int) -> bytes | None:
         draft, header = self._draft, self._header
         assert draft is not None  # begin_content made both
         assert header is not None
@@ -198,7 +198,7 @@ class Reception:
         self._recipients.clear()
         self._messages += 1
         self._known, self._is_asked = b"", False
-        envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit)
+        envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit, stuffed_dots)
         waiting = self._desk.manager.accept(draft, envelope)
         waiting.addCallbacks(
             self._accepted, self._failed, callbackArgs=(draft, envelope, header.message_id()), errbackArgs=(draft, envelope)
@@ -218,15 +218,21 @@ class Reception:
     # -- what became of it
 
     def _accepted(self, _: object, draft: IDraft, envelope: Envelope, message_id: bytes) -> None:
-        desk, spool_id, size_bytes = self._desk, draft.spool_id, draft.size_bytes
+        desk, spool_id, stored_bytes = self._desk, draft.spool_id, draft.stored_bytes
         desk.messages += 1
         desk.recipients += len(envelope.recipients)
-        desk.content_bytes += size_bytes
+        desk.content_bytes += stored_bytes
         write = desk.maillog.write
         write(b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol))
         write(
             b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
-            % (spool_id, envelope.sender, size_bytes, len(envelope.recipients), plain(message_id) or b"<>")
+            % (
+                spool_id,
+                envelope.sender,
+                stored_bytes - envelope.stuffed_dots,
+                len(envelope.recipients),
+                plain(message_id) or b"<>",
+            )
         )
         self._settle(replies.queued(spool_id))
 

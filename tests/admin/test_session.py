@@ -93,7 +93,7 @@ class ReadQueue(PagedQueue):
 class Pieces:
     """A content in pieces; an error is what reading fails with."""
 
-    size_bytes = 7
+    stored_bytes = 7
 
     def __init__(self, *pieces: bytes | Exception) -> None:
         self.pieces = list(pieces)

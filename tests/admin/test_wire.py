@@ -50,6 +50,7 @@ messages = st.builds(
     st.integers(0, 1 << 50),
     st.integers(1, 10**6),
     st.lists(entries, max_size=4),
+    st.integers(0, 1 << 50),
 )
 
 

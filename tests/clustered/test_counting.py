@@ -25,14 +25,16 @@ from tests.clustered.test_cluster import cluster_file, read, sample_lines
 def test_a_count_is_that_of_what_is_read(states: list[bool], counts: list[int], hidden: set[int], committed: int) -> None:
     lines = []
     for at, (is_done, count) in enumerate(zip(states, counts, strict=False)):
-        message = Message(SpoolId((1 << 32) + at // 2), b"a@b.example", b"-", False, 1.0, 1000 + at // 2, count, [])
+        message = Message(
+            SpoolId((1 << 32) + at // 2), b"a@b.example", b"-", False, 1.0, 1000 + at // 2, count, [], at // 2 % 3
+        )
         line = format_lines(message, [Entry(at % count + 1, b"c@d.example", Area.INCOMING, 1.0)])
         lines.append(DONE_MARK + line[1:] if is_done else line)
     data, offsets = cluster_file(lines)
     over = {offsets[at] for at in hidden if at < len(offsets)}
     found = [line for line in read(data, min(committed, len(data)))[0] if not line.is_done and line.offset not in over]
-    several = {line.message.spool_id: line.message.size_bytes for line in found if line.message.recipient_count > 1}
-    lone = [line.message.size_bytes for line in found if line.message.recipient_count == 1]
+    several = {line.message.spool_id: line.message.stored_bytes for line in found if line.message.recipient_count > 1}
+    lone = [line.message.stored_bytes for line in found if line.message.recipient_count == 1]
     assert count_live(data, min(committed, len(data)), over) == (len(found), len(lone), sum(lone), several)
 
 

@@ -95,7 +95,7 @@ def test_a_draft_whose_last_piece_had_to_wait_is_finished_once() -> None:
     write_until_asked_to_wait(draft).addCallback(lambda _: draft.finish()).addCallback(finished.append)
     world.worker.work_all()
     assert finished == [None]
-    assert world.content_of(draft) == PIECE * (draft.size_bytes // len(PIECE))
+    assert world.content_of(draft) == PIECE * (draft.stored_bytes // len(PIECE))
 
 
 def test_bytes_written_one_by_one_are_not_kept_one_by_one() -> None:
@@ -133,7 +133,7 @@ def test_drafts_on_their_way_to_a_stalled_disk_do_not_grow_beyond_their_budget()
                 waiting.append(wait)
                 break
     assert len(waiting) == 100
-    assert sum(draft.size_bytes for draft in drafts) == world.behind.used
+    assert sum(draft.stored_bytes for draft in drafts) == world.behind.used
     assert world.behind.used < world.behind.most + 100 * len(PIECE)
     while world.worker.acts:
         world.worker.work()
@@ -212,4 +212,4 @@ def test_no_more_than_it_may_waits_behind_one_slow_act() -> None:
     world = World()
     draft = world.draft()
     write_until_asked_to_wait(draft)
-    assert draft.size_bytes <= MOST_BEHIND + 4 * len(PIECE)
+    assert draft.stored_bytes <= MOST_BEHIND + 4 * len(PIECE)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +25,7 @@ MESSAGES = st.builds(
     st.integers(0, 1 << 40),
     st.integers(1, 100_000),
     st.just([]),
+    st.just(0) | st.integers(0, 1 << 40),
 )
 ENTRIES = st.builds(
     Entry, st.integers(1, 100_000), st.binary(max_size=60), st.just(Area.DEFERRED), TIMES, st.integers(0, 9999), REPLIES
@@ -58,6 +62,39 @@ def test_a_line_reads_as_documented() -> None:
         b" A 0000000100000001 2/2 1700000000000 1700000000000 3 4711 8BITMIME 192.0.2.1 a@b.example c@d.example"
         b" 451 4.4.1 try%20later mx[192.0.2.9]:25"
     )
+
+
+def a_message(flags: bytes, size: int = 4711) -> Message | None:
+    """What a line with these flags tells of its message."""
+    body = b"A 0000000100000001 2/2 1700000000000 1700000000000 3 %d %b - a@b c@d - - - -" % (size, flags)
+    parsed = parse_line(b" %b %08x" % (body, zlib.crc32(body)), Area.INCOMING)
+    return None if parsed is None else parsed[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "eightbit", "size_bytes", "stuffed_dots"),
+    [
+        (b"-", False, 4711, 0),
+        (b"8BITMIME", True, 4711, 0),
+        (b"DOTS=11", False, 4700, 11),
+        (b"8BITMIME,DOTS=11", True, 4700, 11),
+        (b"DOTS=4711", False, 0, 4711),
+        (b"8BITMIME,FUTURE=1,DOTS=1,X", True, 4710, 1),
+        (b"FUTURE", False, 4711, 0),
+    ],
+)
+def test_flags_tell_what_of_the_stored_size_is_no_part_of_the_message(
+    flags: bytes, eightbit: bool, size_bytes: int, stuffed_dots: int
+) -> None:
+    message = a_message(flags)
+    assert message is not None
+    assert (message.eightbit, message.size_bytes, message.stuffed_dots) == (eightbit, size_bytes, stuffed_dots)
+    assert message.stored_bytes == 4711
+
+
+@pytest.mark.parametrize("flags", [b"DOTS=4712", b"DOTS=-1", b"DOTS=", b"DOTS=x"])
+def test_flags_that_make_no_sense_do_not_check(flags: bytes) -> None:
+    assert a_message(flags) is None
 
 
 def test_every_changed_byte_is_seen_but_that_of_the_state() -> None:

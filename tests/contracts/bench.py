@@ -22,6 +22,7 @@ from mailismus.queue.interface import (
     Summary,
 )
 from tests.contracts.harness import QueueHarness
+from tests.fakes.stuffing import stuffed_dots
 
 T = TypeVar("T")
 
@@ -59,8 +60,8 @@ class Bench:
             pause = draft.write(content[at : at + 16384])
             if pause is not None:
                 self.wait(pause)
-        assert draft.size_bytes == len(content)
-        envelope = Envelope(sender, tuple(recipients), client, eightbit)
+        assert draft.stored_bytes == len(content)
+        envelope = Envelope(sender, tuple(recipients), client, eightbit, stuffed_dots(content))
         return Submission(draft, envelope, self.now() if received_at is None else received_at, placements)
 
     def put(
@@ -130,7 +131,7 @@ class Bench:
             return content
         pieces = []
         reader = self.wait(content)
-        size = reader.size_bytes
+        size = reader.stored_bytes
         while piece := self.wait(reader.next()):
             assert len(piece) <= 64 << 10
             pieces.append(piece)

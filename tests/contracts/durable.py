@@ -6,7 +6,7 @@ import pytest
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Settlement
-from tests.contracts.bench import NO_REPLY, Bench, addresses, ids
+from tests.contracts.bench import CONTENT, NO_REPLY, Bench, addresses, ids
 from tests.contracts.harness import DurableHarness
 from tests.contracts.samples import ODD_ADDRESSES, ODD_REPLIES, Contract, letter
 
@@ -35,6 +35,21 @@ class DurableQueueContract(Contract):
         assert message.recipient_count == 3
         assert [entry.recipient for entry in message.entries] == addresses(3)
         assert bench.read(spool_id) == letter(5, 3000)
+
+    @pytest.mark.parametrize("lines", [1, 500, 50_000])
+    def test_the_size_of_a_message_and_its_content_with_every_doubled_dot_are_back(
+        self, bench: Bench, stopped: _Stop, lines: int
+    ) -> None:
+        content = CONTENT + b"..\r\n" * lines
+        spool_id = bench.put(addresses(2), content)
+        (taken,) = bench.take(limit=1)
+        bench.defer(taken.queue_ids(), bench.now() + 1)
+        stopped()
+        bench.harness.advance(20)
+        for area in (Area.INCOMING, Area.DEFERRED):
+            (message,) = bench.take_until(area, 1)
+            assert (message.size_bytes, message.stuffed_dots) == (len(content) - lines, lines)
+        assert bench.read(spool_id) == content
 
     def test_deferred_entries_keep_attempts_time_and_reply(self, bench: Bench, stopped: _Stop) -> None:
         bench.put(addresses(len(ODD_REPLIES)))

@@ -101,6 +101,21 @@ class EnteringContract(Contract):
         assert bench.read(spool_id) == content
         assert bench.read(spool_id) == content
 
+    @pytest.mark.parametrize("lines", [1, 500, 50_000])
+    def test_a_message_is_as_long_as_its_sender_meant_and_is_read_back_as_it_was_written(
+        self, bench: Bench, lines: int
+    ) -> None:
+        content = CONTENT + b"..\r\n" * lines
+        spool_id = bench.put(addresses(2), content, eightbit=True)
+        (message,) = bench.take(limit=1)
+        assert (message.size_bytes, message.stuffed_dots) == (len(content) - lines, lines)
+        assert message.stored_bytes == len(content)
+        assert message.eightbit is True
+        bench.defer(message.queue_ids(), bench.now())
+        assert {found.size_bytes for found, _ in bench.search()} == {message.size_bytes}
+        assert bench.read(spool_id) == content
+        assert bench.summary().areas[Area.INCOMING].stored_bytes == len(content)
+
     def test_content_written_in_small_pieces_is_one(self, bench: Bench) -> None:
         content = letter(7, 5000)
         submission = bench.submission(content=b"")
@@ -108,7 +123,7 @@ class EnteringContract(Contract):
             pause = submission.draft.write(content[at : at + 13])
             if pause is not None:
                 bench.wait(pause)
-        assert submission.draft.size_bytes == len(content)
+        assert submission.draft.stored_bytes == len(content)
         bench.commit([submission])
         assert bench.read(submission.draft.spool_id) == content
 

@@ -189,7 +189,7 @@ class QueueMachine(RuleBasedStateMachine):
             here = [queue_id for queue_id, known in self.known.items() if known.area is area]
             messages = {queue_id.spool_id for queue_id in here}
             size_bytes = sum(len(self.contents[spool_id]) for spool_id in messages)
-            assert (count.entries, count.messages, count.size_bytes) == (len(here), len(messages), size_bytes)
+            assert (count.entries, count.messages, count.stored_bytes) == (len(here), len(messages), size_bytes)
 
 
 def check_against_a_model(make_harness: Callable[[], QueueHarness], examples: int = 30, steps: int = 30) -> None:

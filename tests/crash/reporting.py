@@ -33,8 +33,8 @@ class _Draft:
         return self.whole.spool_id
 
     @property
-    def size_bytes(self) -> int:
-        return self.whole.size_bytes
+    def stored_bytes(self) -> int:
+        return self.whole.stored_bytes
 
     def write(self, data: bytes) -> Deferred[None] | None:
         self.content += data

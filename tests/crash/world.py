@@ -19,6 +19,7 @@ from tests.crash.acts import Act, Kind
 from tests.crash.disk import TreeDisk
 from tests.crash.knowledge import Acknowledged, Asked, Found, Refused, Seen, Sent, Settled
 from tests.crash.server import Server, clock_workers, new_clock, settings_for
+from tests.fakes.stuffing import stuffed_dots
 
 ANY = 1 << 20
 LATER = Reply(451, b"4.3.0", b"come back later")
@@ -58,13 +59,15 @@ class World:
     def send(self, count: int = 1, size: int = 100, *, head: bytes = b"") -> Submission:
         """A message with so many recipients, not committed yet."""
         draft = self.server.queue.draft()
-        content = b"%b%d %b\r\n" % (head, next(self._contents), b"x" * size)
+        content = b"%b%d\r\n..%b\r\n..\r\n" % (head, next(self._contents), b"x" * size)
         pause = draft.write(content)
         if pause is not None:
             self.server.wait(pause)
         recipients = tuple(b"r%d@d.example" % number for number in range(1, count + 1))
         self.disk.mark(Sent(draft.spool_id, content, count))
-        return Submission(draft, Envelope(b"a@b.example", recipients, b"192.0.2.1", False), self.now())
+        return Submission(
+            draft, Envelope(b"a@b.example", recipients, b"192.0.2.1", False, stuffed_dots(content)), self.now()
+        )
 
     def commit(self, submissions: Sequence[Submission]) -> None:
         """Ask for it."""

@@ -32,6 +32,7 @@ from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.fakes.network import Network
 from tests.fakes.sink import Script, SinkFactory
+from tests.fakes.stuffing import stuffed_dots
 
 R = TypeVar("R")
 
@@ -188,7 +189,9 @@ class Bench:
         """A message into the queue."""
         draft = self.queue.draft()
         draft.write(content)
-        self.queue.accept(draft, Envelope(sender, recipients, eightbit=not content.isascii()))
+        self.queue.accept(
+            draft, Envelope(sender, recipients, eightbit=not content.isascii(), stuffed_dots=stuffed_dots(content))
+        )
 
     def run(self, seconds: float = 1.0, step_s: float = 0.05) -> None:
         """Let this time pass, with as many turns as things need."""

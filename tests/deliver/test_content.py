@@ -20,7 +20,7 @@ class AtOnce:
         self.asked = 0
 
     @property
-    def size_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         return sum(map(len, self.pieces))
 
     def next(self) -> Deferred[bytes]:

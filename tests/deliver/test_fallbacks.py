@@ -148,6 +148,20 @@ def test_8_bit_mail_is_declared_where_8bitmime_is_offered() -> None:
     assert sink.connections[0].commands[1].endswith(b" BODY=8BITMIME")
 
 
+def test_a_host_is_told_the_size_without_doubled_dots_and_its_limit_compared_with_that() -> None:
+    bench = Bench()
+    sink = bench.sink({"EHLO": b"250-sink\r\n250 SIZE 1000\r\n"})
+    bench.put(b"fits@b.example", content=b"..\r\n" * 333)
+    bench.put(b"one@b.example", content=b"..\r\n" * 333 + b"\r\n")
+    bench.task.start()
+    bench.run(5)
+    assert [command for connection in sink.connections for command in connection.commands if command[:4] == b"MAIL"] == [
+        b"MAIL FROM:<s@a.example> SIZE=999"
+    ]
+    assert sink.acknowledged() == [b"fits@b.example"]
+    assert b"the message of 1001 bytes is larger" in bench.lines(b"one@")[0]
+
+
 def test_a_message_larger_than_the_host_takes_bounces_without_being_sent() -> None:
     bench = Bench(maxserverconnections=1)
     sink = bench.sink({"EHLO": b"250-sink\r\n250-PIPELINING\r\n250 SIZE 1000\r\n"})

@@ -17,8 +17,7 @@ LIMITED = Offers(size=True, max_size_bytes=1000)
         (NOTHING, 1 << 40, b""),
         (Offers(size=True), 1 << 40, b""),
         (LIMITED, 1000, b""),
-        (LIMITED, 1020, b""),  # twenty of these bytes may be doubled dots
-        (LIMITED, 1021, b"552 5.3.4 the message of 1021 bytes is larger than this host takes, which is 1000"),
+        (LIMITED, 1001, b"552 5.3.4 the message of 1001 bytes is larger than this host takes, which is 1000"),
         (Offers(size=True, max_size_bytes=10**20 - 1), 1 << 60, b""),
     ],
 )

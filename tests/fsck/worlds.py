@@ -78,7 +78,7 @@ class Stopped:
         spool_ids = self.harness.opened.spool_ids
         expected = spool_ids.epoch << 32 | spool_ids._counter + 1
         trace = b"Received: from a.example ([192.0.2.1])\r\n\tby mx.example with ESMTP id %016X;\r\n\tdate\r\n" % expected
-        content = trace + b"Subject: %d\r\n\r\n" % count + b"x%d " % size * (size // 5)
+        content = trace + b"Subject: %d\r\n\r\n..\r\n..dot\r\n" % count + b"x%d " % size * (size // 5)
         spool_id = self.bench.put(addresses(recipients), content)
         assert spool_id == expected
         self.held.contents[spool_id] = content

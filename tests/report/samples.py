@@ -58,7 +58,7 @@ def random(size: int) -> bytes:
 
 def report_of(failed: Message, content: bytes | None = CONTENT, limit: int = 4000) -> Report:
     """Its report; `content` as stored, None: it is lost."""
-    excerpt: Excerpt | None = None if content is None else cut_out(content, len(content), limit)
+    excerpt: Excerpt | None = None if content is None else cut_out(content, len(content), len(content), limit)
     return compose(ORIGIN, REPORT_ID, failed, excerpt, NOW, random)
 
 

@@ -18,6 +18,7 @@ from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.rounds import LINGER_S
 from mailismus.report.task import LIMIT
 from mailismus.smtp.header import MAX_HEADER
+from tests.fakes.stuffing import unstuff
 from tests.report.harness import CONTENT, SENDER, Bench, report_settings
 
 
@@ -42,7 +43,7 @@ def test_a_bounce_becomes_a_report_to_its_sender(bench: Bench) -> None:
     message_id = email.message_from_bytes(content)["Message-ID"].encode()
     assert bench.maillog.lines == [
         b"%016X: sender non-delivery notification: %016X" % (spool_id, report_id),
-        b"%016X: from=<>, size=%d, nrcpt=1, message-id=%b" % (report_id, len(content), message_id),
+        b"%016X: from=<>, size=%d, nrcpt=1, message-id=%b" % (report_id, len(unstuff(content)), message_id),
         b"%016X: removed" % spool_id,
     ]
     counters = bench.task.counters
@@ -359,7 +360,7 @@ class CountedContent:
     """A content of many pieces, which counts them."""
 
     def __init__(self, size_bytes: int) -> None:
-        self.size_bytes = size_bytes
+        self.stored_bytes = size_bytes
         self.given = 0
         self.is_closed = False
 
@@ -377,7 +378,7 @@ def test_no_more_of_a_content_is_read_than_is_returned(attachmsg: int, pieces: i
     content = CountedContent(1 << 40)
     bench.provider.read = lambda spool_id: succeed(content)  # type: ignore[method-assign]  # a very large message
     spool_id = bench.fail()
-    bench.provider._held[spool_id].message.size_bytes = content.size_bytes
+    bench.provider._held[spool_id].message.size_bytes = content.stored_bytes
     bench.task.start()
     bench.run()
     assert content.is_closed

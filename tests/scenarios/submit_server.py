@@ -34,10 +34,10 @@ class Draft:
     """Bytes that are counted."""
 
     def __init__(self, spool_id: SpoolId) -> None:
-        self.spool_id, self.size_bytes = spool_id, 0
+        self.spool_id, self.stored_bytes = spool_id, 0
 
     def write(self, data: bytes) -> None:
-        self.size_bytes += len(data)
+        self.stored_bytes += len(data)
 
     def abandon(self) -> None: ...
 

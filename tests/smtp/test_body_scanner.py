@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailismus.smtp.body import END, BodyScanner
+from tests.fakes.stuffing import stuff, stuffed_dots
 
 CLEAN = [
     (b".\r\n", b""),
@@ -43,12 +44,13 @@ SMUGGLING = [
 
 
 def feed(pieces: list[bytes]) -> tuple[bytes, bool, bytes | None]:
-    """The content, whether it is clean, and what came behind its end (None: no end)."""
+    """The content, whether it is clean, and what came behind its end (None: no end); its dots are counted."""
     scanner, content = BodyScanner(), b""
     for number, piece in enumerate(pieces):
         got = scanner.scan(piece, 0)
         assert not (scanner.is_clean and got.endswith(b"\r"))
         content += got
+        assert scanner.stuffed_dots == stuffed_dots(content)
         if scanner.end >= 0:
             return content, scanner.is_clean, piece[scanner.end :] + b"".join(pieces[number + 1 :])
     return content, scanner.is_clean, None
@@ -117,3 +119,24 @@ def test_what_is_not_clean_stays_so() -> None:
 def test_any_bytes_cut_anywhere_give_what_the_plain_rule_says(parts: list[bytes], places: list[int]) -> None:
     wire = b"".join(parts) + END
     assert feed(cut(wire, places)) == reference(wire)
+
+
+@given(
+    st.lists(st.sampled_from([b"", b".", b"..", b".x", b"x.", b"...", b"x", b"xyz" * 30]), max_size=30),
+    st.lists(st.integers(0, 3000), max_size=12),
+)
+def test_a_message_has_the_size_that_its_sender_means_however_it_is_cut(lines: list[bytes], places: list[int]) -> None:
+    message = b"".join(line + b"\r\n" for line in lines)
+    wire = stuff(message) + b".\r\n"
+    for pieces in (cut(wire, places), [wire], [bytes([byte]) for byte in wire]):
+        scanner, size = BodyScanner(), 0
+        for piece in pieces:
+            size += len(scanner.scan(piece, 0))
+        assert scanner.end == len(pieces[-1])
+        assert size - scanner.stuffed_dots == len(message)
+
+
+def test_the_dot_that_ends_the_content_is_not_counted_nor_what_follows_it() -> None:
+    scanner = BodyScanner()
+    assert scanner.scan(b"..\r\n.\r\nMAIL\r\n.x\r\n..x\r\n", 0) == b"..\r\n"
+    assert scanner.stuffed_dots == 1

@@ -35,6 +35,7 @@ class Recorder:
     events: list[tuple[object, ...]] = attrs.Factory(list)
     pending: list[bytes] = attrs.Factory(list)
     content: bytes = b""
+    stuffed_dots: int = 0
     is_blocking: bool = False
 
     def say(self, event: tuple[object, ...], key: bytes, reply: bytes) -> bytes | None:
@@ -67,7 +68,8 @@ class Recorder:
             self.pending.append(b"")
         return not self.is_blocking
 
-    def end_content(self) -> bytes | None:
+    def end_content(self, stuffed_dots: int) -> bytes | None:
+        self.stuffed_dots = stuffed_dots
         return self.say(("end", self.content), b"END", ACCEPTED)
 
     def refuse_content(self, reply: bytes) -> None:
@@ -233,6 +235,17 @@ def test_refused_content_is_told_once_and_never_ends_a_message(content: bytes, r
 def test_content_of_just_the_greatest_size_is_taken() -> None:
     assert run([DATA + b"x" * 998 + b"\r\n.\r\n"])[0] == R_DATA + ACCEPTED
     assert run([DATA + b"x" * 5000 + b"\r\n.\r\n"], max_size=0)[0] == R_DATA + ACCEPTED
+
+
+@pytest.mark.parametrize("piece_size", [1, 7, 10_000])
+def test_the_size_of_a_message_does_not_count_doubled_dots(piece_size: int) -> None:
+    for more, reply in ((b"x\r\n", ACCEPTED), (b"xy\r\n", replies.TOO_LARGE)):
+        wire = DATA + b"..\r\n" * 332 + b".." + more + b".\r\n"
+        assert len(wire) - len(DATA) - 3 > 1000
+        out, receiver, server = run([wire[at : at + piece_size] for at in range(0, len(wire), piece_size)])
+        assert out == R_DATA + reply
+        assert server.wire_bytes == len(wire) - len(DATA) - 3
+        assert (receiver.stuffed_dots == 333) == (reply == ACCEPTED)
 
 
 def test_while_a_question_is_open_nothing_behind_it_is_looked_at() -> None:

@@ -49,7 +49,7 @@ class FakeDraft:
         self.is_abandoned = False
 
     @property
-    def size_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         return len(self.content)
 
     def write(self, data: bytes) -> Deferred[None] | None:

@@ -36,7 +36,7 @@ def test_a_message_is_durable_before_its_250() -> None:
         b"0000000000000001: from=<a@x.example>, size=%d, nrcpt=1, message-id=<1@x.example>" % len(TRACE + MESSAGE),
     ]
     desk = house.desk
-    assert (desk.messages, desk.recipients, desk.content_bytes, desk.refusals) == (1, 1, draft.size_bytes, 0)
+    assert (desk.messages, desk.recipients, desk.content_bytes, desk.refusals) == (1, 1, draft.stored_bytes, 0)
 
 
 def test_a_provider_that_is_durable_at_once_is_answered_in_the_same_turn() -> None:
@@ -49,6 +49,17 @@ def test_an_empty_message_has_its_trace_field() -> None:
     house = House()
     house.connect().say(EHLO + ENVELOPE + b"DATA\r\n.\r\n")
     assert house.manager.accepted[0][0].content == TRACE
+
+
+def test_the_size_of_a_message_is_told_without_doubled_dots() -> None:
+    house = House()
+    house.manager.is_quick = True
+    content = b"..\r\n" * 33_332 + b"..x\r\n"
+    assert house.connect().say(EHLO + ENVELOPE + b"DATA\r\n" + content + b".\r\n").endswith(QUEUED)
+    draft, envelope, _ = house.manager.accepted[0]
+    assert draft.content == TRACE + content
+    assert envelope.stuffed_dots == 33_333
+    assert b" size=%d, " % (len(TRACE + content) - 33_333) in house.maillog.lines[1]
 
 
 def test_content_byte_by_byte_is_stored_as_it_came() -> None:

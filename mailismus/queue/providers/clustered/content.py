@@ -25,7 +25,7 @@ class WholeContent:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self.size_bytes = len(content)
+        self.stored_bytes = len(content)
 
     def next(self) -> Deferred[bytes]:
         piece, self._content = self._content[:65536], self._content[65536:]
@@ -43,7 +43,7 @@ class SiloContent:
         self._is_corrupt = is_corrupt
         self._reader = reader
         self._worker = worker
-        self.size_bytes = reader.size_bytes
+        self.stored_bytes = reader.size_bytes
         self._is_busy = False
         self._is_closed = False
 
@@ -149,7 +149,7 @@ class Contents:
         number = young.segment
         segment = self._segments[number]
         spool_id = young.message.spool_id
-        offset, size = young.offset, young.message.size_bytes
+        offset, size = young.offset, young.message.stored_bytes
 
         def has_read(content: bytes) -> IContent | Deferred[IContent]:
             if young.is_in_silo:

@@ -77,8 +77,8 @@ class ClusteredDraft:
         "_waiting",
         "_worker",
         "parts",
-        "size_bytes",
         "spool_id",
+        "stored_bytes",
     )
 
     def __init__(
@@ -92,7 +92,7 @@ class ClusteredDraft:
         bufsize: int,
     ) -> None:
         self.spool_id = spool_id
-        self.size_bytes = 0
+        self.stored_bytes = 0
         self.parts: list[bytes] = []
         """The content while it is in memory alone."""
         self._file = file
@@ -121,15 +121,15 @@ class ClusteredDraft:
         if self._state is not _State.OPEN:
             return None
         size = len(data)
-        self.size_bytes += size
+        self.stored_bytes += size
         behind = self._behind
         if behind is None:
             budget = self._budget
-            if self.size_bytes <= self._largest_in_memory and budget.used + size <= budget.most:
+            if self.stored_bytes <= self._largest_in_memory and budget.used + size <= budget.most:
                 budget.used += size
                 _join(self.parts, data)
                 return None
-            behind = self._move_behind(self.size_bytes - size)
+            behind = self._move_behind(self.stored_bytes - size)
         _join(behind, data)
         self._waiting += size
         budget = self._behind_budget
@@ -182,7 +182,7 @@ class ClusteredDraft:
 
     def _forget(self) -> None:
         if self.parts:
-            self._budget.used -= self.size_bytes
+            self._budget.used -= self.stored_bytes
             self.parts = []
 
     def _work(self) -> None:

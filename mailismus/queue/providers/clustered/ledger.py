@@ -243,9 +243,10 @@ def begin_message(submission: Submission, draft: ClusteredDraft) -> tuple[YoungM
         envelope.client,
         envelope.eightbit,
         received_at,
-        draft.size_bytes,
+        draft.stored_bytes - envelope.stuffed_dots,
         len(recipients),
         [],
+        envelope.stuffed_dots,
     )
     young = YoungMessage(message)
     if draft.is_in_silo:

@@ -5,6 +5,9 @@
 One space between fields; an empty field is `-`; bytes outside printable ASCII, space, `%` and a lone `-` are written
 `%XX`. Times are UTC milliseconds. The first byte is the state (a space: live; `x`: done) and alone outside the CRC.
 
+SIZE is that of the content as stored. FLAGS are words between commas: `8BITMIME`, and `DOTS=N` where N bytes of it are
+dot-stuffing; others mean nothing to us.
+
 Source: `docs/formats/journal`.
 """
 
@@ -25,6 +28,8 @@ _UNSAFE = re.compile(rb"[^!-$&-~]")
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 _NO_REPLY = b"- - - -"
 _EIGHTBIT = b"8BITMIME"
+_DOTS = b"DOTS="
+_USUAL_FLAGS = {b"-": (False, 0), _EIGHTBIT: (True, 0)}
 _ROUNDING = 0.01
 """Milliseconds: a time that was read from a line comes out as it went in, and none is ever written later than it is."""
 _NUMBERS_SIZE = 105
@@ -62,8 +67,8 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
     head = b"A %016X " % message.spool_id
     received_ms = int(message.received_at * 1000 + _ROUNDING)
     tail = b"%d %b %b %b " % (
-        message.size_bytes,
-        _EIGHTBIT if message.eightbit else b"-",
+        message.stored_bytes,
+        _flags_of(message),
         escape(message.client),
         escape(message.sender),
     )
@@ -88,6 +93,23 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
     return b"".join(lines)
 
 
+def _flags_of(message: Message) -> bytes:
+    if not message.stuffed_dots:
+        return _EIGHTBIT if message.eightbit else b"-"
+    return b"%b%b%d" % (_EIGHTBIT + b"," if message.eightbit else b"", _DOTS, message.stuffed_dots)
+
+
+def _parse_flags(field: bytes) -> tuple[bool, int]:
+    """Whether the content is 8-bit, and how many bytes of it are dot-stuffing. Raises ValueError."""
+    eightbit, stuffed_dots = False, 0
+    for flag in field.split(b","):
+        if flag == _EIGHTBIT:
+            eightbit = True
+        elif flag.startswith(_DOTS):
+            stuffed_dots = int(flag[len(_DOTS) :])
+    return eightbit, stuffed_dots
+
+
 def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
     """The message (without entries) and the entry that a line tells of, done or live; None: it does not check.
 
@@ -109,6 +131,9 @@ def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
             return None
         if not 0 <= attempts < _MOST_COUNT:
             return None
+        eightbit, stuffed_dots = _USUAL_FLAGS.get(fields[7]) or _parse_flags(fields[7])
+        if not 0 <= stuffed_dots <= size:
+            return None
         reply = None
         if fields[11] != b"-":
             reply = Reply(int(fields[11]), unescape(fields[12]), unescape(fields[13]))
@@ -116,11 +141,12 @@ def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
             SpoolId(spool_id),
             unescape(fields[9]),
             unescape(fields[8]),
-            fields[7] == _EIGHTBIT,
+            eightbit,
             received_ms / 1000,
-            size,
+            size - stuffed_dots,
             recipients,
             [],
+            stuffed_dots,
         )
         host = unescape(fields[14]) if reply is not None else b"-"
         return message, Entry(recipient, unescape(fields[10]), area, due_ms / 1000, attempts, reply, host)

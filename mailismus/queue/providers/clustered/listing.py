@@ -82,11 +82,11 @@ class Looks:
         counted_bytes = 0
         for cluster in plan.clusters():
             try:
-                size_bytes, found = await self._worker.run(partial(count_cluster, self._disk, cluster))
+                cluster_bytes, found = await self._worker.run(partial(count_cluster, self._disk, cluster))
             except OSError:
                 continue  # it is gone, or can't be read
             sums[cluster.id.area].add(found)
-            counted_bytes += size_bytes
+            counted_bytes += cluster_bytes
             if self._clock is not None and counted_bytes >= COUNTED_BYTES:
                 await _pause(self._clock, PAUSE_S * counted_bytes / COUNTED_BYTES)
                 counted_bytes = 0

@@ -87,7 +87,7 @@ class OfflineQueue:
     def _in_journal(self, young: YoungMessage) -> Generator[bytes, None, None]:
         """Whether the segment has been used anew meanwhile, by a server that was started, is looked at behind each piece."""
         path = self._segments[young.segment]
-        offset, end = young.offset, young.offset + young.message.size_bytes
+        offset, end = young.offset, young.offset + young.message.stored_bytes
         file = self._disk.open(path)
         try:
             while offset < end:

@@ -36,16 +36,16 @@ class CountingPlan:
             [(one, one.length) for one in resting.clusters.values() if one.id.checkpoint <= newest]
         )
         for message in young.messages.values():
-            spool_id, size_bytes = message.message.spool_id, message.message.size_bytes
+            spool_id, stored_bytes = message.message.spool_id, message.message.stored_bytes
             is_lone = message.message.recipient_count == 1
             for entry in message.entries.values():
                 sums = self.sums[entry.area]
                 sums.entries += 1
                 if is_lone:
                     sums.lone_messages += 1
-                    sums.lone_bytes += size_bytes
+                    sums.lone_bytes += stored_bytes
                 else:
-                    sums.sizes[spool_id] = size_bytes
+                    sums.sizes[spool_id] = stored_bytes
         self._parts = self._make_parts(root)
 
     def clusters(self) -> Iterator[PlannedCluster]:

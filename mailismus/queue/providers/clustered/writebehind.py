@@ -293,7 +293,7 @@ def copy_contents(
     for young in youngs:
         content = young.content
         if content is None:
-            number, size = young.segment, young.message.size_bytes
+            number, size = young.segment, young.message.stored_bytes
             try:
                 content = segments[number].file.read_at(young.offset, size)
                 why = "it is cut short" if len(content) != size else ""

@@ -165,6 +165,7 @@ class YoungIndex:
                         template.size_bytes,
                         template.recipient_count,
                         entries,
+                        template.stuffed_dots,
                     )
                 )
             if not ready.entries or self.messages.get(template.spool_id) is not young:

@@ -20,7 +20,7 @@ class MemoryContent:
         self._is_closed = False
 
     @property
-    def size_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         return len(self._content)
 
     def next(self) -> Deferred[bytes]:

@@ -16,7 +16,7 @@ class MemoryDraft:
         self._clock = clock
         self._pause_bytes = pause_bytes
         self._pieces: list[bytes] = []
-        self._size_bytes = 0
+        self._stored_bytes = 0
         self._unpaused_bytes = 0
         self.content = b""
         self.is_open = True
@@ -26,14 +26,14 @@ class MemoryDraft:
         return self._spool_id
 
     @property
-    def size_bytes(self) -> int:
-        return self._size_bytes
+    def stored_bytes(self) -> int:
+        return self._stored_bytes
 
     def write(self, data: bytes) -> Deferred[None] | None:
         if not self.is_open:
             return None
         self._pieces.append(data)
-        self._size_bytes += len(data)
+        self._stored_bytes += len(data)
         self._unpaused_bytes += len(data)
         if not self._pause_bytes or self._unpaused_bytes < self._pause_bytes:
             return None

@@ -23,7 +23,7 @@ def summarize(held_messages: Iterable[Held]) -> Summary:
             if area not in seen:
                 seen.add(area)
                 counts[area][1] += 1
-                counts[area][2] += held.message.size_bytes
+                counts[area][2] += held.message.stored_bytes
     return Summary({area: AreaCount(*count) for area, count in counts.items()}, True)
 
 

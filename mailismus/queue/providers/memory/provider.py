@@ -163,9 +163,10 @@ class MemoryQueue:
             envelope.client,
             envelope.eightbit,
             submission.received_at,
-            len(content),
+            len(content) - envelope.stuffed_dots,
             len(envelope.recipients),
             [],
+            envelope.stuffed_dots,
         )
         held = Held(message, content)
         self._held[draft.spool_id] = held

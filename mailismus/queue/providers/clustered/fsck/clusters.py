@@ -196,7 +196,7 @@ def _add_young(known: Clusters, loaded: Loaded, checking: Checking) -> None:
         known.epoch = max(known.epoch, spool_id >> 32)
         source = without if young.is_in_silo else with_content
         for number in young.entries:
-            known.lines.add(source, spool_id, number, 0, young.message.size_bytes, was_done=False)
+            known.lines.add(source, spool_id, number, 0, young.message.stored_bytes, was_done=False)
 
 
 def _add_history(known: Clusters, history: History, checking: Checking) -> None:
@@ -330,7 +330,7 @@ class _Reading:
             yield problem(Kind.STATE_BYTE, path, line.offset, mend, byte=f"0x{state[0]:02x}")
         message = line.message
         number = line.entry.number
-        self.known.lines.add(index, message.spool_id, number, line.offset, message.size_bytes, was_done=was_done)
+        self.known.lines.add(index, message.spool_id, number, line.offset, message.stored_bytes, was_done=was_done)
 
     def _check_header(
         self, path: str, cluster_id: ClusterId, header: tuple[Area, int, int] | None, source: Source, *, is_empty: bool
@@ -386,5 +386,5 @@ class _Reading:
         index = self.known.lines.add_source(Source(path, (-1, checkpoint), area, is_to_move=True, is_doubtful=True))
         for line in read_lines(data, area, None):
             if not isinstance(line, BadLine) and not line.is_done and line.offset not in over:
-                message, size = line.message, line.message.size_bytes
+                message, size = line.message, line.message.stored_bytes
                 self.known.lines.add(index, message.spool_id, line.entry.number, line.offset, size, was_done=False)
