@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,7 +131,7 @@ def test_a_tally_counts_messages_once_in_each_area() -> None:
     tally.add(message(1, deferred(1), count=3))
     tally.add(message(1, deferred(2), bounced(3), count=3))
     tally.add(message(2, incoming(1)))
-    tally.add(message(3, deferred(1), deferred(2), size_bytes=7))
+    tally.add(attrs.evolve(message(3, deferred(1), deferred(2), size_bytes=5), stuffed_dots=2))
     assert tally.summary() == Summary(
         {Area.INCOMING: AreaCount(1, 1, 2000), Area.DEFERRED: AreaCount(4, 2, 2007), Area.BOUNCES: AreaCount(1, 1, 2000)},
         True,

@@ -50,6 +50,9 @@ class DurableQueueContract(Contract):
             (message,) = bench.take_until(area, 1)
             assert (message.size_bytes, message.stuffed_dots) == (len(content) - lines, lines)
         assert bench.read(spool_id) == content
+        for _ in range(20):  # time for a provider to move it
+            bench.harness.advance(1)
+        assert bench.read(spool_id) == content
 
     def test_deferred_entries_keep_attempts_time_and_reply(self, bench: Bench, stopped: _Stop) -> None:
         bench.put(addresses(len(ODD_REPLIES)))
