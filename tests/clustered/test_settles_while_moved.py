@@ -336,6 +336,65 @@ def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     assert taken == [second]
 
 
+def with_a_line_to_mark() -> tuple[ClusteredHarness, ClusteredQueue, QueueId]:
+    """After a start: a cluster of two lines, of which the first is over and not marked yet; the second is given."""
+    harness, bench, queue = running()
+    bench.put(addresses(2))
+    checkpoint(harness, queue)
+    first, second = bench.take_ids()
+    bench.remove([first])
+    again = harness.crash(queue)
+    assert isinstance(again, ClusteredQueue)
+    return harness, again, second
+
+
+def test_what_was_marked_behind_a_read_is_not_found_by_a_search() -> None:
+    harness, queue, second = with_a_line_to_mark()
+    worker, held = queue.looks._worker, HeldWorker()
+    queue.looks._worker = held
+    found: list[QueueId] = []
+    queue.search(Filter(), None, 10).addCallback(lambda page: found.extend(ids(page.messages)))
+    assert held.held
+    queue.looks._worker = worker
+    checkpoint(harness, queue)
+    held.release()
+    assert found == [second]
+
+
+def test_what_was_marked_behind_a_read_is_not_counted_by_a_flush() -> None:
+    harness, bench, queue = running()
+    bench.put(addresses(2))
+    bench.defer(bench.take_ids(), bench.now() + 30)
+    checkpoint(harness, queue)
+    harness.advance(60)
+    first, _ = bench.take_ids(Area.DEFERRED)
+    bench.remove([first])
+    worker, held = queue.visits._worker, HeldWorker()
+    queue.visits._worker = held
+    flushed: list[int] = []
+    queue.visit_all(Filter(), bench.now()).addCallback(flushed.append)
+    assert held.held
+    queue.visits._worker = worker
+    checkpoint(harness, queue)
+    held.release()
+    harness.settle_down()
+    assert flushed == [1]
+
+
+def test_what_was_marked_behind_the_read_of_a_walk_is_not_counted_as_live() -> None:
+    harness, queue, _ = with_a_line_to_mark()
+    worker, held = queue.release.walk._worker, HeldWorker()
+    queue.release.walk._worker = held
+    harness.clock.advance(0)
+    assert held.held, "the walk has not begun"
+    queue.release.walk._worker = worker
+    checkpoint(harness, queue)
+    held.release()
+    harness.settle_down()
+    (cluster,) = queue.ledger.resting.clusters.values()
+    assert cluster.live == 1
+
+
 def test_what_ends_in_the_batch_of_a_checkpoint_is_marked_when_idle() -> None:
     harness, bench, queue = running()
     bench.put()
