@@ -1,4 +1,4 @@
-"""Which requests the admin socket answers at a time, and which gives way to another (pure).
+"""Which requests the admin socket answers at a time, and which gives way to another. No I/O is here.
 
 A listing takes as long as its client reads: an hour, where nobody turns the pages. So listings never take all places, and
 where places are short the one that made no progress for longest gives way. An answer that makes progress is never cut off:

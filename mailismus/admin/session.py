@@ -130,7 +130,8 @@ class AdminSession(Protocol):
             return
         self._progress()
         if lines is None:
-            self._finish(encode_end(self._answer.gaps.all() if self._answer is not None else ()))
+            gaps = self._answer.gaps.all() if self._answer is not None else ()
+            self._finish(encode_end(gaps, os.EX_IOERR))
         elif lines:
             self._write(b"".join(lines))
         else:
