@@ -1,9 +1,9 @@
 """What the system says of names: the name servers of /etc/resolv.conf, and the hosts of /etc/hosts; and which addresses are
 its own.
 
-*Rules*: a file is looked at again after `LOOK_S` and read again when it has changed; one that can't be read is as good as
-empty, and one that was there and is gone is forgotten. Of resolv.conf only `nameserver` counts: search lists and options do
-not. Without one it is the server at 127.0.0.1.
+*Rules*: a file is looked at again after `LOOK_S` and read again when it has changed. One that is gone is as good as empty.
+Of one that can't be read (no file descriptor is left, say) what it said last counts, until it can be. Of resolv.conf only
+`nameserver` counts: search lists and options do not. Without one it is the server at 127.0.0.1.
 
 *Weakness*: the reactor's thread reads these files; they are small, local, and in memory.
 
@@ -17,6 +17,8 @@ import os
 import socket
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from twisted.logger import Logger
 
 from mailismus.dns.servers import Server, parse_server
 
@@ -33,35 +35,42 @@ Value = TypeVar("Value")
 class WatchedFile(Generic[Value]):
     """What a file says. `monotonic`: seconds."""
 
+    _log = Logger()
+
     def __init__(self, path: str, read: Callable[[str], Value], monotonic: Callable[[], float]) -> None:
         self._path, self._read, self._monotonic = path, read, monotonic
         self._mark: tuple[int, int, int] | None = None
         self._value = read("")
         self._look_at = float("-inf")
+        self._is_told = False
+        """The log says already that it can't be read."""
 
     def value(self) -> Value:
         """What it says now, or said `LOOK_S` ago."""
         now = self._monotonic()
         if now >= self._look_at:
             self._look_at = now + LOOK_S
-            mark = self._find_mark()
-            if mark != self._mark:
-                self._mark, self._value = mark, self._read(self._text())
+            try:
+                self._look()
+            except OSError as error:
+                if not self._is_told:
+                    self._is_told = True
+                    self._log.warn("{path} can't be read, what it said last counts: {error}", path=self._path, error=error)
+            else:
+                self._is_told = False
         return self._value
 
-    def _find_mark(self) -> tuple[int, int, int] | None:
+    def _look(self) -> None:
+        """Raises OSError where it can't be told what the file says."""
         try:
             status = os.stat(self._path)
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
-
-    def _text(self) -> str:
-        try:
-            with open(self._path, encoding="utf-8", errors="replace") as stream:
-                return stream.read(MAX_FILE)
-        except OSError:
-            return ""
+            mark = status.st_mtime_ns, status.st_size, status.st_ino
+            if mark != self._mark:
+                with open(self._path, encoding="utf-8", errors="replace") as stream:
+                    self._mark, self._value = mark, self._read(stream.read(MAX_FILE))
+        except (FileNotFoundError, NotADirectoryError):
+            if self._mark is not None:
+                self._mark, self._value = None, self._read("")
 
 
 def read_name_servers(text: str) -> tuple[Server, ...]:
