@@ -231,7 +231,7 @@ def build(
         observation = Observation(settings, reactor, clock, maillog, opening_s)
         try:
             observation.bind()
-            admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock)
+            admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock, time.monotonic)
             admin.bind()
         except BaseException:
             observation.close()

@@ -1,7 +1,8 @@
 """One connection to the admin socket: a hello, a request, an answer at the speed the client reads it.
 
 *Rules*: nothing a client does costs more than one request line and one part of an answer in memory, or more time than
-its limits; nothing it sends is believed before it has been checked.
+its limits; nothing it sends is believed before it has been checked. Which requests are answered at a time is `admission`'s
+to say.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.admin.verbs import Answer, LookableQueue, begin_answer
-from mailismus.admin.wire import HELLO, MAX_REQUEST_BYTES, Refusal, WireError, decode_request, encode, encode_end
+from mailismus.admin.admission import Admission, Asked, Peer
+from mailismus.admin.verbs import Answer, LookableQueue, begin_answer, command_of, takes_long
+from mailismus.admin.wire import HELLO, MAX_REQUEST_BYTES, Refusal, Request, WireError, decode_request, encode, encode_end
 from mailismus.errors import Corrupt, StorageError
 
 REQUEST_TIMEOUT_S = 30.0
@@ -32,28 +34,44 @@ class AdminSession(Protocol):
 
     log = Logger()
 
-    def __init__(self, queue: LookableQueue, clock: IReactorTime) -> None:
+    def __init__(self, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer) -> None:
         self._queue = queue
         self._clock = clock
+        self._admission = admission
+        self._peer = peer
+        self._asked: Asked | None = None
+        self.idle_since = admission.now()
+        """Since when it holds a connection and no place: before its request, or with its last words."""
         self._received = bytearray()
         self._answer: Answer | None = None
         self._timeout: IDelayedCall | None = None
-        self._is_making_a_part = False
         self._is_over = False
 
     def connectionMade(self) -> None:
         self._timeout = self._clock.callLater(REQUEST_TIMEOUT_S, self._time_out)
         self._write(encode(HELLO))
 
+    @property
+    def has_place(self) -> bool:
+        """Its request is being answered."""
+        return self._asked is not None
+
+    @property
+    def is_leaving(self) -> bool:
+        """All is said, and on its way."""
+        return self._is_over
+
     def connectionLost(self, reason: Failure | None = None) -> None:
         self._is_over = True
         self._close_answer()
+        self._leave()
         if self._timeout is not None and self._timeout.active():
             self._timeout.cancel()
 
     def abort(self) -> None:
-        """The server stops."""
+        """Cut it off."""
         self._is_over = True
+        self._leave()
         if self.transport is not None:
             self.transport.abortConnection()  # type: ignore[attr-defined] # every stream transport of Twisted has it
 
@@ -70,7 +88,9 @@ class AdminSession(Protocol):
     def _begin(self, line: bytes) -> None:
         self._received.clear()
         try:
-            self._answer = begin_answer(decode_request(line), self._queue, self._clock.seconds())
+            request = decode_request(line)
+            self._take_place(request)
+            self._answer = begin_answer(request, self._queue, self._clock.seconds())
         except WireError as error:
             self._refuse(os.EX_UNAVAILABLE, str(error))
         except Refusal as refusal:
@@ -80,13 +100,25 @@ class AdminSession(Protocol):
             consumer = IConsumer(self.transport)
             consumer.registerProducer(self, False)
 
+    def _take_place(self, request: Request) -> None:
+        """Raises `Refusal`."""
+        now = self._admission.now()
+        asked = Asked(self._peer, command_of(request), takes_long(request), self._give_way, now, now)
+        self._admission.admit(asked)
+        self._asked = asked
+
+    def _give_way(self, refusal: Refusal) -> None:
+        """Another needs the place. What was written is on its way, and why it ends comes behind."""
+        self.log.info("A command of {peer} gave way: {why}", peer=self._peer, why=refusal.text)
+        self._refuse(refusal.status, refusal.text)
+
     # IPullProducer
 
     def resumeProducing(self) -> None:
         """All that was written is on its way: the next part, please."""
-        if self._is_making_a_part or self._is_over or self._answer is None:
+        if self._asked is None or self._asked.is_being_made or self._is_over or self._answer is None:
             return
-        self._is_making_a_part = True
+        self._asked.is_being_made = True
         making = Deferred.fromCoroutine(self._answer.next())
         making.addCallbacks(self._part_made, self._part_failed)
 
@@ -94,12 +126,12 @@ class AdminSession(Protocol):
         self._is_over = True
 
     def _part_made(self, lines: list[bytes] | None) -> None:
-        self._is_making_a_part = False
         if self._is_over:
             return
         self._progress()
         if lines is None:
-            self._finish(encode_end(self._answer.gaps.all() if self._answer is not None else ()))
+            gaps = self._answer.gaps.all() if self._answer is not None else ()
+            self._finish(encode_end(gaps, os.EX_IOERR))
         elif lines:
             self._write(b"".join(lines))
         else:
@@ -107,7 +139,6 @@ class AdminSession(Protocol):
             self._clock.callLater(0, self.resumeProducing)
 
     def _part_failed(self, failure: Failure) -> None:
-        self._is_making_a_part = False
         if self._is_over:
             return
         if isinstance(failure.value, Refusal):
@@ -125,6 +156,7 @@ class AdminSession(Protocol):
 
     def _finish(self, last: bytes) -> None:
         self._is_over = True
+        self._leave()
         self._write(last)
         if self._answer is not None:
             self._close_answer()
@@ -137,11 +169,21 @@ class AdminSession(Protocol):
             self._answer.close()
             self._answer = None
 
+    def _leave(self) -> None:
+        """Its place is another's."""
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            self._admission.leave(asked)
+            self.idle_since = self._admission.now()
+
     def _write(self, data: bytes) -> None:
         if self.transport is not None:
             self.transport.write(data)
 
     def _progress(self) -> None:
+        if self._asked is not None:
+            self._asked.is_being_made = False
+            self._asked.progressed_at = self._admission.now()
         if self._timeout is not None and self._timeout.active():
             self._timeout.reset(IDLE_TIMEOUT_S)
 

@@ -1,7 +1,8 @@
 """The admin task: serves the admin socket in the running server.
 
 *Rules*: only the server's own user and root are served, whoever could open the file (SO_PEERCRED). Connections are few and
-bounded. `bind` does all that can refuse a start, before the process may go into the background; `start` begins to serve.
+bounded: one that holds no place (`admission`) goes where another comes. `bind` does all that can refuse a start, before the
+process may go into the background; `start` begins to serve.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import errno
 import os
 import socket
 import struct
+from collections.abc import Callable
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IAddress, IReactorFDSet, IReactorSocket, IReactorTime, IReadDescriptor
@@ -19,43 +21,75 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from mailismus.admin.admission import PLACES, Admission, Peer
 from mailismus.admin.session import AdminSession
 from mailismus.admin.socketfile import bind_socket
 from mailismus.admin.verbs import LookableQueue
 
-MAX_SESSIONS = 20
-"""Connections served at a time; more wait in the socket's backlog."""
+MAX_CONNECTIONS = 2 * PLACES
+"""Those that send their request, are answered, or have their last words on the way; more wait in the socket's backlog."""
+
+SILENT_S = 1.0
+"""After so long a connection without a request may be dropped for another."""
 
 PAUSE_S = 1.0
 """How long nothing is accepted when it can't be."""
 
 
-class _Sessions(ServerFactory[AdminSession]):
+class _Sessions:
     """The sessions that are open."""
 
-    noisy = False
-
-    def __init__(self, task: AdminTask, queue: LookableQueue, clock: IReactorTime) -> None:
+    def __init__(self, task: AdminTask, queue: LookableQueue, clock: IReactorTime, monotonic: Callable[[], float]) -> None:
         self._task = task
         self._queue = queue
         self._clock = clock
+        self._admission = Admission(monotonic)
         self.open: set[AdminSession] = set()
 
-    def buildProtocol(self, addr: IAddress | None) -> AdminSession:
-        session = _CountedSession(self, self._queue, self._clock)
+    def begin(self, peer: Peer) -> AdminSession:
+        """A session with this process."""
+        session = _CountedSession(self, self._queue, self._clock, self._admission, peer)
         self.open.add(session)
         return session
+
+    def make_room(self) -> bool:
+        """Whether there is room for one more. Maybe for one that is dropped: of those that hold no place the one whose last
+        words are on the way for longest, else the one whose request does not come."""
+        if len(self.open) < MAX_CONNECTIONS:
+            return True
+        idle = [one for one in self.open if not one.has_place]
+        oldest = min(idle, key=lambda one: (not one.is_leaving, one.idle_since), default=None)
+        if oldest is None or (not oldest.is_leaving and self._admission.now() - oldest.idle_since < SILENT_S):
+            return False
+        self.open.discard(oldest)
+        oldest.abort()
+        return True
 
     def is_over(self, session: AdminSession) -> None:
         self.open.discard(session)
         self._task.resume()
 
 
+class _SessionWith(ServerFactory[AdminSession]):
+    """Makes the session of one connection."""
+
+    noisy = False
+
+    def __init__(self, sessions: _Sessions, peer: Peer) -> None:
+        self._sessions = sessions
+        self._peer = peer
+
+    def buildProtocol(self, addr: IAddress | None) -> AdminSession:
+        return self._sessions.begin(self._peer)
+
+
 class _CountedSession(AdminSession):
     """A session that tells when it is over."""
 
-    def __init__(self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime) -> None:
-        super().__init__(queue, clock)
+    def __init__(
+        self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer
+    ) -> None:
+        super().__init__(queue, clock, admission, peer)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -71,7 +105,13 @@ class AdminTask:
     log = Logger()
 
     def __init__(
-        self, path: str, queue: LookableQueue, poll: IReactorFDSet, sockets: IReactorSocket, clock: IReactorTime
+        self,
+        path: str,
+        queue: LookableQueue,
+        poll: IReactorFDSet,
+        sockets: IReactorSocket,
+        clock: IReactorTime,
+        monotonic: Callable[[], float],
     ) -> None:
         self._path = path
         self._poll = poll
@@ -79,7 +119,7 @@ class AdminTask:
         self._clock = clock
         self._listening: socket.socket | None = None
         self._is_serving = False
-        self._sessions = _Sessions(self, queue, clock)
+        self._sessions = _Sessions(self, queue, clock, monotonic)
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""
@@ -121,8 +161,8 @@ class AdminTask:
         """Somebody connects."""
         if self._listening is None:
             return
-        if len(self._sessions.open) >= MAX_SESSIONS:
-            self._poll.removeReader(self)
+        if not self._sessions.make_room():
+            self._pause()
             return
         try:
             accepted, _ = self._listening.accept()
@@ -133,24 +173,27 @@ class AdminTask:
         except OSError as error:
             self.log.warn("the admin socket can't accept: {error}", error=error)
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
-                self._poll.removeReader(self)
-                self._clock.callLater(PAUSE_S, self.resume)
+                self._pause()
+
+    def _pause(self) -> None:
+        self._poll.removeReader(self)
+        self._clock.callLater(PAUSE_S, self.resume)
 
     def _begin(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
-        uid = _uid_of(accepted)
-        if uid not in (0, os.geteuid()):
-            self.log.warn("the admin socket serves no user {uid}", uid=uid)
+        peer = _peer_of(accepted)
+        if peer.uid not in (0, os.geteuid()):
+            self.log.warn("the admin socket serves no user {uid}", uid=peer.uid)
             return
-        number = accepted.fileno()
-        self._sockets.adoptStreamConnection(number, socket.AF_UNIX, self._sessions)  # type: ignore[arg-type] # Twisted wants a private type of factory
+        number, factory = accepted.fileno(), _SessionWith(self._sessions, peer)
+        self._sockets.adoptStreamConnection(number, socket.AF_UNIX, factory)  # type: ignore[arg-type] # Twisted wants a private type of factory
 
     def connectionLost(self, reason: Failure) -> None:
         """The reactor goes down."""
 
 
-def _uid_of(accepted: socket.socket) -> int:
-    """The user at the other end, by the kernel's word."""
+def _peer_of(accepted: socket.socket) -> Peer:
+    """The process at the other end, by the kernel's word."""
     credentials = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    uid: int = struct.unpack("3i", credentials)[1]
-    return uid
+    pid, uid, _ = struct.unpack("3i", credentials)
+    return Peer(pid, uid)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+import attrs
 from twisted.internet.defer import Deferred
 
 from mailismus.admin.shape import By, Row, ShapeCount
@@ -253,7 +254,7 @@ def begin_answer(request: Request, queue: LookableQueue, now: float) -> Answer:
         wanted = parse_filter(request.words, now)
     except FilterError as error:
         raise Refusal(os.EX_USAGE, str(error)) from None
-    return verb(request, queue, wanted, now)
+    return verb.begin(request, queue, wanted, now)
 
 
 def _list(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
@@ -289,11 +290,33 @@ def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -
     return FlushAnswer(queue, wanted)
 
 
-_VERBS: dict[str, Callable[[Request, LookableQueue, Filter, float], Answer]] = {
-    "list": _list,
-    "count": _count,
-    "plan": _plan,
-    "shape": _shape,
-    "content": _content,
-    "flush": _flush,
+@attrs.frozen
+class _Verb:
+    """What a request may ask for. `command`: what the user wrote."""
+
+    begin: Callable[[Request, LookableQueue, Filter, float], Answer]
+    command: str
+    is_long: bool = False
+    """Its answer takes as long as the client reads."""
+
+
+_VERBS = {
+    "list": _Verb(_list, "queue list", is_long=True),
+    "count": _Verb(_count, "queue count"),
+    "plan": _Verb(_plan, "queue count"),
+    "shape": _Verb(_shape, "queue shape"),
+    "content": _Verb(_content, "queue show", is_long=True),
+    "flush": _Verb(_flush, "queue flush"),
 }
+
+
+def command_of(request: Request) -> str:
+    """What the user wrote, or might have: whatever stands in a filter stands here too."""
+    verb = _VERBS.get(request.verb)
+    return " ".join((verb.command if verb is not None else request.verb, *request.words))
+
+
+def takes_long(request: Request) -> bool:
+    """Whether the answer takes as long as the client reads."""
+    verb = _VERBS.get(request.verb)
+    return verb is not None and verb.is_long

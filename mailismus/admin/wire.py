@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import binascii
 import json
-import os
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -102,12 +101,12 @@ def decode_request(line: bytes) -> Request:
     return Request(verb, tuple(texts), limit, by)
 
 
-def encode_end(gaps: Sequence[Gap]) -> bytes:
-    """The last line of an answer. With gaps it is an error for a client that knows nothing of them."""
+def encode_end(gaps: Sequence[Gap], status: int) -> bytes:
+    """The last line of an answer. With gaps it is an error of this exit code for a client that knows nothing of them."""
     if not gaps:
         return encode(END)
     fields = [(gap.what, gap.reason, gap.count, gap.path) for gap in gaps]
-    return encode({"error": left_out(gaps), "status": os.EX_IOERR, "gaps": fields})
+    return encode({"error": left_out(gaps), "status": status, "gaps": fields})
 
 
 def decode_gaps(value: Mapping[str, object]) -> tuple[Gap, ...]:

@@ -32,7 +32,11 @@ SIZE: K M G of 1,000, Ki Mi Gi of 1,024."""
 QUEUE = """\
 Looks at the queue: in the running server where there is one, else in its
 files, which are only read. The file that --config names says where they are;
-with --queue and --spool a queue copied from elsewhere is looked at."""
+with --queue and --spool a queue copied from elsewhere is looked at.
+
+Files that can't be read are left out: a line on stderr says how many, which
+and why, and the command ends with 74. It ends with 75 when the server answers
+so many commands at once that another has to wait."""
 
 LIST = """\
 Lists every recipient that is still to be served, message by message, as mailq

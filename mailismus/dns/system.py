@@ -1,9 +1,10 @@
 """What the system says of names: the name servers of /etc/resolv.conf, and the hosts of /etc/hosts; and which addresses are
 its own.
 
-*Rules*: a file is read when its object is made, looked at again after `LOOK_S` and read again when it has changed; one that
-can't be read, or is no regular file, is as good as empty, and one that was there and is gone is forgotten. Of resolv.conf
-only `nameserver` counts: search lists and options do not. Without one it is the server at 127.0.0.1.
+*Rules*: a file is read when its object is made, looked at again after `LOOK_S` and read again when it has changed. One that
+is gone is as good as empty. Of one that can't be read (no file descriptor is left, or it is no regular file) what it said
+last counts, until it can be. Of resolv.conf only `nameserver` counts: search lists and options do not. Without one it is the
+server at 127.0.0.1.
 
 *Weakness*: the reactor's thread looks at these files and reads them when they have changed; they are small, local, and in
 memory. A hosts file of 1 MiB holds it for 0.1 s.
@@ -18,6 +19,8 @@ import os
 import socket
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from twisted.logger import Logger
 
 from mailismus.dns.servers import Server, parse_server
 from mailismus.regular import read_regular
@@ -35,11 +38,15 @@ Value = TypeVar("Value")
 class WatchedFile(Generic[Value]):
     """What a file says. Made where the file may be waited for. `monotonic`: seconds."""
 
+    _log = Logger()
+
     def __init__(self, path: str, read: Callable[[str], Value], monotonic: Callable[[], float]) -> None:
         self._path, self._read, self._monotonic = path, read, monotonic
         self._mark: tuple[int, int, int] | None = None
         self._value = read("")
         self._look_at = float("-inf")
+        self._is_told = False
+        """The log says already that it can't be read."""
         self.value()
 
     def value(self) -> Value:
@@ -47,23 +54,27 @@ class WatchedFile(Generic[Value]):
         now = self._monotonic()
         if now >= self._look_at:
             self._look_at = now + LOOK_S
-            mark = self._find_mark()
-            if mark != self._mark:
-                self._mark, self._value = mark, self._read(self._text())
+            try:
+                self._look()
+            except OSError as error:
+                if not self._is_told:
+                    self._is_told = True
+                    self._log.warn("{path} can't be read, what it said last counts: {error}", path=self._path, error=error)
+            else:
+                self._is_told = False
         return self._value
 
-    def _find_mark(self) -> tuple[int, int, int] | None:
+    def _look(self) -> None:
+        """Raises OSError where it can't be told what the file says."""
         try:
             status = os.stat(self._path)
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
-
-    def _text(self) -> str:
-        try:
-            return read_regular(self._path, MAX_FILE).data.decode("utf-8", "replace")
-        except OSError:
-            return ""
+            mark = status.st_mtime_ns, status.st_size, status.st_ino
+            if mark != self._mark:
+                text = read_regular(self._path, MAX_FILE).data.decode("utf-8", "replace")
+                self._mark, self._value = mark, self._read(text)
+        except (FileNotFoundError, NotADirectoryError):
+            if self._mark is not None:
+                self._mark, self._value = None, self._read("")
 
 
 def read_name_servers(text: str) -> tuple[Server, ...]:

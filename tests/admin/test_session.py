@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
+from mailismus.admin.admission import PLACES, RESERVE, STALLED_S, Admission, Peer
 from mailismus.admin.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
 from mailismus.admin.verbs import PAGE_ENTRIES, PIECE_BYTES
 from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_gaps, decode_piece, encode_request
@@ -116,11 +117,11 @@ class Pieces:
 class Client:
     """The other end."""
 
-    def __init__(self, queue: PagedQueue) -> None:
+    def __init__(self, queue: PagedQueue, admission: Admission | None = None, pid: int = 7) -> None:
         self.clock = Clock()
         self.clock.advance(1_700_000_000)
         self.transport = StringTransport()  # type: ignore[no-untyped-call] # the testing module is untyped
-        self.session = AdminSession(queue, self.clock)
+        self.session = AdminSession(queue, self.clock, admission or Admission(self.clock.seconds), Peer(pid, 1000))
         self.session.makeConnection(self.transport)  # type: ignore[no-untyped-call] # the testing module is untyped
 
     def ask(self, request: Request) -> None:
@@ -410,6 +411,72 @@ def test_a_client_that_reads_nothing_is_dropped_in_the_end() -> None:
     assert not client.transport.disconnected
     client.clock.advance(2)
     assert client.transport.disconnected
+
+
+class Crowd:
+    """Listings that nobody reads, in every place that a listing may have."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.admission = Admission(self.clock.seconds)
+        self.listings = [self.ask(Request("list", ("area=deferred",)), pid) for pid in range(1, PLACES - RESERVE + 1)]
+        for listing in self.listings:
+            listing.read()
+
+    def ask(self, request: Request, pid: int = 99) -> Client:
+        client = Client(PagedQueue([message(number, deferred()) for number in range(1, 9)]), self.admission, pid)
+        client.ask(request)
+        return client
+
+
+def test_a_short_request_is_answered_beside_listings_that_nobody_reads() -> None:
+    crowd = Crowd()
+    assert crowd.ask(Request("count")).read_all()[-1] == {"end": True}
+    assert crowd.ask(Request("flush")).read_all()[-1] == {"end": True}
+
+
+def test_a_listing_too_many_is_refused_and_told_which_processes_hold_the_places() -> None:
+    status, text = Crowd().ask(Request("list")).error()
+    assert status == 75
+    assert "pid 1 (uid 1000): queue list area=deferred for 0 s; pid 2 (uid 1000): " in str(text)
+
+
+def test_a_listing_that_gives_way_ends_with_the_reason_behind_what_was_on_its_way() -> None:
+    crowd = Crowd()
+    crowd.clock.advance(STALLED_S)
+    for listing in crowd.listings[1:]:
+        listing.read()
+    assert crowd.ask(Request("list"), pid=77).read_all()[-1] == {"end": True}
+    first = crowd.listings[0]
+    assert first.transport.disconnecting
+    (entry, last) = first.read()
+    assert entry["id"] == (1 << 32) + 1
+    assert last["status"] == 75
+    assert "nobody read on for 5 s" in str(last["error"])
+    assert "gave way to queue list of pid 77 (uid 1000)" in str(last["error"])
+    assert not any(listing.transport.disconnecting for listing in crowd.listings[1:])
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda client: client.session.connectionLost(),
+        lambda client: client.session.abort(),
+        lambda client: client.read_all(),
+    ],
+)
+def test_a_place_is_free_when_its_client_is_gone_or_has_its_answer(end: Callable[[Client], None]) -> None:
+    crowd = Crowd()
+    end(crowd.listings[3])
+    assert crowd.ask(Request("list")).read_all()[-1] == {"end": True}
+
+
+def test_a_request_that_is_refused_holds_no_place() -> None:
+    crowd = Crowd()
+    crowd.listings[0].session.abort()
+    for _ in range(PLACES):
+        assert crowd.ask(Request("list", ("colour=red",))).error()[0] == 64
+    assert crowd.ask(Request("list")).read_all()[-1] == {"end": True}
 
 
 def test_a_client_that_goes_away_leaves_no_timer() -> None:

@@ -7,17 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mailismus.admin.leftout import left_out
 from mailismus.admin.tally import Tally
 from mailismus.admin.wire import (
     Request,
     WireError,
     decode,
+    decode_gaps,
     decode_message,
     decode_number,
     decode_piece,
     decode_request,
     decode_summary,
     encode,
+    encode_end,
     encode_message,
     encode_number,
     encode_piece,
@@ -26,7 +29,7 @@ from mailismus.admin.wire import (
 )
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Area, AreaCount, Entry, Message, Summary
+from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
 from tests.admin.samples import bounced, deferred, incoming, message
 
 replies = st.builds(Reply, st.integers(0, 999), st.binary(max_size=8), st.binary(max_size=40))
@@ -136,3 +139,26 @@ def test_a_tally_counts_messages_once_in_each_area() -> None:
         {Area.INCOMING: AreaCount(1, 1, 2000), Area.DEFERRED: AreaCount(4, 2, 2007), Area.BOUNCES: AreaCount(1, 1, 2000)},
         True,
     )
+
+
+def test_gaps_survive_and_stand_in_an_error_that_an_older_client_understands() -> None:
+    gaps = (Gap("cluster", "Permission denied", 3, "/q/1-1.mqc"), Gap("directory", "Input/output error", 1, "/q/\u20acx"))
+    value = decode(encode_end(gaps, 74))
+    assert decode_gaps(value) == gaps
+    assert value["status"] == 74
+    assert value["error"] == (
+        "some of the queue can't be read, and is left out: 3 clusters (Permission denied: /q/1-1.mqc and 2 more); "
+        "1 directory (Input/output error: /q/\u20acx); look at the disk, and at owner and mode of the files"
+    )
+    assert left_out([Gap("directory", "x", 2, "/q")]).count("2 directories (x: /q and 1 more)") == 1
+
+
+def test_an_answer_without_gaps_ends_as_it_always_did() -> None:
+    assert encode_end((), 74) == b'{"end":true}\n'
+    assert decode_gaps({"end": True}) == ()
+
+
+@pytest.mark.parametrize("gaps", [1, None, [1], [[]], [["cluster", "why", "3", "/q"]], [["cluster", "why", 3, None]]])
+def test_gaps_that_are_none_are_refused(gaps: object) -> None:
+    with pytest.raises(WireError):
+        decode_gaps({"gaps": gaps})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO, TypeVar, cast
@@ -87,10 +88,15 @@ class World:
 class Serving:
     """A server's admin task over any queue, on a reactor of its own in a thread."""
 
-    def __init__(self, socket_path: str, make_queue: Callable[[IReactorTime], LookableQueue]) -> None:
+    def __init__(
+        self,
+        socket_path: str,
+        make_queue: Callable[[IReactorTime], LookableQueue],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.reactor = SelectReactor()
         self._clock = cast(IReactorTime, self.reactor)
-        self.task = AdminTask(socket_path, make_queue(self._clock), self.reactor, self.reactor, self._clock)
+        self.task = AdminTask(socket_path, make_queue(self._clock), self.reactor, self.reactor, self._clock, monotonic)
         self.task.bind()
         self._thread = threading.Thread(target=self.reactor.run, args=(False,))
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Callable
 
+import pytest
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs
 
 from mailismus.dns.servers import Server
 from mailismus.dns.system import (
@@ -53,6 +56,32 @@ def test_a_file_that_changes_is_read_again_and_one_that_goes_is_forgotten(tmp_pa
     path.write_text("nameserver 192.0.2.3\n")
     clock.advance(LOOK_S)
     assert servers() == (Server("192.0.2.3"),)
+
+
+def loop(path: pathlib.Path) -> None:
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize("spoil", [pathlib.Path.mkdir, loop])
+def test_a_file_that_can_not_be_read_says_what_it_said_last_and_is_tried_again(
+    tmp_path: pathlib.Path, spoil: Callable[[pathlib.Path], None]
+) -> None:
+    clock, path = Clock(), tmp_path / "hosts"
+    path.write_text("192.0.2.1 relay.example\n")
+    hosts = SystemHosts(clock.seconds, str(path))
+    assert hosts.addresses("relay.example") == ("192.0.2.1",)
+    path.unlink()
+    spoil(path)
+    with capturedLogs() as events:
+        for _ in range(5):
+            clock.advance(LOOK_S)
+            assert hosts.addresses("relay.example") == ("192.0.2.1",)
+        assert len(events) == 1
+        path.rename(tmp_path / "spoilt")
+        path.write_text("192.0.2.2 relay.example\n")
+        clock.advance(LOOK_S)
+        assert hosts.addresses("relay.example") == ("192.0.2.2",)
+        assert len(events) == 1
 
 
 def test_localhost_is_known_whatever_the_file_says(tmp_path: pathlib.Path) -> None:

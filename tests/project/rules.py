@@ -52,6 +52,7 @@ PURE = (
         "spool.references",
         "spool.unsure",
         "queue.finding",
+        "queue.gaps",
         "queue.providers.clustered.calendar",
         "queue.providers.clustered.fsck.lines",
         "queue.providers.clustered.fsck.onebyte",
@@ -93,7 +94,17 @@ PURE = (
     *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.chance"),
     *("dns.addresses", "dns.choice"),
     *("config.openfiles", "config.check", "config.sample", "config.schema", "config.advice", "config.advice_places"),
-    *("config.manual", "config.roff", "admin.screen", "admin.shape", "admin.listing", "admin.wording", "start.wording"),
+    *(
+        "config.manual",
+        "config.roff",
+        "admin.screen",
+        "admin.shape",
+        "admin.listing",
+        "admin.leftout",
+        "admin.wire",
+        "admin.wording",
+        "start.wording",
+    ),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
