@@ -37,16 +37,13 @@ class Ages:
         self._newest = SpoolId(0)
         self._jumps: list[tuple[SpoolId, Jump]] = []
         """With the newest id before each."""
+        self.has_jumped = False
+        """The clock did in this run."""
         self._forgotten = 0
         """How many jumps were before those."""
         self._late: dict[SpoolId, int] = {}
         """Messages whose arrival was written down behind a jump, though their id is from before it: how many jumps were
         before that."""
-
-    @property
-    def has_jumped(self) -> bool:
-        """Whether the clock ever did in this run."""
-        return bool(self._jumps)
 
     def begun(self, spool_id: SpoolId) -> None:
         """This id was given out."""
@@ -61,6 +58,7 @@ class Ages:
 
     def jumped(self, jump: Jump) -> None:
         """The clock did, and is what it is from now on."""
+        self.has_jumped = True
         self._jumps.append((self._newest, jump))
         if len(self._jumps) > MOST:
             del self._jumps[0]
@@ -69,7 +67,7 @@ class Ages:
 
     def arrived_at(self, spool_id: SpoolId, received_at: float) -> float:
         """When a message arrived that has this written down, told by the clock as it is now."""
-        return received_at + self._since(spool_id).step_s if self._jumps else received_at
+        return received_at + self._since(spool_id).step_s if self.has_jumped else received_at
 
     def age_s(self, spool_id: SpoolId, received_at: float, now: float) -> float:
         """Seconds since it arrived; negative where a wrong clock of an earlier run wrote that down."""
@@ -77,7 +75,7 @@ class Ages:
 
     def awake_s(self, spool_id: SpoolId, received_at: float, now: float) -> float:
         """The same without the time that the machine was suspended."""
-        return now - received_at - (self._since(spool_id).jump_s if self._jumps else 0.0)
+        return now - received_at - (self._since(spool_id).jump_s if self.has_jumped else 0.0)
 
     def _since(self, spool_id: SpoolId) -> Jump:
         """The jumps since the arrival of this message, together; none for one of an earlier run."""

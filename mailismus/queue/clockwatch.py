@@ -33,7 +33,7 @@ class ClockWatch:
         elapsed: Callable[[], float],
         jumped: Callable[[Jump, float], None],
     ) -> None:
-        self._clock, self._monotonic, self._elapsed, self._jumped = clock, monotonic, elapsed, jumped
+        self._seconds, self._monotonic, self._elapsed, self._jumped = clock.seconds, monotonic, elapsed, jumped
         self.jumped_at = clock.seconds()
         """The time behind the last jump; before the first, of the beginning."""
         self._steady_since = monotonic()
@@ -42,7 +42,7 @@ class ClockWatch:
 
     def now(self) -> float:
         """UTC seconds."""
-        now = self._clock.seconds()
+        now = self._seconds()
         offset_s = now - self._monotonic()
         jump_s = offset_s - self._offset_s
         self._offset_s = offset_s

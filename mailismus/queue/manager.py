@@ -339,7 +339,10 @@ class QueueManager:
 
     def age_s(self, message: Message) -> float:
         """Seconds since the message arrived, whatever the clock did since in this run."""
-        return self._ages.age_s(message.spool_id, message.received_at, self._now())
+        now = self._now()
+        if not self._ages.has_jumped:
+            return now - message.received_at
+        return self._ages.age_s(message.spool_id, message.received_at, now)
 
     def on_flush(self, act: Callable[[], None]) -> None:
         """`act` is called whenever somebody asks for a flush, before entries become due by it."""

@@ -200,7 +200,8 @@ def test_a_delay_goes_on_when_the_clock_is_set_back(seconds: float, where: str) 
     assert [len(message.entries) for message in found] == [2]
 
 
-def test_what_is_out_when_the_clock_is_set_back_comes_back() -> None:
+@pytest.mark.parametrize("is_moved", [False, True], ids=["young", "moved"])
+def test_what_is_out_when_the_clock_is_set_back_comes_back(is_moved: bool) -> None:
     world = World()
     world.start()
     world.store(1)
@@ -213,9 +214,10 @@ def test_what_is_out_when_the_clock_is_set_back_comes_back() -> None:
     looked_at(world)
     assert world.manager is not None
     for message in messages:
-        world.manager.give_back(message, message.entries, 5.0)
-    world.checkpoint()
-    world.later(6)
+        world.manager.give_back(message, message.entries, 1.0)
+    if is_moved:
+        world.checkpoint()
+    world.settle_down(1.5)
     assert len(world.take(Area.INCOMING, 3)) == 3
 
 

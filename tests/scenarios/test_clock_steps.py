@@ -25,7 +25,7 @@ time.time = stepped
 """
 TEXT = """<mailserver>
   <application><announcehost>mx.example</announcehost><dirpaths><root>.</root></dirpaths></application>
-  <mta><queue><minfree>0</minfree><retry_maxtime>1h</retry_maxtime><retry_delays>2s</retry_delays></queue>
+  <mta><queue><minfree>0</minfree><retry_maxtime>1h</retry_maxtime><retry_delays>3s</retry_delays></queue>
     <submit><listeners><listener name="SMTP" interface="127.0.0.1" port="0">
       <server><relay_clients>127.0.0.1</relay_clients></server></listener></listeners></submit>
     <deliver><relays><relay address="127.0.0.1:{port}"/></relays><interval_high>500ms</interval_high></deliver></mta>
