@@ -188,3 +188,26 @@ def test_a_log_that_cannot_be_reopened_goes_on_in_the_old_file(tmp_path: Path) -
     destination.write(b"on")
     clock.advance(1)
     assert (tmp_path / "e/log").read_bytes().endswith(b"on\n")
+
+
+def test_a_fifo_that_nobody_reads_is_no_log_and_is_not_waited_for(tmp_path: Path) -> None:
+    destination, clock = make(FileOutput(str(tmp_path / "log")))
+    (tmp_path / "log").rename(tmp_path / "old")
+    os.mkfifo(tmp_path / "log")
+    with pytest.raises(OSError, match="nobody reads"):
+        FileOutput(str(tmp_path / "log"))
+    with pytest.raises(OSError, match="nobody reads"):
+        destination.reopen()
+    destination.write(b"on")
+    clock.advance(1)
+    assert (tmp_path / "old").read_bytes().endswith(b"on\n")
+
+
+def test_a_fifo_with_a_reader_is_a_log(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log")
+    reader = os.open(tmp_path / "log", os.O_RDONLY | os.O_NONBLOCK)
+    destination, clock = make(FileOutput(str(tmp_path / "log")))
+    destination.write(b"on")
+    clock.advance(1)
+    assert os.read(reader, 1000).endswith(b"on\n")
+    os.close(reader)
