@@ -96,15 +96,16 @@ class Underway:
 
     def end(self, job: Job, now: float, *, has_answered: bool) -> bool:
         """It is over; `has_answered`: the file system said something. Gives whether users who had to wait may go on now."""
-        self._steps.pop(job, None)
-        hang = self._hanging.pop(job, None)
+        if self._steps:
+            self._steps.pop(job, None)
+        hang = self._hanging.pop(job, None) if self._hanging else None
         if hang is not None:
             user = hang.user
         else:
             user = self._moving.pop(job)
-            self.moving_of[user] -= 1
-            if not self.moving_of[user]:
-                del self.moving_of[user]
+            left = self.moving_of.pop(user) - 1
+            if left:
+                self.moving_of[user] = left
             if not self._hanging:
                 return False
         file_system = self._file_system_of(user)

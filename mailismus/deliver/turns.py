@@ -37,17 +37,19 @@ class Turns:
         """This job waits for its turn."""
         self.waiting += 1
         jobs = self._jobs.get(user)
-        if jobs is None:
-            self._jobs[user] = deque((job,))
+        if jobs is not None:
+            jobs.append(job)
+            return
+        self._jobs[user] = deque((job,))
+        if user in self._moving:
             self.changed(user)
         else:
-            jobs.append(job)
+            self._within_share[user] = None
 
     def next(self) -> bytes | None:
         """The user whose turn it is; None: nobody waits who may have another delivery."""
-        for ring in (self._within_share, self._beyond_share):
-            if ring:
-                return next(iter(ring))
+        for user in self._within_share or self._beyond_share:
+            return user
         return None
 
     def take(self, user: bytes) -> Job:
@@ -110,6 +112,8 @@ class Turns:
     # Within
 
     def _leave(self, user: bytes) -> None:
-        self._parked.discard(user)
         self._within_share.pop(user, None)
-        self._beyond_share.pop(user, None)
+        if self._beyond_share:
+            self._beyond_share.pop(user, None)
+        if self._parked:
+            self._parked.discard(user)
