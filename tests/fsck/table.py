@@ -6,6 +6,7 @@ found, repaired, started and drained.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections import Counter
@@ -62,7 +63,10 @@ def _row(damage: Damage) -> str:
 
 
 if __name__ == "__main__":
-    if "damages" not in sys.argv:
+    parser = argparse.ArgumentParser(prog="python -m tests.fsck.table", description="Print the tables of docs/fsck.md.")
+    parser.add_argument("table", nargs="?", choices=("kinds", "damages"), help="one of them (default: both)")
+    table = parser.parse_args().table
+    if table != "damages":
         write_kinds(sys.stdout)
-    if "kinds" not in sys.argv:
+    if table != "kinds":
         write_damages(sys.stdout)

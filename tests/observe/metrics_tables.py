@@ -5,6 +5,7 @@ python -m tests.observe.metrics_tables      writes what follows the marker of do
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -39,4 +40,5 @@ def write_tables() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m tests.observe.metrics_tables", description="Write docs/metrics.md.").parse_args()
     PAGE.write_text(PAGE.read_text().partition(MARKER)[0] + MARKER + "\n" + write_tables())

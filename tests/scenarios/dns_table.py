@@ -6,6 +6,7 @@ domain, and the hosts or the outcome.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import random
 import sys
@@ -334,6 +335,7 @@ def shown(result: tuple[MxHost, ...] | Outcome) -> tuple[str, ...]:
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser(prog="python -m tests.scenarios.dns_table", description="Print the table.").parse_args()
     for situation in SITUATIONS:
         result = play(situation).result
         if isinstance(result, Outcome):
