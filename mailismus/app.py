@@ -236,6 +236,7 @@ def build(
         audits,
     )
     manager.on_flush(deliver.forget_deaths)
+    manager.on_stuck(deliver.local.notes)
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(queue, manager, submit, deliver, names, report)
     threads = (journal_thread, file_threads)

@@ -1,35 +1,37 @@
 """Local deliveries: into the maildirs of users, by a few threads.
 
-*Rules*: one recipient, one file; at most `LIMIT` at once, the others wait in order; local trouble is always 4xx. A message
-at hand is handed to a thread in one act, a large one piece by piece. A stop gives back what has not begun and waits
+*Rules*: one recipient, one file; at most `LIMIT` that move at once, and users take turns. One that hangs keeps neither the
+others' threads nor their mail: what waits for it is deferred. A stop gives back what has not begun and waits
 for what has: once begun it can't be cut off, and unanswered it is in doubt.
 
-*Not here*: the steps of a delivery (`maildir.delivery`).
+*Not here*: whose turn it is (`turns`), who must wait for what hangs (`hanging`), how a message gets into a maildir
+(`deposit`).
 """
 
 from __future__ import annotations
 
-import errno
-import os
-from collections import deque
 from collections.abc import Callable
 
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from mailismus.config.settings import MessageStoreSettings
+from mailismus.deliver.deposit import Deposits, reply_to_error
+from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S
 from mailismus.deliver.job import Job
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.settling import Settling
-from mailismus.deliver.workers import WorkRunner
+from mailismus.deliver.turns import Turns
+from mailismus.deliver.watch import Watch
 from mailismus.errors import StorageError
+from mailismus.mail.ids import QueueId
+from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
-from mailismus.maildir.delivery import Delivery, begin_delivery
-from mailismus.maildir.names import NameSource
-from mailismus.maildir.sweep import Sweeper, sweep
-from mailismus.queue.interface import IContent
 
-LIMIT = 10
+LOOK_S = 5.0
+"""Seconds between two looks at what is under way and what waits."""
+
 SLOW_AFTER_S = 5.0
 GIVE_BACK_S = 10.0
 LOCAL = b"local"
@@ -40,15 +42,6 @@ UNREADABLE = Reply(451, b"4.3.0", b"the message can't be read now")
 _IN_DOUBT = Reply(451, b"4.3.0", b"server stopped during delivery: the message may have been delivered")
 
 
-def reply_to_error(error: OSError) -> Reply:
-    """What local trouble is told as: full file systems and quotas by their own names, all of it 4xx."""
-    if error.errno == errno.ENOSPC:
-        return Reply(452, b"4.3.1", b"no space for the maildir")
-    if error.errno == errno.EDQUOT:
-        return Reply(452, b"4.2.2", b"the user's quota is used up")
-    return Reply(451, b"4.3.0", b"maildir: " + os.strerror(error.errno or errno.EIO).encode("ascii", "replace"))
-
-
 class LocalDeliveries:
     """All local deliveries. `on_free` is called with the number of entries that are no longer held here; `room` says how
     many more may be held."""
@@ -57,146 +50,184 @@ class LocalDeliveries:
 
     def __init__(
         self,
-        store: MessageStoreSettings,
-        names: NameSource,
+        deposits: Deposits,
+        watch: Watch,
         queue: DeliveryQueue,
         settling: Settling,
-        workers: WorkRunner,
-        utc: Callable[[], float],
+        clock: IReactorTime,
         monotonic: Callable[[], float],
         on_free: Callable[[int], None],
         room: Callable[[], int],
     ) -> None:
-        self._store, self._names = store, names
-        self._queue, self._settling, self._workers = queue, settling, workers
-        self._utc, self._monotonic = utc, monotonic
+        self._deposits, self._watch, self._underway = deposits, watch, watch.underway
+        self._queue, self._settling = queue, settling
+        self._clock, self._monotonic = clock, monotonic
         self._on_free, self._room = on_free, room
-        self._sweeper = Sweeper()
-        self._pending: deque[tuple[Job, bytes]] = deque()
-        self._running: set[Job] = set()
-        self._waits_to_begin = False
-        self._is_stopping = False
+        self._turns = Turns(self._underway.moving_of)
+        self._next_look: IDelayedCall | None = None
+        self._waits_to_begin = self._is_dispatching = self._is_stopping = False
         self._when_empty: Deferred[None] | None = None
+
+    @property
+    def stuck(self) -> int:
+        """Deliveries that have not moved for `STUCK_AFTER_S`."""
+        return len(self._underway.stuck(self._monotonic()))
+
+    @property
+    def longest_s(self) -> float:
+        """For how many seconds the delivery has not moved that has not moved for longest."""
+        return self._underway.longest_s(self._monotonic())
+
+    def notes(self) -> dict[QueueId, bytes]:
+        """What each entry waits for that is stuck, for people."""
+        return self._watch.notes(self._monotonic())
 
     def add(self, user: bytes, job: Job) -> None:
         """Deliver this job of one entry to this user; call `dispatch` when all are added."""
-        self._pending.append((job, user))
+        self._turns.add(user, job)
 
     def dispatch(self) -> None:
-        """Get going. What waits beyond its share of the room while the first has waited long is given back."""
-        while self._pending and len(self._running) < LIMIT and not self._is_stopping:
-            if not self._queue.may_begin:
-                if not self._waits_to_begin:
-                    self._waits_to_begin = True
-                    self._queue.when_may_begin().addCallback(self._go_on)
-                break
-            job, user = self._pending.popleft()
-            self._running.add(job)
-            Deferred.fromCoroutine(self._run(job, user))
-        if self._pending and self._monotonic() - self._pending[0][0].queued_at > SLOW_AFTER_S:
-            while len(self._pending) > max(self._room(), LIMIT):
-                job, _ = self._pending.pop()
-                self._settling.give_back(job, GIVE_BACK_S)
-                self._on_free(1)
+        """Begin what may begin."""
+        if self._is_dispatching or self._is_stopping:
+            return
+        self._is_dispatching = True
+        try:
+            while self._underway.has_room and (user := self._turns.next()) is not None:
+                if not self._queue.may_begin:
+                    self._wait_to_begin()
+                    break
+                self._serve(user, self._monotonic())
+        finally:
+            self._is_dispatching = False
+        self._look_later()
 
     def reload(self, store: MessageStoreSettings) -> None:
         """Another place for maildirs, for deliveries to come."""
-        self._store = store
+        self._deposits.reload(store)
+        self._watch.reload()
 
     def stop(self) -> Deferred[None]:
         """Begin nothing more; fires when what has begun is over."""
         self._is_stopping = True
-        pending, self._pending = self._pending, deque()
-        for job, _ in pending:
+        for job in self._turns.take_all():
             self._settling.give_back(job, 0.0)
             self._on_free(1)
-        if not self._running:
+        if not self._underway:
+            self._look_no_more()
             return succeed(None)
         self._when_empty = Deferred()
         return self._when_empty
 
     def abort(self) -> None:
         """What is under way is in doubt."""
-        running, self._running = self._running, set()
-        for job in running:
+        self._look_no_more()
+        now = self._monotonic()
+        for job, user in self._underway.end_all().items():
+            self._watch.left_behind(job, user, now)
             self._settling.counters.in_doubt += 1
             self._settling.settle(job, job.entries, _IN_DOUBT, LOCAL)
+
+    # ------------------------------------------------------------------ beginning
+
+    def _serve(self, user: bytes, now: float) -> None:
+        """It is this user's turn."""
+        block = self._underway.block_of(user, now)
+        if block is None:
+            job = self._turns.take(user)
+            job.begun_at = now
+            self._underway.begin(job, user)
+            self._turns.changed(user)
+            Deferred.fromCoroutine(self._run(job, user))
+        elif now - block.since < STUCK_AFTER_S:
+            self._turns.park(user)
+        else:
+            job = self._turns.take(user)
+            self._turns.changed(user)
+            self._on_free(1)
+            self._settling.settle_unrouted(job, Outcome(OutcomeKind.DEFERRED, block.reply, LOCAL))
+
+    def _wait_to_begin(self) -> None:
+        if not self._waits_to_begin:
+            self._waits_to_begin = True
+            self._queue.when_may_begin().addCallback(self._go_on)
 
     def _go_on(self, _: None) -> None:
         self._waits_to_begin = False
         self.dispatch()
 
+    # ------------------------------------------------------------------ a delivery
+
     async def _run(self, job: Job, user: bytes) -> None:
-        job.begun_at = self._monotonic()
-        try:
-            reply = await self._deliver(job, user)
-        except OSError as error:
-            self._log.warn(
-                "{spool_id}: a local delivery failed: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
-            )
-            reply = reply_to_error(error)
-        except StorageError as error:
-            self._log.warn(
-                "{spool_id}: the message can't be read: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
-            )
-            reply = UNREADABLE
-        except Exception:  # a bug must not keep the entry for ever
-            self._log.failure("{spool_id}: a local delivery failed unexpectedly", spool_id=f"{job.message.spool_id:016X}")
-            reply = Reply(451, b"4.3.0", b"local trouble")
-        if job not in self._running:
+        reply = await self._attempt(job, user)
+        if job not in self._underway:
             return
-        self._running.discard(job)
+        now = self._monotonic()
+        self._watch.ended(job, reply, now)
+        if self._underway.end(job, now, has_answered=reply is not UNREADABLE):
+            self._turns.unpark()
+        else:
+            self._turns.changed(user)
         self._settling.counters.local_deliveries += reply is DELIVERED
         self._on_free(1)
         self._settling.settle(job, job.entries, reply, LOCAL)
-        if not self._running and self._when_empty is not None:
+        if not self._underway and self._when_empty is not None:
+            self._look_no_more()
             done, self._when_empty = self._when_empty, None
             done.callback(None)
         self.dispatch()
 
-    async def _deliver(self, job: Job, user: bytes) -> Reply:
-        content = self._queue.read(job.message.spool_id)
-        if isinstance(content, bytes):
-            whole = content
-            await self._workers.run(lambda: self._deliver_whole(job, user, whole))
-        else:
-            await self._deliver_pieces(job, user, await content)
-        return DELIVERED
-
-    async def _deliver_pieces(self, job: Job, user: bytes, content: IContent) -> None:
-        delivery: Delivery | None = None
+    async def _attempt(self, job: Job, user: bytes) -> Reply:
+        """What a delivery comes to."""
         try:
-            delivery = await self._workers.run(lambda: self._begin(job, user))
-            while piece := await content.next():
-                await self._workers.run(_writing(delivery, piece))
-            await self._workers.run(delivery.finish)
-        finally:
-            content.close()
-            if delivery is not None:
-                await self._workers.run(delivery.abandon)
+            content = self._queue.read(job.message.spool_id)
+            if isinstance(content, bytes):
+                await self._deposits.put_whole(job, user, content)
+            else:
+                await self._deposits.put_pieces(job, user, content, lambda is_reading: self._step(job, is_reading))
+            return DELIVERED
+        except OSError as error:
+            self._log.warn(
+                "{spool_id}: a local delivery failed: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
+            )
+            return reply_to_error(error)
+        except StorageError as error:
+            self._log.warn(
+                "{spool_id}: the message can't be read: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
+            )
+            return UNREADABLE
+        except Exception:  # a bug must not keep the entry for ever
+            self._log.failure("{spool_id}: a local delivery failed unexpectedly", spool_id=f"{job.message.spool_id:016X}")
+            return Reply(451, b"4.3.0", b"local trouble")
 
-    # ------------------------------------------------------------------ in a worker's thread
+    def _step(self, job: Job, is_reading: bool) -> None:
+        if job in self._underway:
+            self._underway.step(job, self._monotonic(), is_reading=is_reading)
 
-    def _deliver_whole(self, job: Job, user: bytes, content: bytes) -> None:
-        delivery = self._begin(job, user)
-        try:
-            delivery.write(content)
-            delivery.finish()
-        finally:
-            delivery.abandon()
+    # ------------------------------------------------------------------ looking
 
-    def _begin(self, job: Job, user: bytes) -> Delivery:
-        now = self._utc()
-        head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.entries[0].recipient)
-        delivery = begin_delivery(self._store.userpath, user, self._store.mailpath, self._names, now, head)
-        maildir = os.path.join(self._store.userpath, os.fsdecode(user), self._store.mailpath)
-        if self._sweeper.is_due(maildir, now):
-            try:
-                sweep(maildir, now)
-            except OSError as error:
-                self._log.warn("tmp of {maildir} can't be swept: {error}", maildir=maildir, error=str(error))
-        return delivery
+    def _look_later(self) -> None:
+        """One timer for all, and none while there is nothing to look at."""
+        if self._next_look is None and (self._turns.waiting or self._underway):
+            self._next_look = self._clock.callLater(LOOK_S, self._look)
 
+    def _look_no_more(self) -> None:
+        timer, self._next_look = self._next_look, None
+        if timer is not None and timer.active():
+            timer.cancel()
 
-def _writing(delivery: Delivery, piece: bytes) -> Callable[[], None]:
-    return lambda: delivery.write(piece)
+    def _look(self) -> None:
+        self._next_look = None
+        now = self._monotonic()
+        self._watch.look(now)
+        self._turns.unpark()
+        self.dispatch()
+        self._give_back_excess(now)
+        self._look_later()
+
+    def _give_back_excess(self, now: float) -> None:
+        """Where mail has waited long, give back what waits beyond its share of the room: other mail needs it."""
+        waiting = self._turns.waiting
+        if waiting and now - self._turns.oldest_queued_at() > SLOW_AFTER_S:
+            for job in self._turns.take_excess(max(LIMIT, (waiting + self._room()) // 2)):
+                self._settling.give_back(job, GIVE_BACK_S)
+                self._on_free(1)

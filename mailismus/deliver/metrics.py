@@ -36,6 +36,16 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
     gauge("mailismus_deliver_held_entries", "Entries in hand; `queuecache` bounds it.", lambda t: t.held),
     counter("mailismus_deliver_transactions_total", "Transactions with other servers.", lambda t: t.counters.transactions),
     counter("mailismus_deliver_local_total", "Messages put into maildirs.", lambda t: t.counters.local_deliveries),
+    gauge(
+        "mailismus_deliver_local_stuck",
+        "Local deliveries that have not moved for a minute: a file system does not answer.",
+        lambda t: t.local.stuck,
+    ),
+    gauge(
+        "mailismus_deliver_local_longest_seconds",
+        "For how long the local delivery under way has not moved that has not moved for longest; 0: none is under way.",
+        lambda t: t.local.longest_s,
+    ),
     counter(
         "mailismus_deliver_content_bytes_total",
         "Content of transactions and local deliveries that was taken.",

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -24,9 +23,11 @@ from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReac
 from twisted.logger import Logger
 
 from mailismus.config.settings import DeliverSettings, MessageStoreSettings
+from mailismus.deliver.deposit import Deposits
+from mailismus.deliver.hanging import MOST_THREADS
 from mailismus.deliver.hosts import Deaths, Hosts
 from mailismus.deliver.job import Job
-from mailismus.deliver.local import LIMIT, LocalDeliveries
+from mailismus.deliver.local import LocalDeliveries
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.protocol import Session
 from mailismus.deliver.queue_seam import DeliveryQueue
@@ -34,6 +35,7 @@ from mailismus.deliver.route import Local, NextHop, Router
 from mailismus.deliver.schedule import Hop
 from mailismus.deliver.sessions import Sessions
 from mailismus.deliver.settling import Counters, Settling
+from mailismus.deliver.watch import Watch
 from mailismus.deliver.workers import Workers, WorkRunner
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
@@ -66,7 +68,7 @@ class RealSurroundings:
     def __init__(self, tcp: IReactorTCP, clock: IReactorTime, threads: IReactorFromThreads) -> None:
         self.tcp, self.clock = tcp, clock
         self.monotonic = time.monotonic
-        self.local_workers = Workers("maildir", LIMIT, threads.callFromThread)
+        self.local_workers = Workers("maildir", MOST_THREADS + 1, threads.callFromThread)  # and one for the mount table
 
 
 class DeliverTask:
@@ -106,13 +108,13 @@ class DeliverTask:
             self._on_free,
             self._room,
         )
+        deposits = Deposits(store, NameSource(name), world.local_workers, world.clock.seconds)
         self.local = LocalDeliveries(
-            store,
-            NameSource(name, os.getpid()),
+            deposits,
+            Watch(deposits, world.local_workers),
             queue,
             self._settling,
-            world.local_workers,
-            world.clock.seconds,
+            world.clock,
             world.monotonic,
             self._on_free,
             self._room,

@@ -1,18 +1,21 @@
 """Names of messages in a maildir: `time.MusecPpidQn.host`, never the same twice.
 
 *Rules*: time is UTC seconds, M its microseconds, P the process id, Q counts deliveries of this process; in the host's name
-`/` is written `\\057` and `:` `\\072`, as readers of maildirs expect. Nothing of an address or a message is part of it.
+`/` is written `\\057` and `:` `\\072`, as readers of maildirs expect. Nothing of an address or a message is part of it. The
+process is asked for its id with each name: a daemon is another process than the one that made this object.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
+from collections.abc import Callable
 
 
 class NameSource:
     """Gives names; safe from several threads (the count is one step of the interpreter)."""
 
-    def __init__(self, host: bytes, process_id: int) -> None:
+    def __init__(self, host: bytes, process_id: Callable[[], int] = os.getpid) -> None:
         text = "".join(chr(byte) if 33 <= byte < 127 else "_" for byte in host) or "localhost"
         self._host = text.replace("/", r"\057").replace(":", r"\072")
         self._process_id = process_id
@@ -21,4 +24,4 @@ class NameSource:
     def next_name(self, now: float) -> str:
         """A name for a message delivered at `now` (UTC seconds)."""
         micros = int(now * 1_000_000)
-        return f"{micros // 1_000_000}.M{micros % 1_000_000:06d}P{self._process_id}Q{next(self._count)}.{self._host}"
+        return f"{micros // 1_000_000}.M{micros % 1_000_000:06d}P{self._process_id()}Q{next(self._count)}.{self._host}"

@@ -13,7 +13,7 @@ reports (`queue.bounces`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -115,6 +115,7 @@ class QueueManager:
         self._waiting_for_room: list[Deferred[None]] = []
         self._listeners = Listeners(provider)
         self._at_flush: list[Callable[[], None]] = []
+        self._of_stuck: list[Callable[[], Mapping[QueueId, bytes]]] = []
 
     def reload(self, retry: RetrySettings, max_out: int) -> None:
         """Another retry rule and bound, for outcomes and takings to come."""
@@ -360,6 +361,14 @@ class QueueManager:
         for act in self._at_flush:
             act()
         return self._provider.visit_all(wanted, self._clock.seconds())
+
+    def on_stuck(self, ask: Callable[[], Mapping[QueueId, bytes]]) -> None:
+        """`ask` tells which entries are out and do not move, and what each waits for."""
+        self._of_stuck.append(ask)
+
+    def stuck(self) -> Mapping[QueueId, bytes]:
+        """Entries that are out and do not move, with what each waits for, in words for people."""
+        return {queue_id: text for ask in self._of_stuck for queue_id, text in ask().items()}
 
     # Within
 

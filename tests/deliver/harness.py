@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import attrs
+import pytest
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 
@@ -26,6 +28,7 @@ from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
+from mailismus.maildir.delivery import begin_delivery
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area
 from mailismus.queue.manager import QueueManager
@@ -68,6 +71,49 @@ class Held(Now):
         waiting, self.waiting = self.waiting, []
         for function, done in waiting:
             execute(function).addCallbacks(done.callback, done.errback)
+
+
+class Hangs(Exception):
+    """A file system does not answer."""
+
+
+class Freezer(Now):
+    """Workers for which the maildirs of some users hang: they do at once what touches no such maildir, and the rest when it
+    is thawed."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, *users: bytes) -> None:
+        super().__init__()
+        self.frozen = set(users)
+        self.waiting: list[tuple[Callable[[], Any], Deferred[Any]]] = []
+
+        def begin(userpath: str, user: bytes, *rest: Any) -> Any:
+            if user in self.frozen:
+                raise Hangs
+            return begin_delivery(userpath, user, *rest)
+
+        patch.setattr("mailismus.deliver.deposit.begin_delivery", begin)
+
+    def run(self, function: Callable[[], R]) -> Deferred[R]:
+        done: Deferred[R] = Deferred()
+        self._try(function, done)
+        return done
+
+    def _try(self, function: Callable[[], R], done: Deferred[R]) -> None:
+        try:
+            result = function()
+        except Hangs:
+            self.waiting.append((function, done))
+        except Exception as error:
+            done.errback(error)
+        else:
+            done.callback(result)
+
+    def thaw(self, *users: bytes) -> None:
+        """These answer again, or all."""
+        self.frozen -= set(users) or set(self.frozen)
+        waiting, self.waiting = self.waiting, []
+        for function, done in waiting:
+            self._try(function, done)
 
 
 UNKNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", b"no such name here"), b"none")
@@ -154,9 +200,12 @@ class Bench:
         large_bytes: int = 1 << 17,
         delays_s: tuple[float, ...] = (900.0, 1800.0, 7200.0, 14400.0),
         has_relay: bool = True,
+        users: tuple[bytes, ...] = (b"joe", b"ann"),
+        workers: Now | None = None,
         **changes: Any,
     ) -> None:
         self.world = World()
+        self.world.local_workers = workers or Now()
         self.clock: Clock = self.world.clock
         self.network: Network = self.world.tcp
         self.maillog = MemoryMailLog()
@@ -168,7 +217,7 @@ class Bench:
         self.task = DeliverTask(
             deliver_settings(*(relays or (relay("192.0.2.1"),) * has_relay), **changes),
             self.store,
-            DIRECTORY,
+            attrs.evolve(DIRECTORY, users=frozenset(users)),
             b"mx.example",
             self.queue,
             self.maillog,
@@ -177,6 +226,7 @@ class Bench:
             Deaths.within(delays_s),
         )
         self.queue.on_flush(self.task.forget_deaths)
+        self.queue.on_stuck(self.task.local.notes)
 
     def sink(self, script: Script | None = None, host: str = "192.0.2.1", port: int = 25) -> SinkFactory:
         """A sink that listens."""

@@ -17,7 +17,7 @@ NOW = 1_700_000_000.25
 
 
 def deliver(root: pathlib.Path, content: bytes = b"Hello\r\n", user: bytes = b"joe", host: bytes = b"mx.example") -> None:
-    delivery = begin_delivery(str(root), user, "Maildir", NameSource(host, 42), NOW, b"Head: x\n")
+    delivery = begin_delivery(str(root), user, "Maildir", NameSource(host, lambda: 42), NOW, b"Head: x\n")
     try:
         delivery.write(content)
         delivery.finish()
@@ -39,7 +39,7 @@ def test_a_message_lies_in_new_and_nowhere_else(tmp_path: pathlib.Path) -> None:
 
 
 def test_names_differ_and_hold_no_slash_and_no_colon() -> None:
-    names = NameSource(b"a/b:c\x00d", 1)
+    names = NameSource(b"a/b:c\x00d", lambda: 1)
     made = [names.next_name(NOW) for _ in range(100)]
     assert len(set(made)) == 100
     assert all(re.fullmatch(r"\d+\.M\d{6}P1Q\d+\.a\\057b\\072c_d", name) for name in made)
@@ -83,7 +83,7 @@ def test_trouble_leaves_nothing_behind(call: str, tmp_path: pathlib.Path, monkey
 
 
 def test_a_failed_close_fails_the_delivery(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    delivery = begin_delivery(str(tmp_path), b"joe", "Maildir", NameSource(b"h", 1), NOW, b"")
+    delivery = begin_delivery(str(tmp_path), b"joe", "Maildir", NameSource(b"h"), NOW, b"")
     real, failed = os.close, list[int]()
 
     def fail_once(fd: int) -> None:

@@ -72,7 +72,9 @@ PURE = (
         "submit.policy",
         "submit.admission",
         "submit.ending",
+        "deliver.hanging",
         "deliver.route",
+        "deliver.turns",
         "deliver.hosts",
         "deliver.idle",
         "deliver.habits",
@@ -92,7 +94,16 @@ PURE = (
     *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.chance"),
     *("dns.addresses", "dns.choice"),
     *("config.openfiles", "config.check", "config.sample", "config.schema", "config.advice", "config.advice_places"),
-    *("config.manual", "config.roff", "admin.screen", "admin.shape", "admin.listing", "admin.wording", "start.wording"),
+    *(
+        "config.manual",
+        "config.roff",
+        "admin.screen",
+        "admin.shape",
+        "admin.listing",
+        "admin.stuck",
+        "admin.wording",
+        "start.wording",
+    ),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 

@@ -6,6 +6,7 @@ import os
 import pwd
 import resource
 import signal
+import smtplib
 import socket
 import subprocess
 import tempfile
@@ -145,6 +146,30 @@ def test_a_daemon_logs_to_its_file_and_reopens_it(config: Path) -> None:
         end_daemon(pid)
     assert "Server Shut Down" in (directory / "mail.log").read_text()
     assert not (directory / "twistd.log").exists()
+
+
+def test_files_of_mail_carry_the_process_id_of_the_daemon_that_runs(config: Path) -> None:
+    directory = config.parent
+    local = "<directory><domains>our.example</domains><users>joe</users><postmaster>joe</postmaster></directory>"
+    config.write_text(MINIMAL.replace("  <mta>", f"  {local}\n  <mta>"))
+    done = subprocess.run(
+        [*WAYS["daemon"], "--logfile=mail.log", "mailismus", "--config", config.name],
+        cwd=directory,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    pid = int((directory / "twistd.pid").read_text())
+    try:
+        port = int(await_text(directory / "mail.log", "ready: ").rpartition("SMTP=127.0.0.1:")[2].split()[0])
+        with smtplib.SMTP("127.0.0.1", port, timeout=60) as client:
+            client.sendmail("a@src.example", ["joe@our.example"], b"Subject: x\r\n\r\nx\r\n")
+        await_text(directory / "mail.log", "status=sent")
+    finally:
+        end_daemon(pid)
+    (name,) = os.listdir(directory / "var" / "ms" / "joe" / "Maildir" / "new")
+    assert f"P{pid}Q1." in name
 
 
 def test_wrong_options_end_with_64(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+"""Deposits: one message put into one user's maildir by a thread, and what trouble with that is told as.
+
+*Rules*: a message at hand is handed to a thread in one act, a large one piece by piece. Local trouble is always 4xx.
+
+*Not here*: the steps of a delivery (`maildir.delivery`); when one begins (`deliver.local`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from mailismus.config.settings import MessageStoreSettings
+from mailismus.deliver.job import Job
+from mailismus.deliver.workers import WorkRunner
+from mailismus.mail.reply import Reply
+from mailismus.maildir.delivery import Delivery, begin_delivery
+from mailismus.maildir.names import NameSource
+from mailismus.maildir.sweep import Sweeper, sweep
+from mailismus.queue.interface import IContent
+
+Step = Callable[[bool], None]
+"""Is called as a step of a deposit begins, with whether it waits for the content, and not for the maildir."""
+
+
+def reply_to_error(error: OSError) -> Reply:
+    """What local trouble is told as: full file systems and quotas by their own names, all of it 4xx."""
+    if error.errno == errno.ENOSPC:
+        return Reply(452, b"4.3.1", b"no space for the maildir")
+    if error.errno == errno.EDQUOT:
+        return Reply(452, b"4.2.2", b"the user's quota is used up")
+    return Reply(451, b"4.3.0", b"maildir: " + os.strerror(error.errno or errno.EIO).encode("ascii", "replace"))
+
+
+class Deposits:
+    """Into the maildirs below `store`. `utc` gives seconds. What fails raises `OSError` or `StorageError`."""
+
+    _log = Logger()
+
+    def __init__(
+        self, store: MessageStoreSettings, names: NameSource, workers: WorkRunner, utc: Callable[[], float]
+    ) -> None:
+        self._store, self._names, self._workers, self._utc = store, names, workers, utc
+        self._sweeper = Sweeper()
+
+    def reload(self, store: MessageStoreSettings) -> None:
+        """Another place for maildirs, for deposits to come."""
+        self._store = store
+
+    def maildir_of(self, user: bytes) -> str:
+        """The path of a user's maildir."""
+        return os.path.join(self._store.userpath, os.fsdecode(user), self._store.mailpath)
+
+    def put_whole(self, job: Job, user: bytes, content: bytes) -> Deferred[None]:
+        """Fires when the message is durable in the maildir."""
+        return self._workers.run(lambda: self._put_whole(job, user, content))
+
+    async def put_pieces(self, job: Job, user: bytes, reading: Deferred[IContent], step: Step) -> None:
+        """The same for content that comes in pieces."""
+        step(True)
+        content = await reading
+        delivery: Delivery | None = None
+        try:
+            step(False)
+            delivery = await self._workers.run(lambda: self._begin(job, user))
+            while piece := await self._next(content, step):
+                step(False)
+                await self._workers.run(_writing(delivery, piece))
+            step(False)
+            await self._workers.run(delivery.finish)
+        finally:
+            content.close()
+            if delivery is not None:
+                await self._workers.run(delivery.abandon)
+
+    @staticmethod
+    def _next(content: IContent, step: Step) -> Deferred[bytes]:
+        step(True)
+        return content.next()
+
+    # ------------------------------------------------------------------ in a worker's thread
+
+    def _put_whole(self, job: Job, user: bytes, content: bytes) -> None:
+        delivery = self._begin(job, user)
+        try:
+            delivery.write(content)
+            delivery.finish()
+        finally:
+            delivery.abandon()
+
+    def _begin(self, job: Job, user: bytes) -> Delivery:
+        now, store = self._utc(), self._store
+        head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.entries[0].recipient)
+        delivery = begin_delivery(store.userpath, user, store.mailpath, self._names, now, head)
+        maildir = self.maildir_of(user)
+        if self._sweeper.is_due(maildir, now):
+            try:
+                sweep(maildir, now)
+            except OSError as error:
+                self._log.warn("tmp of {maildir} can't be swept: {error}", maildir=maildir, error=str(error))
+        return delivery
+
+
+def _writing(delivery: Delivery, piece: bytes) -> Callable[[], None]:
+    return lambda: delivery.write(piece)

@@ -1,0 +1,138 @@
+"""The watch over local deliveries: what hangs, on which file system, and the lines of the log about it.
+
+*Rules*: a line when a delivery is stuck, and one when it is over or moves again; never one at each look. The mount table is
+read while something is slow, at most once a minute, and in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.deliver.deposit import Deposits
+from mailismus.deliver.hanging import HANGS_AFTER_S, Hang, Underway
+from mailismus.deliver.job import Job
+from mailismus.deliver.workers import WorkRunner
+from mailismus.mail.ids import QueueId
+from mailismus.mail.reply import Reply
+from mailismus.maildir.mounts import Mounts, read_mounts
+
+MOUNTS_AGE_S = 60.0
+
+_CONTENT_HANGS = (
+    "{queue_id}: the delivery to {maildir} has waited {waited:.0f} s for the message's content: the disk of the queue does "
+    "not answer; look at that disk"
+)
+_MAILDIR_HANGS = (
+    "{queue_id}: the delivery to {maildir} has not moved for {waited:.0f} s: the file system does not answer. It can't be "
+    "cut off, and other mail for this user is deferred until it ends; look at that file system"
+)
+
+
+class Watch:
+    """Over the deliveries of `underway`, which is its own."""
+
+    _log = Logger()
+
+    def __init__(self, deposits: Deposits, workers: WorkRunner) -> None:
+        self._deposits, self._workers = deposits, workers
+        self._mounts = Mounts()
+        self._mounts_read_at: float | None = None
+        self._file_systems: dict[bytes, bytes | None] = {}
+        """What was found in the mount table, by user."""
+        self._told: dict[Job, Hang] = {}
+        self.underway = Underway(self._file_system_of)
+
+    def reload(self) -> None:
+        """Users' maildirs are elsewhere."""
+        self._file_systems.clear()
+
+    def look(self, now: float) -> None:
+        """Find out what hangs (`now`: monotonic seconds), and tell."""
+        stuck = self.underway.look(now)
+        if self.underway.longest_s(now) >= HANGS_AFTER_S / 2:  # it is to be known when the first one hangs
+            self._read_mounts(now)
+        elif self._mounts_read_at is not None:
+            self._forget_mounts()
+        for hang in stuck:
+            if hang.job not in self._told:
+                self._told[hang.job] = hang
+                self._tell(hang, now)
+        jobs = {hang.job for hang in stuck}
+        for job in [job for job in self._told if job not in jobs]:
+            hang = self._told.pop(job)
+            self._log.info("{queue_id}: the delivery to {maildir} moves again", **self._names(job, hang.user))
+
+    def ended(self, job: Job, reply: Reply, now: float) -> None:
+        """It is over, with this reply."""
+        hang = self._told.pop(job, None)
+        if hang is not None:
+            self._log.warn(
+                "{queue_id}: the delivery to {maildir} is over after {took:.0f} s: {reply}",
+                **self._names(job, hang.user),
+                took=now - job.begun_at,
+                reply=bytes(reply).decode("ascii", "backslashreplace"),
+            )
+
+    def left_behind(self, job: Job, user: bytes, now: float) -> None:
+        """The program ends, and it is still under way."""
+        self._told.pop(job, None)
+        self._log.error(
+            "{queue_id}: the stop can't wait for the delivery to {maildir}, under way for {took:.0f} s: the message may "
+            "have been delivered, and is delivered again after the next start",
+            **self._names(job, user),
+            took=now - job.begun_at,
+        )
+
+    def notes(self, now: float) -> dict[QueueId, bytes]:
+        """What each entry waits for that is stuck, for people."""
+        return {
+            QueueId(hang.job.message.spool_id, entry.number): self._note(hang, now)
+            for hang in self.underway.stuck(now)
+            for entry in hang.job.entries
+        }
+
+    # Within
+
+    def _tell(self, hang: Hang, now: float) -> None:
+        self._log.error(
+            _CONTENT_HANGS if hang.is_reading else _MAILDIR_HANGS,
+            **self._names(hang.job, hang.user),
+            waited=now - hang.since,
+        )
+
+    def _note(self, hang: Hang, now: float) -> bytes:
+        waited_s = now - hang.since
+        if hang.is_reading:
+            return b"in delivery; has waited %d s for the message's content: the queue's disk does not answer" % waited_s
+        return b"in delivery; the maildir of %b has not answered for %d s" % (hang.user, waited_s)
+
+    def _names(self, job: Job, user: bytes) -> dict[str, str]:
+        queue_id = QueueId(job.message.spool_id, job.entries[0].number)
+        return {"queue_id": str(queue_id), "maildir": self._deposits.maildir_of(user)}
+
+    def _file_system_of(self, user: bytes) -> bytes | None:
+        if self._mounts_read_at is None:
+            return None
+        if user not in self._file_systems:
+            path = os.path.abspath(self._deposits.maildir_of(user))
+            self._file_systems[user] = self._mounts.file_system_of(os.fsencode(path))
+        return self._file_systems[user]
+
+    def _read_mounts(self, now: float) -> None:
+        if self._mounts_read_at is None or now - self._mounts_read_at >= MOUNTS_AGE_S:
+            self._mounts_read_at = now
+            self._workers.run(read_mounts).addCallbacks(self._adopt, self._not_read)
+
+    def _adopt(self, mounts: Mounts) -> None:
+        self._mounts = mounts
+        self._file_systems.clear()
+
+    def _not_read(self, failure: Failure) -> None:
+        self._log.failure("The mount table can't be read", failure)
+
+    def _forget_mounts(self) -> None:
+        self._mounts, self._mounts_read_at = Mounts(), None
+        self._file_systems.clear()
