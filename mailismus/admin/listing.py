@@ -1,7 +1,7 @@
 """How a queue is shown to people and programs (pure): text like `mailq`, JSON with Postfix's member names.
 
 *Rules*: whatever stands in an address or reply, only printable characters reach a terminal, and JSON is ASCII. Every entry
-that waits says why: the last reply, or that it has not been tried.
+that waits says why: what its delivery waits for that does not move, else the last reply, or that it has not been tried.
 
 *Not here*: the layout at a terminal (`screen`).
 """
@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 
+from mailismus.admin.stuck import StuckEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message, Summary
@@ -29,6 +30,8 @@ _INDENT = " " * 48
 
 def reason_of(entry: Entry) -> bytes:
     """Why the entry is still here. The host stands before the reply whether it said that or could not be reached."""
+    if isinstance(entry, StuckEntry):
+        return entry.note
     reply = entry.reply
     if reply is None:
         return b"not tried yet, waits for its time" if entry.area is Area.DEFERRED else b"not tried yet"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 
 from mailismus.admin.listing import moment
+from mailismus.admin.stuck import StuckEntry
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message
@@ -37,6 +38,8 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
     yield _line("report due" if entry.area is Area.BOUNCES else "next attempt", moment(entry.due_at, zone, _FORM))
     yield _line("last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet")
     yield _line("host", shown(entry.host))
+    if isinstance(entry, StuckEntry):
+        yield _line("now", shown(entry.note))
 
 
 def _line(name: str, value: str) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from twisted.internet.defer import Deferred
@@ -24,7 +24,7 @@ from mailismus.admin.wire import (
     encode_summary,
 )
 from mailismus.errors import Unavailable
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.filter import FilterError, parse_filter
 from mailismus.queue.interface import Filter, IContent, ICountingPlan, Page, Summary
 
@@ -47,6 +47,8 @@ class LookableQueue(Protocol):
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]: ...
 
     def visit_all(self, wanted: Filter) -> Deferred[int]: ...
+
+    def stuck(self) -> Mapping[QueueId, bytes]: ...
 
 
 class Answer(Protocol):
@@ -78,7 +80,8 @@ class ListAnswer:
         if self._left is not None:
             self._left -= sum(len(message.entries) for message in page.messages)
         self._is_over = page.cursor is None or (self._left is not None and self._left <= 0)
-        return [encode_message(message) for message in page.messages]
+        stuck = self._queue.stuck()
+        return [encode_message(message, stuck) for message in page.messages]
 
     def close(self) -> None:
         """It holds nothing open."""

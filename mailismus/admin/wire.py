@@ -6,7 +6,7 @@ The server greets with `{"hello": "mailismus", "protocol": 1}`. The client sends
 
 | verb | answer lines |
 |---|---|
-| `list` | messages with their matching entries |
+| `list` | messages with their matching entries; those that are out and do not move with the reason, in `stuck` |
 | `count` | one line of counts |
 | `plan` | what the client needs to count everything itself: parts, for the counter of the queue's provider |
 | `content` (the filter names one message) | its content in pieces, in order, as it is stored |
@@ -25,7 +25,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from mailismus.mail.ids import SpoolId
+from mailismus.admin.stuck import StuckEntry
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Message, Summary
 
@@ -98,10 +99,16 @@ def decode_request(line: bytes) -> Request:
     return Request(verb, tuple(texts), limit, by)
 
 
-def encode_message(message: Message) -> bytes:
-    """A message with its entries, as a line."""
+def encode_message(message: Message, stuck: Mapping[QueueId, bytes] = {}) -> bytes:
+    """A message with its entries, as a line. `stuck`: entries, of any messages, that are out and do not move, and why."""
+    notes = {
+        str(entry.number): _text(stuck[queue_id])
+        for entry in (message.entries if stuck else ())
+        if (queue_id := QueueId(message.spool_id, entry.number)) in stuck
+    }
     return encode(
         {
+            **({"stuck": notes} if notes else {}),
             "id": message.spool_id,
             "sender": _text(message.sender),
             "client": _text(message.client),
@@ -129,6 +136,9 @@ def encode_message(message: Message) -> bytes:
 
 def decode_message(value: Mapping[str, object]) -> Message:
     """The message that `encode_message` wrote. Raises `WireError`."""
+    notes = value.get("stuck", {})
+    if not isinstance(notes, dict):
+        raise WireError("a message is not as it should be")
     try:
         return Message(
             SpoolId(_int(value["id"])),
@@ -138,10 +148,15 @@ def decode_message(value: Mapping[str, object]) -> Message:
             _float(value["received"]),
             _int(value["size"]),
             _int(value["count"]),
-            [_decode_entry(fields) for fields in _list(value["entries"])],
+            [_noted(_decode_entry(fields), notes) for fields in _list(value["entries"])],
         )
     except (KeyError, ValueError, TypeError):
         raise WireError("a message is not as it should be") from None
+
+
+def _noted(entry: Entry, notes: Mapping[str, object]) -> Entry:
+    note = notes.get(str(entry.number)) if notes else None
+    return entry if note is None else StuckEntry.of(entry, _bytes(note))
 
 
 def _decode_entry(value: object) -> Entry:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from twisted.internet.defer import Deferred, fail, succeed
 
 from mailismus.errors import Unavailable
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, IContent, Message, Page, Summary
 from tests.admin.samples import ARRIVAL, LATER, MX
 
@@ -43,6 +44,9 @@ class LongQueue:
 
     def visit_all(self, wanted: Filter) -> Deferred[int]:
         return succeed(self.entries)
+
+    def stuck(self) -> Mapping[QueueId, bytes]:
+        return {}
 
 
 def configuration(path: Path, socket_path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed
@@ -14,7 +14,7 @@ from mailismus.admin.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSess
 from mailismus.admin.verbs import PAGE_ENTRIES, PIECE_BYTES
 from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_piece, encode_request
 from mailismus.errors import Corrupt, Unavailable
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Filter, IContent, Message, Page, Summary
 from tests.admin.samples import deferred, message
 
@@ -51,6 +51,9 @@ class PagedQueue:
     def visit_all(self, wanted: Filter) -> Deferred[int]:
         self.visited.append(wanted)
         return succeed(3)
+
+    def stuck(self) -> Mapping[QueueId, bytes]:
+        return {}
 
 
 class Parts:
