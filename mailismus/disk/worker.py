@@ -57,11 +57,15 @@ class ThreadWorker:
         return done
 
     def stop(self) -> None:
-        for _ in self._threads:
-            self._inbox.put(None)
+        self.leave()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
+
+    def leave(self) -> None:
+        """As `stop`, but wait for nothing: a call that hangs does not keep the program from ending."""
+        for _ in self._threads:
+            self._inbox.put(None)
 
     def _work(self) -> None:
         while (act := self._inbox.get()) is not None:

@@ -30,6 +30,8 @@ FLUSH_S = 1.0
 FLUSH_BYTES = 64 << 10
 MAX_BACKLOG = 8 << 20
 RETRY_S = 5.0
+HANGS_AFTER_S = 60.0
+"""A write that takes longer is told of."""
 CLOSE_S = 2.0
 """How long a stop waits for the last lines."""
 DATES = {"DT": "%Y%m%d", "Y": "%Y", "M": "%m", "D": "%d", "h": "%H"}
@@ -92,6 +94,7 @@ class AuditLog:
         self._anew = False
         self._is_writing = self._is_failing = False
         self._timer: IDelayedCall | None = None
+        self._hang_timer: IDelayedCall | None = None
         self._closed: Deferred[None] | None = None
         self.line_count = 0
         """Lines written, or about to be."""
@@ -145,6 +148,7 @@ class AuditLog:
         if self._chunks and not self._is_writing:
             chunk = self._chunks[0]
             self._is_writing = True
+            self._hang_timer = self._clock.callLater(HANGS_AFTER_S, self._tell_of_hang, chunk.path)
             written = self._worker.run(lambda: self._file.append(chunk.path, chunk.data, anew=chunk.anew))
             written.addCallbacks(self._written, self._not_written)
 
@@ -167,8 +171,9 @@ class AuditLog:
         )
 
     def _end(self) -> Deferred[None]:
-        if self._timer is not None and self._timer.active():
-            self._timer.cancel()
+        for timer in (self._timer, self._hang_timer):
+            if timer is not None and timer.active():
+                timer.cancel()
         left = sum(chunk.data.count(b"\n") for chunk in self._chunks)
         if left:
             self.lost += left
@@ -184,8 +189,22 @@ class AuditLog:
         self._timer = None
         self.flush()
 
-    def _written(self, count: int) -> None:
+    def _tell_of_hang(self, path: str) -> None:
+        self._log.error(
+            "The audit log {path} has not taken a line for {seconds:.0f} s: its file system does not answer. Mail does not "
+            "wait for it; lines are kept up to {most} MB, and then lost",
+            path=path,
+            seconds=HANGS_AFTER_S,
+            most=MAX_BACKLOG >> 20,
+        )
+
+    def _is_answered(self) -> None:
         self._is_writing = False
+        if self._hang_timer is not None and self._hang_timer.active():
+            self._hang_timer.cancel()
+
+    def _written(self, count: int) -> None:
+        self._is_answered()
         chunk = self._chunks[0]
         self._backlog_bytes -= count
         if count == len(chunk.data):
@@ -205,7 +224,7 @@ class AuditLog:
             self._has_closed()
 
     def _not_written(self, failure: Failure) -> None:
-        self._is_writing = False
+        self._is_answered()
         self._chunks[0].anew = True
         if not self._is_failing:
             self._is_failing = True

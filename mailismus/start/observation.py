@@ -52,7 +52,8 @@ class Observation:
     ) -> None:
         self._wanted = settings.admin.metrics
         self._reactor, self._clock = reactor, clock
-        self._thread = ThreadWorker(reactor, "audit")
+        self._threads: list[ThreadWorker] = []
+        """One for each audit log: one that hangs does not keep the other from being written."""
         self._audit_settings = (settings.deliver.audit, settings.report.audit)
         self.audits = Audits(*map(self._make_audit, self._audit_settings))
         self._process = Process(program_version(), opening_s, lambda: _lost_lines(maillog), clock, time.monotonic)
@@ -64,7 +65,9 @@ class Observation:
     def _make_audit(self, settings: AuditSettings | None) -> AuditLog | None:
         if settings is None:
             return None
-        return AuditLog(settings.path, LAYOUTS[settings.format], self._thread, self._clock, self._clock.seconds)
+        thread = ThreadWorker(self._reactor, f"audit-{len(self._threads)}")
+        self._threads.append(thread)
+        return AuditLog(settings.path, LAYOUTS[settings.format], thread, self._clock, self._clock.seconds)
 
     def bind(self) -> None:
         """Try the audit logs, make the sockets for metrics. Raises `StartError`, having closed what it made."""
@@ -113,8 +116,8 @@ class Observation:
 
     def start(self) -> None:
         """Write audits, answer who asks for metrics."""
-        if self.audits.logs:
-            self._thread.start()
+        for thread in self._threads:
+            thread.start()
         if not self._bound:
             return
         self._process.start()
@@ -141,8 +144,8 @@ class Observation:
             await self._endpoint.stop()
         for log in self.audits.logs.values():
             await log.close()
-        if self.audits.logs:
-            self._thread.stop()
+        for thread in self._threads:
+            thread.leave()  # what is not written by now hangs
 
 
 def _lost_lines(maillog: MailLog) -> int | None:

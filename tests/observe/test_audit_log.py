@@ -23,6 +23,7 @@ from mailismus.observe.audit_log import (
     DATES,
     FLUSH_BYTES,
     FLUSH_S,
+    HANGS_AFTER_S,
     JSON,
     LINES,
     MAX_BACKLOG,
@@ -276,3 +277,19 @@ def test_a_stop_is_silent_when_all_was_written(house: House) -> None:
 
 def test_the_configuration_takes_the_tokens_that_are_replaced() -> None:
     assert set(DATE_TOKENS) == set(DATES)
+
+
+def test_a_write_that_hangs_is_told_of_once_and_mail_goes_on(house: House) -> None:
+    house.write()
+    house.clock.advance(FLUSH_S)
+    house.clock.advance(HANGS_AFTER_S - 1)
+    assert house.events == []
+    for _ in range(5):
+        house.write()
+        house.clock.advance(HANGS_AFTER_S)
+    (event,) = house.events
+    assert f"{house.directory}/audit.log has not taken a line for 60 s" in formatEvent(event)
+    house.worker.work()
+    house.pass_time(HANGS_AFTER_S)
+    assert len(house.lines()) == 6
+    assert len(house.events) == 1
