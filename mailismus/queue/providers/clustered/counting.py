@@ -143,6 +143,6 @@ def new_sums() -> dict[Area, AreaSums]:
     return {area: AreaSums() for area in Area}
 
 
-def summary_of(sums: Mapping[Area, AreaSums]) -> Summary:
-    """What they come to. A message with entries in two areas counts in both."""
-    return Summary({area: of_area.count() for area, of_area in sums.items()}, exact=True)
+def summary_of(sums: Mapping[Area, AreaSums], refusing: str = "") -> Summary:
+    """What they come to. A message with entries in two areas counts in both. `refusing`: see `Summary`."""
+    return Summary({area: of_area.count() for area, of_area in sums.items()}, exact=True, refusing=refusing)

@@ -117,7 +117,7 @@ class QueueWalk:
                 marked = -1
                 while cluster.marked != marked:  # or lines that are over were marked behind the read
                     marked = cluster.marked
-                    lines, bad = await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
+                    lines, bad = await self._scan(cluster)
                 self._see(cluster, lines, walk.saw, seen if is_first else None)
                 if bad:
                     await self._set_aside(cluster, bad)
@@ -134,6 +134,14 @@ class QueueWalk:
         if is_first:
             self.has_looked = True
             await self._sweep(seen)
+
+    async def _scan(self, cluster: Cluster) -> tuple[list[ScannedLine], list[BadLine]]:
+        try:
+            return await self._worker.run(partial(_scan, self._disk, cluster.path, cluster.length))
+        except FileNotFoundError:
+            if self._resting.clusters.get(cluster.id) is cluster and not cluster.is_empty:
+                raise  # nobody unlinked it because all of it was over: it was taken away
+            return [], []
 
     def _see(
         self, cluster: Cluster, lines: list[ScannedLine], saw: Callable[[SpoolId, int], None], seen: array[int] | None
@@ -195,6 +203,4 @@ def _key(spool_id: SpoolId, number: int) -> int:
 
 def _scan(disk: IDisk, path: str, length: int | None) -> tuple[list[ScannedLine], list[BadLine]]:
     bad: list[BadLine] = []
-    if not disk.exists(path):
-        return [], bad  # unlinked meanwhile: all of it was over
     return list(scan_lines(read_file(disk, path, length), length, bad)), bad
