@@ -169,6 +169,8 @@ def count_json(summary: Summary) -> str:
         for area in Area
     }
     value["exact"] = summary.exact
+    if summary.refusing:
+        value["refusing"] = summary.refusing
     return json.dumps(value)
 
 
@@ -180,3 +182,5 @@ def count_lines(summary: Summary) -> Iterator[str]:
         yield f"{area.value:<10} {count.entries:>12} {count.messages:>12} {count.stored_bytes:>16}"
     if not summary.exact:
         yield "(not exact: some of the queue is not counted)"
+    if summary.refusing:
+        yield f"(no mail is accepted: {shown(summary.refusing.encode('utf-8', 'backslashreplace'))})"

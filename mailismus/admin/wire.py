@@ -197,19 +197,20 @@ def _decode_entry(value: object) -> Entry:
 def encode_summary(summary: Summary) -> bytes:
     """Counts, as a line."""
     areas = {area.value: (count.entries, count.messages, count.stored_bytes) for area, count in summary.areas.items()}
-    return encode({"areas": areas, "exact": summary.exact})
+    value: dict[str, object] = {"areas": areas, "exact": summary.exact}
+    return encode({**value, "refusing": summary.refusing} if summary.refusing else value)
 
 
 def decode_summary(value: Mapping[str, object]) -> Summary:
     """The counts that `encode_summary` wrote. Raises `WireError`."""
-    areas = value.get("areas")
-    if not isinstance(areas, dict):
+    areas, refusing = value.get("areas"), value.get("refusing", "")
+    if not isinstance(areas, dict) or not isinstance(refusing, str):
         raise WireError("counts are not as they should be")
     try:
         counts = {area: AreaCount(*map(_int, _list(areas[area.value]))) for area in Area}
     except (KeyError, ValueError, TypeError):
         raise WireError("counts are not as they should be") from None
-    return Summary(counts, bool(value.get("exact")))
+    return Summary(counts, bool(value.get("exact")), refusing=refusing)
 
 
 def encode_row(name: bytes, counts: Sequence[int]) -> bytes:

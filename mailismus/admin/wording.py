@@ -53,7 +53,8 @@ next_attempt and arrival_time are UTC seconds."""
 
 COUNT = """\
 Counts entries (recipients), messages and bytes as stored of each area. A
-message with entries in two areas counts in both."""
+message with entries in two areas counts in both. Where the running server
+accepts no mail, the last line says why."""
 
 SHAPE = """\
 Shows for whom the queue waits and for how long: a row for each domain, a

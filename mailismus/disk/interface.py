@@ -49,7 +49,22 @@ class NameFacts:
     size_bytes: int
 
 
-class IFile(Protocol):
+class Standing(enum.Enum):
+    """How something that is open stands to the name under which it was opened."""
+
+    NAMED = "the name leads to it"
+    MOVED = "the name leads to nothing, or to something else; other names may lead to it"
+    REMOVED = "no name leads to it: it is gone when the last process closes it"
+
+
+class INamed(Protocol):
+    """Something that was opened under a name and stays open, whatever happens to the name."""
+
+    def standing(self, path: str) -> Standing:
+        """How it stands to this name now. Raises where that can't be told. It may be another in the next moment."""
+
+
+class IFile(INamed, Protocol):
     """An open file."""
 
     def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
@@ -85,11 +100,19 @@ def close_read(file: IFile) -> None:
         pass
 
 
-class ILock(Protocol):
-    """A lock held."""
+class ILock(INamed, Protocol):
+    """A lock held, on a file. Where its name does not lead to that file any more, another process may hold the lock of that
+    name."""
 
     def release(self) -> None:
         """Give it up; so does the end of the process, however it ends."""
+
+
+class IDirectory(INamed, Protocol):
+    """An open directory. While it is open its inode is no other's, also when it was removed."""
+
+    def close(self) -> None:
+        """Harmless when repeated; never fails."""
 
 
 class IDisk(Protocol):
@@ -113,6 +136,9 @@ class IDisk(Protocol):
 
     def list_directory(self, path: str) -> list[str]:
         """Names in it, in no order."""
+
+    def open_directory(self, path: str) -> IDirectory:
+        """An existing directory, to know it again. Never through a symbolic link at its last part."""
 
     def sync_directory(self, path: str) -> None:
         """Durable afterwards: every name made, moved or removed in it before."""

@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from mailismus.disk.interface import IFile, ILock, NameFacts, NameKind, Space
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, Space, Standing
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFDIR: NameKind.DIRECTORY, stat.S_IFLNK: NameKind.LINK}
@@ -29,6 +29,18 @@ class Access(enum.Enum):
 
     READ_WRITE = os.O_RDWR
     READ_ONLY = os.O_RDONLY
+
+
+def _standing(fd: int, path: str) -> Standing:
+    own = os.fstat(fd)
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    else:
+        if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino):
+            return Standing.NAMED
+    return Standing.MOVED if own.st_nlink else Standing.REMOVED
 
 
 class PosixFile:
@@ -73,6 +85,9 @@ class PosixFile:
     def sync(self) -> None:
         os.fdatasync(self._fd)
 
+    def standing(self, path: str) -> Standing:
+        return _standing(self._fd, path)
+
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
@@ -85,7 +100,25 @@ class PosixLock:
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
+    def standing(self, path: str) -> Standing:
+        return _standing(self._fd, path)
+
     def release(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class PosixDirectory:
+    """An open directory, for nothing but to know it again."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def standing(self, path: str) -> Standing:
+        return _standing(self._fd, path)
+
+    def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -129,6 +162,9 @@ class PosixDisk:
 
     def list_directory(self, path: str) -> list[str]:
         return os.listdir(path)
+
+    def open_directory(self, path: str) -> IDirectory:
+        return PosixDirectory(os.open(path, _FLAGS | os.O_PATH | os.O_DIRECTORY))
 
     def sync_directory(self, path: str) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

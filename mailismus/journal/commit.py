@@ -6,11 +6,13 @@ along, and does not have to wait for a barrier of theirs.
 
     gathering --batch--> journal thread --barrier--> durable(), in the order appended
                               \\--failed--> the segment is sick; failed() for what may fail, the rest is said again
+                              \\--missing-> nothing was written; failed() for what may fail, the rest waits
 
 *Rules*: nothing of a batch is answered, taken or released before its barrier has returned. After a failed barrier no
-item that may fail is accepted until all that is kept is durable in a fresh segment.
+item that may fail is accepted until all that is kept is durable in a fresh segment. None is accepted while the journal
+is not found where it was opened: what is written there would be durable and yet lost.
 
-Everything here runs in the reactor's thread but `JournalWriter.append`.
+Everything here runs in the reactor's thread but `JournalWriter.append` and `check`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from mailismus.disk.presence import Missing
 from mailismus.disk.worker import IWorker
 from mailismus.journal.writer import Claim, JournalWriter, NoSegment, Written
 
@@ -89,9 +92,16 @@ class GroupCommit:
         self._timer_is_soon = False
         self._to_recover = 0
         self.trouble: OSError | None = None
-        """Why nothing that may fail is accepted now; None: all is well."""
+        """Why nothing that may fail is accepted now, the first of the next four; None: all is well."""
         self._bug: OSError | None = None
         """Code of our own failed: the trouble that only another start ends."""
+        self._failure: OSError | None = None
+        """A batch failed, and not all that is kept is durable yet."""
+        self.missing: Missing | None = None
+        """The journal was not found where it was opened, at the last look."""
+        self._barred: OSError | None = None
+        """What is wrong elsewhere."""
+        self._is_looking = False
         self.applied_sequence = writer.sequence
         """Of the last batch all of whose items have been told. The journal's thread may be ahead: `writer.sequence`."""
         self.batches = 0
@@ -100,6 +110,8 @@ class GroupCommit:
         """Items made durable."""
         self.failures = 0
         """Batches that failed."""
+        self.interruptions = 0
+        """How often one failed, the journal was missing, or something was wrong elsewhere."""
         self.waiting_bytes = 0
         self.is_telling = False
         """Some items of a batch have been told that they are durable, others not yet."""
@@ -148,6 +160,38 @@ class GroupCommit:
                 self._timer = self._reactor.callLater(COMPANY_S, self._write)
         waiting.append(item)
         self.waiting_bytes += item.size_bytes
+
+    def bar(self, error: OSError | None) -> None:
+        """Something is wrong elsewhere (None: no longer): no item that may fail is accepted, all others are."""
+        is_new = error is not None and self._barred is None
+        self._barred = error
+        self._judge()
+        if error is not None and is_new:
+            self.interruptions += 1
+            self.refuse_waiting(error)
+
+    def look_for_files(self) -> None:
+        """To be called once a second: the next batch looks first whether the journal is where it was opened. If none is on
+        its way that is done now."""
+        self._writer.is_check_due = True
+        if not self._is_writing and not self._is_looking:
+            self._is_looking = True
+            self._worker.run(self._writer.check).addCallbacks(self._is_found, self._is_not_found).addErrback(self.break_down)
+
+    def _is_found(self, _: None) -> None:
+        self._is_looking = False
+        if self.missing is not None:
+            self.missing = None
+            self._judge()
+            self._write()
+
+    def _is_not_found(self, failure: Failure) -> None:
+        self._is_looking = False
+        if not self._is_writing:  # else the batch that came meanwhile looks too
+            self._not_written(failure, [])
+
+    def _judge(self) -> None:
+        self.trouble = self._bug or self._failure or self.missing or self._barred
 
     def hurry(self) -> None:
         """Somebody waits for what has been appended: do not wait for company."""
@@ -199,7 +243,8 @@ class GroupCommit:
         if self._to_recover:
             self._to_recover = max(0, self._to_recover - len(batch))
             if not self._to_recover:
-                self.trouble = self._bug
+                self._failure = None
+                self._judge()
                 self._log.info("The journal goes on in a fresh segment.")
         if self._waiting:
             self._go_on()  # the disk works while we answer
@@ -232,25 +277,34 @@ class GroupCommit:
         if isinstance(error, NoSegment) and error.is_coming:
             self._wait_for_segment(batch)
             return
-        self.failures += 1
-        self._log.error("The journal can't be written: {error}", error=str(error))
-        is_sick = not isinstance(error, NoSegment)
-        first_time = self.trouble is None
-        self.trouble = error
+        first_time, was_missing = self.trouble is None, self.missing is not None
+        if isinstance(error, Missing):
+            self.interruptions += not was_missing
+            self.missing = error
+        else:
+            self.failures += 1
+            self.interruptions += 1
+            self._log.error("The journal can't be written: {error}", error=str(error))
+            self._failure = error
         kept = [item for item in (*batch, *self._waiting) if not item.may_fail]
         refused = [item for item in (*batch, *self._waiting) if item.may_fail]
         self._waiting = deque(kept)
         self._urgent = 0
+        self._judge()
         self._refuse(refused, error)
-        if is_sick:
+        if not isinstance(error, NoSegment | Missing):
             self._writer.turn_over()
             self._waiting.extendleft(reversed(self._on_sick()))
         self.waiting_bytes = sum(item.size_bytes for item in self._waiting)
-        self._to_recover = len(self._waiting)
+        if self._failure is not None:
+            self._to_recover = len(self._waiting)
         if not self._to_recover:
-            self.trouble = self._bug
+            self._failure = None
+            self._judge()
+        has_timer = self._timer is not None and self._timer.active()
+        if not self._waiting or (has_timer and was_missing):
             return
-        if self._timer is not None and self._timer.active():
+        if self._timer is not None and has_timer:
             self._timer.cancel()
         # What is kept may take another segment: a fresh one, or one of the reserve.
         self._timer = self._reactor.callLater(0 if first_time else RETRY_S, self._write)
@@ -266,5 +320,6 @@ class GroupCommit:
 
     def break_down(self, failure: Failure) -> None:
         """A fault of our own: what is in memory is not to be trusted (what is on disk is), so nothing more is accepted."""
-        self.trouble = self._bug = OSError(5, "internal error; the server must be started again")
+        self._bug = OSError(5, "internal error; the server must be started again")
+        self._judge()
         self._log.failure("The queue's own code failed; no mail is accepted until the server is started again.", failure)

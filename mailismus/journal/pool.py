@@ -15,6 +15,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.disk.interface import IDisk, close_read
+from mailismus.disk.presence import Missing, Presence
 from mailismus.disk.worker import IWorker
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.segment import READY_NAME, Segment, make_segment
@@ -38,12 +39,23 @@ class SegmentPool:
 
     _log = Logger()
 
-    def __init__(self, disk: IDisk, directory: str, size_bytes: int, worker: IWorker, reactor: IReactorTime) -> None:
+    def __init__(
+        self,
+        disk: IDisk,
+        directory: str,
+        size_bytes: int,
+        worker: IWorker,
+        reactor: IReactorTime,
+        presence: Presence | None = None,
+    ) -> None:
+        """`presence`: what the journal's files are found by; no segment is made where it would not be found. None: nobody
+        looks."""
         self._disk = disk
         self._directory = directory
         self.size_bytes = size_bytes
         self._worker = worker
         self._reactor = reactor
+        self._presence = presence
         self._free: deque[Segment] = deque()
         self._is_making = False
         self._made = 0
@@ -82,8 +94,10 @@ class SegmentPool:
         """A segment that is not to be used again."""
 
         def act() -> None:
+            has_name = segment.has_name()
             close_read(segment.file)
-            self._disk.unlink(segment.path)
+            if has_name:  # else the name is another file's, or gone
+                self._disk.unlink(segment.path)
 
         self._worker.run(act).addErrback(self._not_removed, segment.path)
 
@@ -92,8 +106,10 @@ class SegmentPool:
         path = os.path.join(directory, os.path.basename(segment.path))
 
         def act() -> None:
+            has_name = segment.has_name()
             close_read(segment.file)
-            self._disk.rename(segment.path, path)
+            if has_name:
+                self._disk.rename(segment.path, path)
 
         self._log.error(
             "A journal segment can't be read everywhere: {old} is set aside as {path}", old=segment.path, path=path
@@ -122,13 +138,22 @@ class SegmentPool:
             made.addCallbacks(self._has_made, self._has_failed)
 
     def _make(self, size_bytes: int) -> Segment:
+        self._check()
         names = set(self._disk.list_directory(self._directory))
         while (name := f"{READY_NAME}{self._made}.mqj") in names:
             self._made += 1
         # Another segment may have had this name, and its new one may not be durable yet: if the name were another file's
         # already, a power cut could leave that segment without any.
         self._disk.sync_directory(self._directory)
-        return make_segment(self._disk, self._directory, name, size_bytes)
+        try:
+            return make_segment(self._disk, self._directory, name, size_bytes)
+        except OSError:
+            self._check()  # a better reason, and told by others
+            raise
+
+    def _check(self) -> None:
+        if self._presence is not None:
+            self._presence.check()
 
     def _has_made(self, segment: Segment) -> None:
         self._is_making = False
@@ -144,7 +169,7 @@ class SegmentPool:
             self._log.failure("Making a journal segment failed", failure)
             self.error = OSError(5, "internal error")
         else:
-            if self.error is None:
+            if self.error is None and not isinstance(failure.value, Missing):
                 self._log.warn("No room for a new journal segment: {error}", error=failure.value)
             self.error = failure.value
         self._reactor.callLater(RETRY_S, self._try_again)

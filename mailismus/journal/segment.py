@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from mailismus.disk.interface import IDisk, IFile, close_read
+from mailismus.disk.interface import IDisk, IFile, Standing, close_read
 from mailismus.journal.batch import BLOCK, SegmentHeader
 
 READY_NAME = "ready-"
@@ -35,7 +35,7 @@ def segment_size_for(wanted_bytes: int, file_system_bytes: int) -> int:
 class Segment:
     """One file of the journal, open. Changed by the journal's thread alone while it is current."""
 
-    __slots__ = ("end", "file", "header", "last_sequence", "path", "size_bytes")
+    __slots__ = ("end", "file", "header", "is_given_up", "last_sequence", "path", "size_bytes")
 
     def __init__(self, path: str, file: IFile, size_bytes: int) -> None:
         self.path = path
@@ -46,6 +46,15 @@ class Segment:
         """Where the next batch begins."""
         self.last_sequence = 0
         """Of the last batch written into it."""
+        self.is_given_up = False
+        """It is sick: nothing is written to it any more, and nobody looks for it."""
+
+    def has_name(self) -> bool:
+        """Whether its name leads to it. A name of which that can't be told is as good as none."""
+        try:
+            return self.file.standing(self.path) is Standing.NAMED
+        except OSError:
+            return False
 
     def begin(self, header: SegmentHeader) -> None:
         """Take it into use: its header is written, not synced; the barrier of its first batch does that."""

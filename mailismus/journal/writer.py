@@ -1,7 +1,9 @@
 """The journal thread's part: one batch, one write, one barrier.
 
 Everything here blocks and runs in one thread, in order. *Rules*: after a failed barrier the segment is sick and nothing
-is written to it again; the next batch needs `turn_over` to a fresh one whose header denies the failed batch.
+is written to it again; the next batch needs `turn_over` to a fresh one whose header denies the failed batch. What is
+written to a file without a name is durable and yet lost: so the first batch after `is_check_due` was set looks whether
+directory, lock and segments are found under the names they were opened under.
 
 *Not here*: gathering (`journal.commit`), the meaning of records.
 """
@@ -17,7 +19,8 @@ from contextlib import suppress
 
 import attrs
 
-from mailismus.disk.interface import IDisk
+from mailismus.disk.interface import IDisk, Standing
+from mailismus.disk.presence import Missing, Presence
 from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, NONCE_SIZE, SegmentHeader, encode_batch, padded_size
 from mailismus.journal.segment import Segment, file_name
 from mailismus.observe.metrics import Distribution
@@ -54,6 +57,17 @@ class NoSegment(OSError):
         self.is_coming = is_coming
 
 
+class Nameless(OSError):
+    """Segments have lost their names, in a directory that is where it was. Nothing was written; they are sick (`sick`)."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        what = "what lives there is written again"
+        super().__init__(errno.ENOENT, f"{', '.join(paths)} can't be found there any more; {what}")
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
 class JournalWriter:
     """Appends batches. `next_segment` hands out a free segment (or raises OSError)."""
 
@@ -67,12 +81,17 @@ class JournalWriter:
         last_number: int,
         last_sequence: int,
         monotonic: Callable[[], float] = time.monotonic,
+        presence: Presence | None = None,
     ) -> None:
+        """`presence`: what the journal's files are found by; None: nobody looks."""
         self._disk = disk
         self._monotonic = monotonic
         self._directory = directory
         self._next_segment = next_segment
         self._random_bytes = random_bytes
+        self._presence = presence
+        self.is_check_due = presence is not None
+        """The next batch looks first. Set in the reactor's thread, now and then."""
         self._number = last_number
         self.sequence = last_sequence
         """Of the last batch whose barrier returned (or that a start found)."""
@@ -86,14 +105,17 @@ class JournalWriter:
         """How long batches took from their write to the return of their barrier, those that failed left out."""
         self.written_bytes = 0
         """Of batches made durable."""
-        self.sick = 0
-        """Number of the segment that the last `append` could not write or sync; 0: it failed in none, or not at all."""
+        self.sick: frozenset[int] = frozenset()
+        """Numbers of the segments that the last call could not write or sync, or that it did not find."""
         self.spoiled: list[Segment] = []
         """Free segments that could not be begun: whoever learns of the failure removes them."""
 
     def append(self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY) -> Written:
-        """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick (`sick`)."""
-        self.sick = 0
+        """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick (`sick`), but
+        for `NoSegment` and `Missing`."""
+        self.sick = frozenset()
+        if self.is_check_due:
+            self._check_for(claim)
         segment = self.current
         if segment is None or segment.room < padded_size(records_size):
             segment = self._begin(self.sequence, claim)
@@ -104,7 +126,7 @@ class JournalWriter:
             segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
             segment.file.sync()
         except OSError:
-            self.sick = segment.number
+            self.sick = frozenset((segment.number,))
             raise
         self.barriers_s.note(self._monotonic() - begun_at)
         self.sequence = segment.last_sequence = sequence
@@ -113,8 +135,39 @@ class JournalWriter:
         self.written_bytes += size_bytes
         return Written(segment.number, offset + BATCH_HEAD_SIZE, sequence)
 
+    def check(self) -> None:
+        """Look whether directory, lock and segments are where they were opened. Raises `Missing`, `Nameless`."""
+        self.sick = frozenset()
+        if self._presence is None:
+            return
+        self._presence.check()
+        lost = [one for one in list(self.segments.values()) if not one.is_given_up and not one.has_name()]
+        # What the horizon has passed meanwhile is somebody else's: its name may be gone for good.
+        lost = [segment for segment in lost if self.segments.get(segment.number) is segment]
+        if lost:
+            self.sick = frozenset(segment.number for segment in lost)
+            raise Nameless([segment.path for segment in lost])
+
+    def _check_for(self, claim: Claim) -> None:
+        """Before a batch. A segment that is gone for good is nobody else's: what empties the queue is written into it all
+        the same, so that what this process alone knows can be delivered."""
+        try:
+            self.check()
+            self.is_check_due = False
+        except Missing:
+            current = self.current
+            if (
+                claim is Claim.BEYOND_RESERVE
+                or current is None
+                or current.file.standing(current.path) is not Standing.REMOVED
+            ):
+                raise
+
     def turn_over(self) -> None:
-        """The next batch begins a fresh segment, whose header denies whatever lies behind the last good batch."""
+        """The next batch begins a fresh segment, whose header denies whatever lies behind the last good batch. The sick ones
+        are not looked for any more."""
+        for number in self.sick & self.segments.keys():
+            self.segments[number].is_given_up = True
         self.current = None
 
     def say_again(self, sequence: int, records: Sequence[bytes], records_size: int) -> Written:
@@ -125,7 +178,8 @@ class JournalWriter:
         return self.append(records, records_size)
 
     def _begin(self, last_good: int, claim: Claim) -> Segment:
-        segment = self._next_segment(claim)
+        while not (segment := self._next_segment(claim)).has_name():
+            self.spoiled.append(segment)
         self._number += 1
         # Not synced, and no reason to stop: the header, not the name, says which segment this is.
         with suppress(OSError):

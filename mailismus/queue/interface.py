@@ -168,6 +168,8 @@ class Summary:
     areas: dict[Area, AreaCount]
     exact: bool
     gaps: tuple[Gap, ...] = ()
+    refusing: str = ""
+    """Why no mail is accepted now; empty: it is, or this is no running queue."""
 
 
 Predicate = Callable[[Message, Entry], bool]

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 
-from mailismus.disk.interface import IDisk, IFile, close_read
+from mailismus.disk.interface import IDisk, IFile, Standing, close_read
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.silo import message_path, parse_message_name, silo_path
@@ -67,11 +67,14 @@ class MessageFileWriter:
 
     def finish(self, numbers: Sequence[int] = ()) -> None:
         """No more comes. `numbers`: the recipients who get a name each in place of the shared one. Durable afterwards: the
-        content and the file's names."""
+        content and the file's names. Raises OSError too where the file can't be found any more under its name."""
         file = self._end()
         file.sync()
         self._name(numbers)
         self._disk.sync_directory(silo_path(self._root, self._spool_id))
+        path = message_path(self._root, self._spool_id, self._numbers[0])
+        if file.standing(path) is not Standing.NAMED:
+            raise FileNotFoundError(errno.ENOENT, "removed or moved away while it was written", path)
         file.close()
 
     def close_unsynced(self, numbers: Sequence[int] = ()) -> str:

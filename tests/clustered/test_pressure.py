@@ -84,6 +84,7 @@ def test_a_quick_disk_refuses_nobody() -> None:
 
 def test_a_barrier_of_two_seconds_is_no_reason_to_refuse_anybody() -> None:
     clients = Clients()
+    clients.harness.journal.quick = ("check",)
     clients.harness.journal.slow_s = 2.0
     clients.come(100, 0.5)
     clients.wait(20)
@@ -93,6 +94,7 @@ def test_a_barrier_of_two_seconds_is_no_reason_to_refuse_anybody() -> None:
 
 def test_slow_barriers_refuse_early_and_nobody_waits_for_long(logged: list[str]) -> None:
     clients = Clients()
+    clients.harness.journal.quick = ("check",)
     clients.harness.journal.slow_s = 15.0
     clients.come(300, 1.0)
     clients.wait(60)
@@ -107,6 +109,7 @@ def test_slow_barriers_refuse_early_and_nobody_waits_for_long(logged: list[str])
 
 def test_mail_is_accepted_again_as_soon_as_the_disk_is_quick(logged: list[str]) -> None:
     clients = Clients()
+    clients.harness.journal.quick = ("check",)
     clients.harness.journal.slow_s = 30.0
     clients.come(40, 1.0)
     assert clients.queue.pressure.is_shedding
@@ -121,6 +124,7 @@ def test_mail_is_accepted_again_as_soon_as_the_disk_is_quick(logged: list[str]) 
 
 def test_what_waits_behind_a_barrier_that_hangs_is_refused_and_what_it_runs_for_is_not(logged: list[str]) -> None:
     clients = Clients()
+    clients.harness.journal.quick = ("check",)
     clients.harness.journal.slow_s = 300.0
     clients.come(1, 1.0)
     clients.harness.journal.slow_s = 0.0

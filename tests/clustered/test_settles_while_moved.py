@@ -350,12 +350,12 @@ def with_a_line_to_mark() -> tuple[ClusteredHarness, ClusteredQueue, QueueId]:
 
 def test_what_was_marked_behind_a_read_is_not_found_by_a_search() -> None:
     harness, queue, second = with_a_line_to_mark()
-    worker, held = queue.looks._worker, HeldWorker()
-    queue.looks._worker = held
+    worker, held = queue.reader._worker, HeldWorker()
+    queue.reader._worker = held
     found: list[QueueId] = []
     queue.search(Filter(), None, 10).addCallback(lambda page: found.extend(ids(page.messages)))
     assert held.held
-    queue.looks._worker = worker
+    queue.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     assert found == [second]
@@ -369,12 +369,12 @@ def test_what_was_marked_behind_a_read_is_not_counted_by_a_flush() -> None:
     harness.advance(60)
     first, _ = bench.take_ids(Area.DEFERRED)
     bench.remove([first])
-    worker, held = queue.visits._worker, HeldWorker()
-    queue.visits._worker = held
+    worker, held = queue.reader._worker, HeldWorker()
+    queue.reader._worker = held
     flushed: list[int] = []
-    queue.visit_all(Filter(), bench.now()).addCallback(flushed.append)
+    queue.visit_all(Filter(), bench.now()).addCallback(lambda all_of_it: flushed.append(all_of_it.entries))
     assert held.held
-    queue.visits._worker = worker
+    queue.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     harness.settle_down()
@@ -383,11 +383,11 @@ def test_what_was_marked_behind_a_read_is_not_counted_by_a_flush() -> None:
 
 def test_what_was_marked_behind_the_read_of_a_walk_is_not_counted_as_live() -> None:
     harness, queue, _ = with_a_line_to_mark()
-    worker, held = queue.release.walk._worker, HeldWorker()
-    queue.release.walk._worker = held
+    worker, held = queue.reader._worker, HeldWorker()
+    queue.reader._worker = held
     harness.clock.advance(0)
     assert held.held, "the walk has not begun"
-    queue.release.walk._worker = worker
+    queue.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     harness.settle_down()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IFile, ILock, NameFacts, NameKind, Space
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, Space, Standing
 from tests.crash.acts import Act, Kind, parent_of
 from tests.crash.tree import EMPTY, NOTHING, Tree
 
@@ -63,6 +63,23 @@ class _File:
     def sync(self) -> None:
         self._disk.barrier(Act(Kind.SYNC, self._path, self._inode.number))
 
+    def standing(self, path: str) -> Standing:
+        return self._disk.standing_of(self._inode, path)
+
+    def close(self) -> None:
+        pass
+
+
+class _Directory:
+    """`IDirectory`."""
+
+    def __init__(self, disk: TreeDisk, inode: object) -> None:
+        self._disk = disk
+        self._inode = inode
+
+    def standing(self, path: str) -> Standing:
+        return self._disk.standing_of(self._inode, path)
+
     def close(self) -> None:
         pass
 
@@ -73,6 +90,9 @@ class _Lock:
     def __init__(self, locks: set[str], path: str) -> None:
         self._locks = locks
         self._path = path
+
+    def standing(self, path: str) -> Standing:
+        return Standing.NAMED if path == self._path else Standing.MOVED  # nobody takes a lock's name away here
 
     def release(self) -> None:
         self._locks.discard(self._path)
@@ -141,6 +161,15 @@ class TreeDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         return inode
 
+    def standing_of(self, inode: object, path: str) -> Standing:
+        """How a file or a directory stands to this name."""
+        directory, _, name = path.rpartition("/")
+        found = self._directories.get(path) if path in self._directories else self._directories.get(directory, {}).get(name)
+        if found is inode:
+            return Standing.NAMED
+        known = any(other is inode for names in self._directories.values() for other in (names, *names.values()))
+        return Standing.MOVED if known else Standing.REMOVED
+
     def _drop(self, path: str) -> None:
         directory, _, name = path.rpartition("/")
         del self._directories[directory or "/"][name]
@@ -186,6 +215,11 @@ class TreeDisk:
         if path not in self._directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return list(self._directories[path])
+
+    def open_directory(self, path: str) -> IDirectory:
+        if path not in self._directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        return _Directory(self, self._directories[path])
 
     def sync_directory(self, path: str) -> None:
         if path not in self._directories:

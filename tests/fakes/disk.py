@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from mailismus.disk.interface import IFile, ILock, NameFacts, NameKind, Space
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, Space, Standing
+
+T = TypeVar("T")
 
 Fault = Callable[[str, str], OSError | None]
 """Asked before each act with its name and path: the error it fails with, or None."""
@@ -52,6 +55,10 @@ class MemoryFile:
         self._disk.check("sync", self._path)
         self._inode.durable = bytes(self._inode.data)
 
+    def standing(self, path: str) -> Standing:
+        self._disk.check("standing", path)
+        return self._disk.standing_of(self._inode, path)
+
     def close(self) -> None:
         self.is_open = False
 
@@ -59,12 +66,32 @@ class MemoryFile:
 class MemoryLock:
     """`ILock` of a `MemoryDisk`."""
 
-    def __init__(self, disk: MemoryDisk, path: str) -> None:
+    def __init__(self, disk: MemoryDisk, path: str, inode: object) -> None:
         self._disk = disk
         self._path = path
+        self._inode = inode
+
+    def standing(self, path: str) -> Standing:
+        self._disk.check("standing", path)
+        return self._disk.standing_of(self._inode, path)
 
     def release(self) -> None:
         self._disk.locks.discard(self._path)
+
+
+class MemoryDirectory:
+    """`IDirectory` of a `MemoryDisk`."""
+
+    def __init__(self, disk: MemoryDisk, inode: object) -> None:
+        self._disk = disk
+        self._inode = inode
+
+    def standing(self, path: str) -> Standing:
+        self._disk.check("standing", path)
+        return self._disk.standing_of(self._inode, path)
+
+    def close(self) -> None:
+        pass
 
 
 class MemoryDisk:
@@ -76,6 +103,10 @@ class MemoryDisk:
         self.names: dict[str, _Inode] = {}
         self.durable_names: dict[str, _Inode] = {}
         self.locks: set[str] = set()
+        self._others: dict[str, object] = {}
+        """What stands for the inodes of directories."""
+        self._lock_files: dict[str, object] = {}
+        """What stands for the files of locks, which are no names here."""
         self.fault: Fault | None = None
         self.acts: list[tuple[str, str]] = []
         self.unsafe: dict[str, str] = {}
@@ -113,6 +144,30 @@ class MemoryDisk:
         inode.data[offset : offset + len(data)] = data
         inode.durable = bytes(inode.data)
 
+    def standing_of(self, inode: object, path: str) -> Standing:
+        """How this inode stands to a name."""
+        if self._inode_of(path) is inode or self._lock_files.get(path) is inode:
+            return Standing.NAMED
+        everything = (*self.names.values(), *self._others.values(), *self._lock_files.values())
+        return Standing.MOVED if any(other is inode for other in everything) else Standing.REMOVED
+
+    def _inode_of(self, path: str) -> object | None:
+        if path in self.directories:
+            return self._others.setdefault(path, object())
+        return self.names.get(path)
+
+    def move_lock(self, path: str, new_path: str) -> None:
+        """`mv` of the file of a lock, which whoever holds it goes on to hold."""
+        self._lock_files[new_path] = self._lock_files.pop(path)
+
+    def remove_tree(self, path: str) -> None:
+        """`rm -rf`: of a directory, a file or a lock."""
+        for names in (self.names, self.durable_names, self._others, self._lock_files):
+            for name in [name for name in names if name == path or name.startswith(f"{path}/")]:
+                del names[name]
+        self.directories = {name for name in self.directories if name != path and not name.startswith(f"{path}/")}
+        self.locks = {name for name in self.locks if name != path and not name.startswith(f"{path}/")}
+
     def exists(self, path: str) -> bool:
         return path in self.directories or path in self.names
 
@@ -120,7 +175,8 @@ class MemoryDisk:
         self.check("describe", path)
         owner, mode = self.owners.get(path, 0), self.modes.get(path)
         if path in self.directories:
-            return NameFacts(NameKind.DIRECTORY, owner, 0o700 if mode is None else mode, (0, id(path)), 2, 0)
+            inode_number = (0, id(self._inode_of(path)))
+            return NameFacts(NameKind.DIRECTORY, owner, 0o700 if mode is None else mode, inode_number, 2, 0)
         if path not in self.names:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         inode = self.names[path]
@@ -149,12 +205,19 @@ class MemoryDisk:
         if self.list_directory(path):
             raise OSError(errno.ENOTEMPTY, "not empty", path)
         self.directories.discard(path)
+        self._others.pop(path, None)
 
     def list_directory(self, path: str) -> list[str]:
         self.check("list", path)
         if path not in self.directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return [os.path.basename(name) for name in (*self.names, *self.directories) if os.path.dirname(name) == path]
+
+    def open_directory(self, path: str) -> IDirectory:
+        self.check("open directory", path)
+        if path not in self.directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        return MemoryDirectory(self, self._inode_of(path))
 
     def sync_directory(self, path: str) -> None:
         self.check("sync directory", path)
@@ -200,9 +263,10 @@ class MemoryDisk:
     def rename(self, path: str, new_path: str) -> None:
         self.check("rename", path)
         if path in self.directories:
-            for names in (self.names, self.durable_names):
-                inside = [name for name in names if name.startswith(f"{path}/")]
-                names.update({new_path + name[len(path) :]: names.pop(name) for name in inside})
+            _move(self.names, path, new_path)
+            _move(self.durable_names, path, new_path)
+            _move(self._others, path, new_path)
+            _move(self._lock_files, path, new_path)
             moved = {name for name in self.directories if name == path or name.startswith(f"{path}/")}
             self.directories = self.directories - moved | {new_path + name[len(path) :] for name in moved}
             return
@@ -219,10 +283,16 @@ class MemoryDisk:
         if path in self.locks:
             return None
         self.locks.add(path)
-        return MemoryLock(self, path)
+        return MemoryLock(self, path, self._lock_files.setdefault(path, object()))
 
     def space(self, path: str) -> Space:
         return Space(self.total_bytes, self.free_bytes, 0, 0)
 
     def refuse_unsafe(self, path: str) -> str | None:
         return self.unsafe.get(path)
+
+
+def _move(names: dict[str, T], path: str, new_path: str) -> None:
+    """A directory, and everything in it."""
+    inside = [name for name in names if name == path or name.startswith(f"{path}/")]
+    names.update({new_path + name[len(path) :]: names.pop(name) for name in inside})

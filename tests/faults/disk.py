@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from mailismus.disk.interface import IFile, ILock, Space
+from mailismus.disk.interface import IDirectory, IFile, ILock, Space, Standing
 from tests.fakes.disk import MemoryDisk, MemoryFile, _Inode
 
-READS = frozenset({"exists", "list", "read", "size", "space", "check"})
+READS = frozenset({"exists", "list", "read", "size", "space", "check", "standing"})
 """Acts that change nothing."""
-OPENS = frozenset({"open", "create", "lock", "list", "sync directory", "sync file system"})
+OPENS = frozenset({"open", "create", "lock", "list", "open directory", "sync directory", "sync file system"})
 """Acts that need a descriptor."""
 GROWS = frozenset({"mkdir", "create", "link", "rename", "write", "sync", "lock"})
 """Acts that may need space."""
@@ -184,6 +184,14 @@ class FaultyDisk(MemoryDisk):
     def list_directory(self, path: str) -> list[str]:
         self.meet("list", path)
         return super().list_directory(path)
+
+    def open_directory(self, path: str) -> IDirectory:
+        self.meet("open directory", path)
+        return super().open_directory(path)
+
+    def standing_of(self, inode: object, path: str) -> Standing:
+        self.meet("standing", path)
+        return super().standing_of(inode, path)
 
     def sync_directory(self, path: str) -> None:
         self.meet("sync directory", path)

@@ -322,7 +322,7 @@ def test_a_segment_that_can_not_be_begun_is_spoiled_and_none_is_sick() -> None:
     world.append(refused)
     world.turns()
     assert refused.error is not None
-    assert world.writer.sick == 0
+    assert not world.writer.sick
     assert len(world.writer.spoiled) == 1
     world.disk.fault = None
     again = Item(b"3")

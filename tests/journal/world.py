@@ -6,6 +6,7 @@ import itertools
 
 from twisted.internet.task import Clock
 
+from mailismus.disk.presence import Presence
 from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.replay import Journal, replay, survey
@@ -43,7 +44,10 @@ class World:
         self.disk.make_directory("/j")
         random = itertools.count(1)
         worker = ClockWorker(self.clock)
-        self.pool = SegmentPool(self.disk, "/j", SEGMENT, worker, self.clock)
+        lock = self.disk.lock("/j/lock")
+        assert lock is not None
+        presence = Presence({"/j": self.disk.open_directory("/j")}, {"/j/lock": lock})
+        self.pool = SegmentPool(self.disk, "/j", SEGMENT, worker, self.clock, presence)
         for n in range(free_segments):
             self.pool.adopt(make_segment(self.disk, "/j", f"ready-{n}.mqj", SEGMENT))
         self.writer = JournalWriter(
@@ -53,6 +57,7 @@ class World:
             lambda size: next(random).to_bytes(size, "big"),
             last_number=0,
             last_sequence=0,
+            presence=presence,
         )
         self.said_again: list[IItem] = []
         self.batches = 0

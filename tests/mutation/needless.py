@@ -33,6 +33,7 @@ NEEDLESS: dict[str, str] = {
         "Nobody is told of the file before both are done, and no header that checks is in it."
     ),
     "order | clustered/closing.py | Closing._close | self._checkpoints.stop() <> self._commits.hurry()": _APART,
+    "order | clustered/provider.py | ClusteredQueue.close | self.presence.stop() <> self.space.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | self.space.stop() <> self.pressure.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | self.pressure.stop() <> self.release.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.commit_is_durable | for (young, entries, content_offset), draft in "
@@ -49,8 +50,8 @@ NEEDLESS: dict[str, str] = {
     "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
     "order | clustered/checkpoint.py | Checkpoints.has_changed | self._pool.top_up() <> if self.moving is None and "
     "(self._young.entry_count >= MOST_ENTRIES or self._commit.item..": _AHEAD,
-    "order | clustered/checkpoint.py | Checkpoints._tick | self._pool.top_up() <> if since is not None and (not 0 <= now - "
-    "since < self._maxage_s) or (changed_at is not N..": _AHEAD,
+    "order | clustered/checkpoint.py | Checkpoints._tick | self._pool.top_up() <> if self._sick & "
+    "self._writer.segments.keys() or (since is not None and (not 0 <= now - s..": _AHEAD,
     "order | clustered/checkpoint.py | Checkpoints._run | await self._write_contents(moving, youngs) <> for start in "
     "range(0, len(entries), SLICE):": _BOTH_BEFORE,
     "order | clustered/checkpoint.py | Checkpoints._free_segments | for number, segment in "

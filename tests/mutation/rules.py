@@ -62,6 +62,27 @@ RULES: dict[str, Rule] = {
     "a segment takes no name that another has": _journal(
         "writer", "while path != segment.path and self._disk.exists(path):", "while False:"
     ),
+    "no mail goes where nobody would find it": _journal(
+        "writer", "            self._check_for(claim)\n", "            pass\n"
+    ),
+    "the look before a batch is not older than a second": _journal(
+        "commit", "        self._writer.is_check_due = True\n", ""
+    ),
+    "nothing is written where another server may be": _journal(
+        "writer", "current.file.standing(current.path) is not Standing.REMOVED", "False"
+    ),
+    "segments without a name are said again": _journal("writer", "        if lost:\n", "        if False:\n"),
+    "a segment without a name is not begun": _journal(
+        "writer",
+        "while not (segment := self._next_segment(claim)).has_name():",
+        "while not (segment := self._next_segment(claim)):",
+    ),
+    "a name that leads elsewhere is not removed": _journal(
+        "pool", "            if has_name:  # else", "            if True:  # else"
+    ),
+    "no segment is made where it would not be found": _journal(
+        "pool", "        self._check()\n        names", "        names"
+    ),
     "a sick segment is left": _journal("commit", "self._writer.turn_over()", "pass"),
     "what lives in a sick segment is said again": _journal(
         "commit", "self._waiting.extendleft(reversed(self._on_sick()))", "pass"
@@ -95,6 +116,18 @@ RULES: dict[str, Rule] = {
     ),
     "no checkpoint begins before all is said again": _clustered(
         "checkpoint", "if self.moving is None and self._commit.trouble is not None:", "if False:"
+    ),
+    "a checkpoint over directories that are away comes to nothing": _clustered(
+        "checkpoint", "        self._presence.check()  #", "        pass  #"
+    ),
+    "a checkpoint over directories that were away comes to nothing": _clustered(
+        "checkpoint", "if self._commit.interruptions != interruptions:", "if False:"
+    ),
+    "what lives in a sick segment leaves it soon": _clustered(
+        "checkpoint", "self._sick & self._writer.segments.keys()", "False"
+    ),
+    "bytes stay while a cluster is away": _clustered(
+        "walk", "                raise  # nobody", "                pass  # nobody"
     ),
     "a checkpoint begins between two batches": _clustered("checkpoint", "if self._commit.is_telling:", "if False:"),
     # starts
@@ -164,7 +197,7 @@ RULES: dict[str, Rule] = {
     ),
     "everything is durable before the record": _clustered(
         "checkpoint",
-        "            await self._worker.run(partial(self.write.make_durable, moving, with_rest=self._syncs_all))\n",
+        "            await self._worker.run(partial(self._make_durable, moving, with_rest=self._syncs_all))\n",
         "",
     ),
     "marks wait for the durable settle": _clustered(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 
+from mailismus.disk.presence import Missing
 from mailismus.errors import Unavailable
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
@@ -22,6 +23,13 @@ def is_full(error: OSError) -> bool:
     return error.errno in _FULL
 
 
+def as_unavailable(trouble: OSError) -> Unavailable:
+    """What a client is to be told of the journal's trouble."""
+    if isinstance(trouble, Missing):
+        return Unavailable(str(trouble))
+    return Unavailable(f"the journal can't be written: {trouble}", is_full(trouble))
+
+
 class Acceptance:
     """Whoever knows of a reason is asked. `is_closing`: nothing begins any more."""
 
@@ -32,11 +40,19 @@ class Acceptance:
         self._space, self._pressure = space, pressure
         self.is_closing = False
 
+    def reason(self) -> str:
+        """Why no mail is accepted now; empty: it is."""
+        try:
+            self.check()
+        except Unavailable as error:
+            return str(error)
+        return ""
+
     def check(self) -> None:
         """Raises `Unavailable` where a message could not be committed now, or not soon."""
         trouble = self._commits.trouble
         if trouble is not None:
-            raise Unavailable(f"the journal can't be written: {trouble}", is_full(trouble))
+            raise as_unavailable(trouble)
         if self._pressure.is_shedding:
             raise Unavailable(f"the disk is slow: a message would wait {self._pressure.expected_s:.0f} s for it")
         if self._checkpoints.is_full:

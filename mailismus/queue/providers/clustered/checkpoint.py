@@ -23,7 +23,7 @@ Source: `docs/formats/cluster`; the rules are explored state by state in the que
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from twisted.internet.defer import Deferred
@@ -33,6 +33,7 @@ from twisted.python.failure import Failure
 
 from mailismus.config.settings import QueueSettings
 from mailismus.disk.interface import IDisk
+from mailismus.disk.presence import Presence
 from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
@@ -90,6 +91,7 @@ class Checkpoints:
         *,
         next_number: int,
         epoch: Callable[[], int],
+        presence: Presence,
     ) -> None:
         self._maxage_s = settings.journal.maxage_s
         self._maxsize = settings.journal.maxsize
@@ -107,6 +109,7 @@ class Checkpoints:
         self.newest = next_number - 1
         """Number of the newest checkpoint that counts."""
         self._epoch = epoch
+        self._presence = presence
         spool = settings.spool
         self.write = WriteBehind(disk, settings.rootpath, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks)
         self._upkeep = Upkeep(self.write, worker, resting, settings.rootpath)
@@ -168,9 +171,10 @@ class Checkpoints:
         """The journal is twice as long as `maxsize`: no mail is accepted."""
         return self.used_bytes > 2 * self._maxsize
 
-    def is_sick(self, segment: int) -> None:
-        """A barrier of this segment failed: it is not used again."""
-        self._sick.add(segment)
+    def is_sick(self, segments: Collection[int]) -> None:
+        """A barrier of these segments failed, or they are gone: they are not used again. What lives in them and could not be
+        said again is written behind soon."""
+        self._sick.update(segments)
 
     def has_changed(self) -> None:
         """A batch became durable."""
@@ -196,8 +200,10 @@ class Checkpoints:
         now = self._now()
         since, changed_at = self._young.oldest_since(), self._changed_at
         # What lies ahead of now does so because the clock was set back.
-        if (since is not None and not 0 <= now - since < self._maxage_s) or (
-            changed_at is not None and not 0 <= now - changed_at < IDLE_S
+        if (
+            self._sick & self._writer.segments.keys()
+            or (since is not None and not 0 <= now - since < self._maxage_s)
+            or (changed_at is not None and not 0 <= now - changed_at < IDLE_S)
         ):
             self._begin_if_allowed()
 
@@ -250,26 +256,31 @@ class Checkpoints:
         moving.late = {queue_id for queue_id in self._mover.asked if queue_id in moving.entries}
         grows = dict(self._grows)
         owed = {cluster: frozenset(cluster.owed) for cluster in self._resting.clusters.values() if cluster.owed}
-        failures = self._commit.failures
+        interruptions = self._commit.interruptions
         try:
             await self._write_contents(moving, youngs)
             for start in range(0, len(entries), SLICE):
                 await self._worker.run(partial(self.write.write_lines, moving, entries[start : start + SLICE], grows))
             kept = await self._upkeep.run(moving, owed)
             self._grows = {key: grown for key, grown in self._grows.items() if grown.id not in kept.gone}
-            await self._worker.run(partial(self.write.make_durable, moving, with_rest=self._syncs_all))
+            await self._worker.run(partial(self._make_durable, moving, with_rest=self._syncs_all))
         except OSError as error:
             if isinstance(error, Unreadable):
                 self._unread[error.segment] = self._unread.get(error.segment, 0) + 1
             self._log.warn("A checkpoint came to nothing, its entries stay in the journal: {error}", error=error)
             self._abandon(moving)
             return
-        if self._commit.failures != failures:
+        if self._commit.interruptions != interruptions:
             # What lives was said again behind the horizon, or what was to be settled is not: it would be there twice, or
-            # not at all.
+            # not at all. Or directories were away meanwhile.
             self._abandon(moving)
             return
         self._seal(moving, {key: grown for key, grown in grows.items() if grown.id not in kept.gone}, kept)
+
+    def _make_durable(self, moving: Moving, *, with_rest: bool) -> None:
+        """In a worker."""
+        self.write.make_durable(moving, with_rest=with_rest)
+        self._presence.check()  # a cluster that is not there counts as marked, cut and unlinked
 
     def _has_broken(self, failure: Failure, moving: Moving) -> None:
         self._log.failure("A checkpoint failed unexpectedly", failure)

@@ -143,6 +143,7 @@ def new_sums() -> dict[Area, AreaSums]:
     return {area: AreaSums() for area in Area}
 
 
-def summary_of(sums: Mapping[Area, AreaSums], gaps: tuple[Gap, ...] = ()) -> Summary:
-    """What they come to. A message with entries in two areas counts in both. `gaps`: what could not be read."""
-    return Summary({area: of_area.count() for area, of_area in sums.items()}, exact=not gaps, gaps=gaps)
+def summary_of(sums: Mapping[Area, AreaSums], gaps: tuple[Gap, ...] = (), refusing: str = "") -> Summary:
+    """What they come to. A message with entries in two areas counts in both. `gaps`: what could not be read. `refusing`: see
+    `Summary`."""
+    return Summary({area: of_area.count() for area, of_area in sums.items()}, not gaps, gaps, refusing)

@@ -9,7 +9,7 @@ import io
 import os
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IDisk, IFile, close_read
+from mailismus.disk.interface import IDisk, IFile, Standing, close_read
 from mailismus.journal.replay import SUFFIX, FoundSegment, Journal, arrange, look_at_file
 
 NotRead = Callable[[str, OSError], None]
@@ -37,6 +37,9 @@ class LenientFile:
 
     def size(self) -> int:
         return self._file.size()
+
+    def standing(self, path: str) -> Standing:
+        return self._file.standing(path)
 
     def close(self) -> None:
         self._file.close()

@@ -72,12 +72,12 @@ class Looks:
         self._newest = newest
         self._clock = clock
 
-    def plan(self) -> CountingPlan:
-        """What is to be counted now."""
-        return CountingPlan(self._root, self._young, self._resting, self._newest())
+    def plan(self, refusing: str = "") -> CountingPlan:
+        """What is to be counted now. `refusing`: see `Summary`."""
+        return CountingPlan(self._root, self._young, self._resting, self._newest(), refusing)
 
-    async def summarize(self) -> Summary:
-        """Counts of every area."""
+    async def summarize(self, refusing: str = "") -> Summary:
+        """Counts of every area. `refusing`: see `Summary`."""
         plan = self.plan()
         sums, gaps = plan.sums, Gaps()
         counted_bytes = 0
@@ -92,7 +92,7 @@ class Looks:
             if self._clock is not None and counted_bytes >= COUNTED_BYTES:
                 await _pause(self._clock, PAUSE_S * counted_bytes / COUNTED_BYTES)
                 counted_bytes = 0
-        return summary_of(sums, gaps.all())
+        return summary_of(sums, gaps.all(), refusing)
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
         """At most `limit` matching entries behind the cursor."""

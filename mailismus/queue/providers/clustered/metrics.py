@@ -45,7 +45,8 @@ def _oldest_young_s(queue: ClusteredQueue) -> float:
 
 def _refusing(queue: ClusteredQueue) -> Counts:
     return {
-        ("journal_sick",): int(queue.commits.trouble is not None),
+        ("journal_sick",): int(queue.commits.trouble is not None and queue.presence.missing is None),
+        ("missing",): int(queue.presence.missing is not None),
         ("journal_long",): int(queue.checkpoints.is_full),
         ("no_segment",): int(queue.opened.pool.is_short),
         ("minfree",): int(queue.space.is_short),

@@ -24,6 +24,7 @@ from twisted.logger import Logger
 
 from mailismus.config.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock, close_read
+from mailismus.disk.presence import Presence
 from mailismus.disk.worker import IWorker
 from mailismus.errors import StartError
 from mailismus.journal.batch import BLOCK, padded_size
@@ -33,6 +34,7 @@ from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.queue.providers.clustered.calendar import slot_start
 from mailismus.queue.providers.clustered.cluster import ClusterId
 from mailismus.queue.providers.clustered.clusterfiles import find_clusters
+from mailismus.queue.providers.clustered.locations import QUEUE_DIRECTORIES, Locations, remember
 from mailismus.queue.providers.clustered.lostjournal import refuse_lost_journal
 from mailismus.queue.providers.clustered.naming import SpoolIds
 from mailismus.queue.providers.clustered.record import epoch_record
@@ -43,9 +45,6 @@ from mailismus.queue.providers.clustered.visit import keep_corrupt
 from mailismus.queue.providers.clustered.young import YoungMessage
 from mailismus.spool.aside import NO_LINKS
 from mailismus.spool.silo import SILO_NAMES
-
-QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
-"""What lies in the queue's directory, beside its lock."""
 
 _log = Logger()
 
@@ -63,12 +62,11 @@ class Opened:
     """Higher than the number of any cluster found."""
     set_aside: int
     """Batches and records of the journal that did not check."""
-    _locks: list[ILock]
+    locations: Locations
 
     def release(self) -> None:
         """Give up the locks."""
-        for lock in self._locks:
-            lock.release()
+        self.locations.release()
 
 
 def open_queue(
@@ -97,13 +95,17 @@ def open_locked(
     reactor: IReactorTime,
     random_bytes: RandomBytes,
 ) -> Opened:
-    """Open a queue whose directories are made and whose locks are held; on failure they are given up. Raises `StartError`,
-    `OSError`."""
+    """Open a queue whose directories are made and whose locks (of queue and spool) are held; on failure they are given up.
+    Raises `StartError`, `OSError`."""
+    locations: Locations | None = None
     try:
+        locations = remember(settings, disk, locks)
         if settings.spool.hardlinks:
             _probe_links(settings.spool.rootpath, disk)
-        return _open_journal(settings, disk, locks, files, reactor, random_bytes)
+        return _open_journal(settings, disk, locations, files, reactor, random_bytes)
     except BaseException:
+        if locations is not None:
+            locations.release()
         for lock in locks:
             lock.release()
         raise
@@ -187,7 +189,7 @@ def lock_queue(settings: QueueSettings, disk: IDisk) -> list[ILock]:
 def _open_journal(
     settings: QueueSettings,
     disk: IDisk,
-    locks: list[ILock],
+    locations: Locations,
     files: IWorker,
     reactor: IReactorTime,
     random_bytes: RandomBytes,
@@ -199,7 +201,9 @@ def _open_journal(
     except BaseException:
         loaded.journal.close()
         raise
-    pool, writer = begin_journal(settings, disk, loaded, files, reactor, random_bytes, Reuse.WHAT_IS_FREE)
+    pool, writer = begin_journal(
+        settings, disk, loaded, files, reactor, random_bytes, Reuse.WHAT_IS_FREE, presence=locations.journal
+    )
     try:
         youngs = list(loaded.youngs.values())
         resting, highest = _open_clusters(loaded, disk, settings.rootpath)
@@ -213,7 +217,7 @@ def _open_journal(
             clusters=len(resting.clusters),
         )
     aside = len(loaded.journal.damages) + len(loaded.bad_lines)
-    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, aside, locks)
+    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, aside, locations)
 
 
 class Reuse(enum.Enum):
@@ -232,10 +236,11 @@ def begin_journal(
     random_bytes: RandomBytes,
     reuse: Reuse,
     beside_epoch: bytes = b"",
+    presence: Presence | None = None,
 ) -> tuple[SegmentPool, JournalWriter]:
     """Go on with this journal: the start's own barrier. `loaded` knows the new places of what its last batch said.
-    `beside_epoch`: records that stand in the first batch, where there is no last one to be said again. On failure all of its
-    segments are closed."""
+    `beside_epoch`: records that stand in the first batch, where there is no last one to be said again. `presence`: what the
+    journal is found by. On failure all of its segments are closed."""
     path = os.path.join(settings.rootpath, "journal")
     try:
         size = segment_size_for(settings.journal.segmentsize, disk.space(path).size_bytes)
@@ -243,7 +248,7 @@ def begin_journal(
         loaded.journal.close()
         raise
     size = max(SMALLEST, min(size, settings.journal.maxsize // 4)) // BLOCK * BLOCK
-    pool = SegmentPool(disk, path, size, files, reactor)
+    pool = SegmentPool(disk, path, size, files, reactor, presence)
     writer = JournalWriter(
         disk,
         path,
@@ -251,6 +256,7 @@ def begin_journal(
         random_bytes,
         last_number=loaded.journal.highest_number,
         last_sequence=loaded.last_sequence,
+        presence=presence,
     )
     try:
         writer.epoch = loaded.epoch + 1

@@ -27,8 +27,8 @@ PART_CLUSTERS = 25
 class CountingPlan:
     """Goes through the plan once. `newest`: the number of the newest checkpoint that counts. An `ICountingPlan`."""
 
-    def __init__(self, root: str, young: YoungIndex, resting: RestingIndex, newest: int) -> None:
-        """`root`: the queue's directory."""
+    def __init__(self, root: str, young: YoungIndex, resting: RestingIndex, newest: int, refusing: str = "") -> None:
+        """`root`: the queue's directory; `refusing`: see `Summary`."""
         self.sums = new_sums()
         """Of the young."""
         self._resting = resting
@@ -46,7 +46,7 @@ class CountingPlan:
                     sums.lone_bytes += stored_bytes
                 else:
                     sums.sizes[spool_id] = stored_bytes
-        self._parts = self._make_parts(root)
+        self._parts = self._make_parts(root, refusing)
 
     def clusters(self) -> Iterator[PlannedCluster]:
         """The clusters that are still there and hold something. What is over is said as of the step: to be counted before
@@ -59,8 +59,8 @@ class CountingPlan:
         """See `ICountingPlan`; `planned.PlanCounter` counts by the parts."""
         return next(self._parts, None)
 
-    def _make_parts(self, root: str) -> Iterator[Mapping[str, object]]:
-        yield first_part(root, self.sums)
+    def _make_parts(self, root: str, refusing: str) -> Iterator[Mapping[str, object]]:
+        yield first_part(root, self.sums, refusing)
         for area in Area:
             sizes = iter(self.sums[area].sizes.items())
             while some := list(islice(sizes, PART_NUMBERS)):

@@ -2,7 +2,8 @@
 
 A part is an object with some of these members:
 
-    {"queue": DIRECTORY, "young": {AREA: [entries, messages with one recipient, bytes of those]}}     the first
+    {"queue": DIRECTORY, "young": {AREA: [entries, messages with one recipient, bytes of those]},
+     "refusing": why no mail is accepted, or empty}                                                   the first
     {"area": AREA, "sizes": [[SPOOL ID, bytes], ...]}                        young messages with several recipients
     {"clusters": [[NAME, committed length or null, [offsets of lines that are over]], ...]}
 
@@ -41,10 +42,10 @@ def count_cluster(disk: IDisk, planned: PlannedCluster) -> tuple[int, LiveLines]
     return len(data), count_live(data, planned.length, planned.over)
 
 
-def first_part(root: str, young: Mapping[Area, AreaSums]) -> Mapping[str, object]:
-    """Where the clusters lie, and the young but for the messages with several recipients."""
+def first_part(root: str, young: Mapping[Area, AreaSums], refusing: str) -> Mapping[str, object]:
+    """Where the clusters lie, the young but for the messages with several recipients, and why no mail is accepted."""
     counts = {area.value: [sums.entries, sums.lone_messages, sums.lone_bytes] for area, sums in young.items()}
-    return {"queue": root, "young": counts}
+    return {"queue": root, "young": counts, "refusing": refusing}
 
 
 def sizes_part(area: Area, sizes: Iterable[tuple[SpoolId, int]]) -> Mapping[str, object]:
@@ -62,7 +63,7 @@ class PlanCounter:
 
     def __init__(self, disk: IDisk) -> None:
         self._disk = disk
-        self._root = ""
+        self._root = self._refusing = ""
         self._sums = new_sums()
         self._found = 0
         self._missing: dict[ClusterId, PlannedCluster] = {}
@@ -79,6 +80,7 @@ class PlanCounter:
     def _add(self, part: Mapping[str, object]) -> None:
         if "queue" in part:
             self._root = _text(part["queue"])
+            self._refusing = _text(part.get("refusing", ""))
         for area_name, numbers in _object(part.get("young", {})).items():
             entries, messages, size_bytes = map(_number, _list(numbers))
             self._sums[Area(area_name)].add(LiveLines(entries, messages, size_bytes, {}))
@@ -134,7 +136,7 @@ class PlanCounter:
         where we do not see them. Or when nothing was told at all."""
         if not self._root or (self._missing and not self._found):
             raise FileNotFoundError(2, "no cluster is here", self._root)
-        return summary_of(self._sums, self._gaps.all())
+        return summary_of(self._sums, self._gaps.all(), self._refusing)
 
 
 def _object(value: object) -> Mapping[str, object]:

@@ -26,8 +26,8 @@ from twisted.python.failure import Failure
 
 from mailismus.config.settings import QueueSettings
 from mailismus.disk.interface import IDisk
+from mailismus.disk.presence import Missing
 from mailismus.disk.worker import Workers
-from mailismus.errors import Unavailable
 from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.writer import NoSegment, most_records_size
 from mailismus.mail.ids import QueueId, SpoolId
@@ -46,7 +46,7 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
-from mailismus.queue.providers.clustered.acceptance import Acceptance, is_full
+from mailismus.queue.providers.clustered.acceptance import Acceptance, as_unavailable
 from mailismus.queue.providers.clustered.brake import Brake
 from mailismus.queue.providers.clustered.checkpoint import Checkpoints
 from mailismus.queue.providers.clustered.closing import Closing
@@ -58,6 +58,7 @@ from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.listing import Looks
 from mailismus.queue.providers.clustered.naming import Naming
 from mailismus.queue.providers.clustered.opening import Opened
+from mailismus.queue.providers.clustered.presence import PresenceWatch
 from mailismus.queue.providers.clustered.pressure import Pressure
 from mailismus.queue.providers.clustered.reading import ClusterReader, Unread
 from mailismus.queue.providers.clustered.record import epoch_record
@@ -139,8 +140,10 @@ class ClusteredQueue:
             self.ledger,
             next_number=opened.next_checkpoint,
             epoch=lambda: self.naming.epoch,
+            presence=opened.locations.everything,
         )
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
+        self.presence = PresenceWatch(opened.locations.everything, self.commits, workers.files, reactor)
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
         self.brake = Brake()
         self._refused = Refused()
@@ -160,16 +163,23 @@ class ClusteredQueue:
         self.opened.pool.top_up()
         self.space.start()
         self.pressure.start()
+        self.presence.start()
         self.checkpoints.start()
         self.release.walk_if_needed()
         return succeed(None)
 
     def close(self) -> Deferred[None]:
         self._acceptance.is_closing = True
+        self.presence.stop()
         self.space.stop()
         self.pressure.stop()
         self.release.stop()
-        return self._closing.begin()
+        return self._closing.begin().addCallback(self._has_closed)
+
+    def _has_closed(self, _: None) -> None:
+        resting = sum(cluster.live or 0 for cluster in self._resting.clusters.values())
+        root = self._settings.rootpath
+        self.presence.has_stopped(len(self._index.messages), resting, root, os.path.join(root, "journal"))
 
     # in
 
@@ -292,13 +302,14 @@ class ClusteredQueue:
 
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
         """Nothing of it counts, settlements included (`ICommitOwner`): a report and its bounces share their fate."""
-        self._refused.add(item.drafts, may_be_found=not isinstance(error, NoSegment))
+        self._refused.add(item.drafts, may_be_found=not isinstance(error, NoSegment | Missing))
         for settlement in item.settlements:
             self.ledger.refuse(settlement)
-        item.done.errback(Unavailable(f"the journal can't be written: {error}", is_full(error)))
+        item.done.errback(as_unavailable(error))
 
     def _on_batch(self) -> None:
         self._refused.drop()
+        self._remove_spoiled()
         for area, waiting in self._ready.items():
             if waiting and (area in self._resting.woken or self._index.has_ready(area)):
                 self._fire(area)
@@ -309,10 +320,8 @@ class ClusteredQueue:
     def _on_sick(self) -> Sequence[IItem]:
         """A barrier failed: what lives in that segment and is in memory is said again first; the rest by and by. What rests
         is not: it would be there twice."""
-        writer = self.opened.writer
-        while writer.spoiled:
-            self.opened.pool.remove(writer.spoiled.pop())
-        sick = writer.sick
+        self._remove_spoiled()
+        sick = self.opened.writer.sick
         if not sick:
             return ()  # a segment could not be begun: all that was written is well
         self.checkpoints.is_sick(sick)
@@ -320,10 +329,16 @@ class ClusteredQueue:
         again = [
             item
             for young in self._index.messages.values()
-            if young.segment == sick and (young.is_in_silo or young.content is not None)
+            if young.segment in sick and (young.is_in_silo or young.content is not None)
             for item in say_again(young, young.content, self._most, self._has_said_again)
         ]
         return again or [EpochItem(epoch_record(self.naming.epoch), lambda: None)]  # a failed record must be denied
+
+    def _remove_spoiled(self) -> None:
+        """Segments that could not be begun."""
+        spoiled = self.opened.writer.spoiled
+        while spoiled:
+            self.opened.pool.remove(spoiled.pop())
 
     def _has_said_again(self, young: YoungMessage, segment: int, content_offset: int) -> None:
         young.segment, young.offset = segment, content_offset
@@ -370,10 +385,10 @@ class ClusteredQueue:
     # looking
 
     def summary(self) -> Deferred[Summary]:
-        return Deferred.fromCoroutine(self.looks.summarize())
+        return Deferred.fromCoroutine(self.looks.summarize(self._acceptance.reason()))
 
     def counting_plan(self) -> ICountingPlan:
-        return self.looks.plan()
+        return self.looks.plan(self._acceptance.reason())
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self.looks.search(wanted, after, limit))

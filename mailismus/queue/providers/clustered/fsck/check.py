@@ -33,7 +33,8 @@ from mailismus.queue.providers.clustered.fsck.place import Checking
 from mailismus.queue.providers.clustered.fsck.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker, start_and_stop
-from mailismus.queue.providers.clustered.opening import QUEUE_DIRECTORIES, make_directories
+from mailismus.queue.providers.clustered.locations import QUEUE_DIRECTORIES
+from mailismus.queue.providers.clustered.opening import make_directories
 from mailismus.spool.silo import SILO_NAMES
 
 _MAY_FAIL = frozenset(
@@ -161,7 +162,8 @@ class RepairReport:
             for lock in self._locks.values():
                 lock.release()
             raise
-        start_and_stop(self._settings, self._disk, list(self._locks.values()), self._random_bytes, self._now)
+        locks = [self._locks[root] for root in (self._settings.rootpath, self._settings.spool.rootpath)]
+        start_and_stop(self._settings, self._disk, locks, self._random_bytes, self._now)
         for left in CheckReport(self._checking):
             if left.severity is not Severity.NOTE:
                 yield attrs.evolve(left, done=Done.FAILED, error="still there after the repair")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.disk.interface import IDisk, IFile
+from mailismus.disk.interface import IDisk, IFile, Standing
 
 
 @attrs.frozen
@@ -51,6 +51,9 @@ class PatchedFile:
 
     def sync(self) -> None:
         raise _only_read()
+
+    def standing(self, path: str) -> Standing:
+        return self._file.standing(path)
 
     def close(self) -> None:
         self._file.close()

@@ -45,8 +45,8 @@ class TurnWorker:
 
 
 def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], random_bytes: RandomBytes, now: float) -> None:
-    """One start and one clean stop; the locks, which are held, are given up. Raises `StartError`, `StorageError`,
-    OSError."""
+    """One start and one clean stop; the locks (of queue and spool), which are held, are given up. Raises `StartError`,
+    `StorageError`, OSError."""
     clock = Clock()
     worker = TurnWorker(clock)
     opened = open_locked(settings, disk, locks, worker, clock, random_bytes)

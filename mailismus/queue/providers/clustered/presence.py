@@ -1,0 +1,103 @@
+"""Presence: once a second, whether directories, locks and journal of the queue are where they were opened.
+
+What was moved away or removed under the running server can be written all the same, and nobody would find it. So no mail is
+taken (451) while something is missing; entries that are known are delivered. When it is moved back all goes on by itself.
+
+*Rules*: what is promised rests on the look before a batch (`journal.writer`); this one lets mail be refused before its
+content is sent, keeps checkpoints from files that are not there, and tells people.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.disk.presence import Missing, Presence
+from mailismus.disk.worker import IWorker
+from mailismus.journal.commit import GroupCommit
+
+INTERVAL_S = 1.0
+"""Seconds between two looks."""
+
+HANGS_LOOKS = 20
+"""Looks that one may last until what hangs is as good as gone."""
+
+
+class PresenceWatch:
+    """Looks once a second. `presence`: of everything; the journal's files are `commits`' affair."""
+
+    _log = Logger()
+
+    def __init__(self, presence: Presence, commits: GroupCommit, worker: IWorker, reactor: IReactorTime) -> None:
+        self._presence = presence
+        self._commits = commits
+        self._worker = worker
+        self._reactor = reactor
+        self._timer: IDelayedCall | None = None
+        self._missing: Missing | None = None
+        self._waited = 0
+        """Looks that have come due since one that is not over was begun."""
+        self._is_looking = False
+        self._is_told = False
+
+    @property
+    def missing(self) -> Missing | None:
+        """What is not where it was opened, or does not answer; None: nothing."""
+        return self._commits.missing or self._missing
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._timer = self._reactor.callLater(INTERVAL_S, self._look)
+
+    def stop(self) -> None:
+        """No more looks; the journal's next batch has one of its own."""
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        self._commits.look_for_files()
+
+    def has_stopped(self, young: int, resting: int, root: str, journal: str) -> None:
+        """The queue, which lies at these paths, is closed: say what can't be found there. `young`: messages in the journal;
+        `resting`: entries in clusters."""
+        missing = self.missing
+        if missing is None:
+            return
+        known = f"{young} messages of the journal" if missing.path in (root, journal) else ""
+        if missing.path == root:
+            known += f" and {resting} entries of clusters"
+        lost = f" {known} were known and have no name there: without what was there they are lost." if known else ""
+        self._log.error("Stopped while something is missing: {missing}.{lost}", missing=missing, lost=lost)
+
+    def _look(self) -> None:
+        self._timer = self._reactor.callLater(INTERVAL_S, self._look)
+        self._commits.look_for_files()
+        if not self._is_looking:
+            self._is_looking, self._waited = True, 0
+            self._worker.run(self._presence.check).addCallbacks(self._has_looked, self._has_failed)
+            return
+        self._waited += 1
+        if self._waited >= HANGS_LOOKS:
+            path = next(iter(self._presence.directories), "")
+            text = f"directories of the queue at {path} or of its spool do not answer: a disk or a file system hangs"
+            self._found(Missing(path, text))
+
+    def _has_looked(self, _: None) -> None:
+        self._is_looking = False
+        self._found(None)
+
+    def _has_failed(self, failure: Failure) -> None:
+        self._is_looking = False
+        if not isinstance(failure.value, Missing):
+            self._log.failure("Looking for the queue's directories failed", failure)
+            return
+        self._found(failure.value)
+
+    def _found(self, missing: Missing | None) -> None:
+        self._missing = missing
+        self._commits.bar(missing)
+        if self.missing is None:
+            if self._is_told:
+                self._log.info("The queue is where it was opened again; mail is accepted.")
+        elif not self._is_told:
+            self._log.error("No mail is accepted: {missing}.", missing=self.missing)
+        self._is_told = self.missing is not None
