@@ -40,8 +40,8 @@ def _read_file(path: str, parse_name: Callable[[str], str], files: Files, line: 
     try:
         data = files.read(path, MAX_BYTES + 1, line).data
     except OSError as error:
-        is_missing = isinstance(error, FileNotFoundError)
-        remedy = "write the path of a file that is there" if is_missing else "let this user read it"
+        is_denied = isinstance(error, PermissionError)
+        remedy = "let this user read it" if is_denied else "write the path of a regular file that is there"
         raise UnitError(f"{path} can't be read: {error.strerror}; {remedy}") from None
     if len(data) > MAX_BYTES:
         raise UnitError(f"{path} is larger than {MAX_BYTES} bytes")
