@@ -23,7 +23,7 @@ from zope.interface import implementer
 
 from mailismus.admin.admission import PLACES, Admission, Peer
 from mailismus.admin.session import AdminSession
-from mailismus.admin.socketfile import bind_socket
+from mailismus.admin.socketfile import bind_socket, inode_of
 from mailismus.admin.verbs import LookableQueue
 
 MAX_CONNECTIONS = 2 * PLACES
@@ -118,12 +118,14 @@ class AdminTask:
         self._sockets = sockets
         self._clock = clock
         self._listening: socket.socket | None = None
+        self._inode: tuple[int, int] | None = None
         self._is_serving = False
         self._sessions = _Sessions(self, queue, clock, monotonic)
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""
         self._listening = bind_socket(self._path)
+        self._inode = inode_of(self._path)
 
     def start(self) -> None:
         """Begin to serve."""
@@ -138,10 +140,11 @@ class AdminTask:
         for session in list(self._sessions.open):
             session.abort()
         if self._listening is not None:
+            with contextlib.suppress(OSError):
+                if inode_of(self._path) == self._inode:  # else another server's, where ours was removed
+                    os.unlink(self._path)
             self._listening.close()
             self._listening = None
-            with contextlib.suppress(OSError):
-                os.unlink(self._path)
         return succeed(None)
 
     def resume(self) -> None:

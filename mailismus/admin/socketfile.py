@@ -56,6 +56,12 @@ def connect_socket(path: str, timeout_s: float) -> socket.socket | None:
     return connected
 
 
+def inode_of(path: str) -> tuple[int, int]:
+    """What the name leads to now. A socket's inode is no other's while it is bound. Raises OSError."""
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino
+
+
 def _remove_stale(path: str) -> None:
     """A socket that nobody listens at goes away; anything else at its place refuses the start."""
     try:

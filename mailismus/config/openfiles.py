@@ -16,7 +16,7 @@ PER_CONNECTION = 2
 RESERVE = 256
 """Files for everything else: queue, logs, maildirs, look-ups, listeners, admin connections."""
 LEAST_RESERVE = 32
-"""The same where files are few: a server at rest has 22, each of its threads for files may need two more."""
+"""The same where files are few: a server at rest has 23, each of its threads for files may need two more."""
 LEAST = 16
 """Connections that a limit is never lowered beneath, where files are not few."""
 LEAST_OF_FEW = 4

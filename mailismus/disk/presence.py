@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from mailismus.disk.interface import IDisk, INamed, Standing
+from mailismus.disk.interface import IDisk, ILock, INamed, NameKind, Standing
 
 
 class Missing(OSError):
@@ -33,24 +33,21 @@ class Missing(OSError):
 
 
 @attrs.frozen
-class SeenDirectory:
-    """A directory known by its inode, without a descriptor. One that was removed and made again may pass for it."""
+class AnyDirectory:
+    """Whatever directory has a name: no descriptor is kept for it."""
 
     _disk: IDisk
-    _inode: tuple[int, int]
-
-    @classmethod
-    def at(cls, disk: IDisk, path: str) -> SeenDirectory:
-        """The one that has this name now. Raises OSError."""
-        return cls(disk, disk.describe(path).inode)
+    _lock: ILock | None = None
+    """A lock in it, `lock`, which went the way of a directory that is not there."""
 
     def standing(self, path: str) -> Standing:
-        """As `INamed`; whether it was moved or removed is not known."""
+        """As `INamed`; without a lock nobody knows of a directory that is not there whether it was removed."""
         try:
-            found = self._disk.describe(path).inode
+            if self._disk.describe(path).kind is NameKind.DIRECTORY:
+                return Standing.NAMED
         except (FileNotFoundError, NotADirectoryError):
-            return Standing.MOVED
-        return Standing.NAMED if found == self._inode else Standing.MOVED
+            pass
+        return self._lock.standing(f"{path}/lock") if self._lock is not None else Standing.MOVED
 
 
 @attrs.frozen

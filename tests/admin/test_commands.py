@@ -154,6 +154,15 @@ def test_the_socket_is_private_and_goes_away_with_the_server(world: World) -> No
     assert not os.path.exists(world.socket_path)
 
 
+def test_a_socket_of_another_server_stays_when_ours_was_removed(world: World) -> None:
+    running = Running(world.socket_path)
+    running.start()
+    os.unlink(world.socket_path)
+    with bind_socket(world.socket_path):
+        running.stop()
+        assert os.path.exists(world.socket_path)
+
+
 def test_a_stale_socket_is_replaced(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     stale = bind_socket(world.socket_path)
     stale.close()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+import attrs
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from mailismus.admin.listing import count_json, count_lines
+from mailismus.disk.presence import Missing
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
@@ -26,8 +26,10 @@ LARGE = b"x" * 5000
 class World:
     """A queue with a message that is durable, and an idle second behind it."""
 
-    def __init__(self, *, hardlinks: bool = False) -> None:
-        self.harness = ClusteredHarness(queue_settings(largemsgsize=3000, hardlinks=hardlinks))
+    def __init__(self, *, maxage_s: float = 3.0) -> None:
+        settings = queue_settings(largemsgsize=3000)
+        journal = attrs.evolve(settings.journal, maxage_s=maxage_s)
+        self.harness = ClusteredHarness(attrs.evolve(settings, journal=journal))
         self.disk = self.harness.disk
         self.bench = Bench(self.harness, self.harness.open())
         self.spool_id = self.bench.put(addresses(3))
@@ -181,28 +183,27 @@ def test_lines_that_are_over_are_marked_when_their_cluster_is_back(world: World)
     assert sorted(entry.number for message, entry in world.bench.search() if message.spool_id == world.spool_id) == [2, 3]
 
 
-def during(world: World, act: str, path: str, do: Callable[[], None]) -> None:
-    """Once, before this act on a path that begins so."""
-
-    def fault(name: str, where: str) -> OSError | None:
-        if name == act and where.startswith(path):
-            world.disk.fault = None
-            do()
-        return None
-
-    world.disk.fault = fault
-
-
-def test_a_checkpoint_over_directories_that_were_away_meanwhile_comes_to_nothing(world: World) -> None:
+def test_a_checkpoint_over_a_directory_that_was_away_meanwhile_comes_to_nothing(world: World) -> None:
     world.checkpoint()
     world.bench.take_ids()
     world.bench.gone(world.queue.commit((), [Settlement(QueueId(world.spool_id, 1), None)]))
+
+    def is_back_at_the_last_look(act: str, path: str) -> None:
+        if (act, path) == ("describe", "/q") and "/away" in world.disk.directories:
+            world.disk.rename("/away", "/q/incoming")
+
     world.disk.rename("/q/incoming", "/away")
-    during(world, "sync file system", "/q", lambda: None)
+    world.later(1.5)  # the look finds it missing
+    world.queue.commits.bar(None)  # and a checkpoint begins all the same
+    world.disk.fault = is_back_at_the_last_look
     world.queue.checkpoints.run()
-    world.later(0.5)
-    world.disk.rename("/away", "/q/incoming")
-    world.later(5)
+    world.queue.commits.bar(Missing("/q/incoming", "away"))
+    world.queue.commits.bar(None)
+    world.later(0.4)
+    assert world.queue.checkpoints.abandoned == 1
+    assert "/q/incoming" in world.disk.directories
+    world.disk.fault = None
+    world.later(10)
     world.restart()
     assert sorted(entry.number for _, entry in world.bench.search()) == [2, 3]
 
@@ -235,6 +236,15 @@ def test_segments_that_were_removed_are_written_again(world: World) -> None:
     second = world.bench.put()
     world.restart()
     assert {message.spool_id for message, _ in world.bench.search()} == {world.spool_id, second}
+
+
+def test_what_lives_in_a_segment_without_a_name_is_written_behind_at_once() -> None:
+    world = World(maxage_s=3600.0)
+    for path in [path for path in world.disk.names if path.startswith("/q/journal/")]:
+        world.disk.unlink(path)
+    world.later(4)
+    assert world.queue.checkpoints.checkpoints == 1
+    assert not world.queue.ledger.young.messages
 
 
 def test_contents_that_are_in_no_memory_leave_a_segment_without_a_name_at_once() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from mailismus.disk.interface import INamed, Standing
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.presence import Missing, Presence, SeenDirectory
+from mailismus.disk.presence import AnyDirectory, Missing, Presence
 
 Open = Callable[[str], INamed]
 
@@ -103,16 +103,16 @@ def test_a_directory_may_be_closed_twice(tmp_path: Path) -> None:
         directory.standing(str(tmp_path))
 
 
-def test_a_directory_that_was_seen_is_known_again(tmp_path: Path) -> None:
+def test_any_directory_will_do_where_it_is_only_written_to(tmp_path: Path) -> None:
     path = str(tmp_path / "x")
+    there = AnyDirectory(PosixDisk())
+    assert there.standing(path) is Standing.MOVED
+    assert there.standing(path + "/y") is Standing.MOVED
     os.mkdir(path)
-    seen = SeenDirectory.at(PosixDisk(), path)
-    os.mkdir(path + ".other")
-    assert seen.standing(path) is Standing.NAMED
-    os.rename(path, path + ".old")
-    assert seen.standing(path) is Standing.MOVED
-    os.rename(path + ".other", path)
-    assert seen.standing(path) is Standing.MOVED
+    assert there.standing(path) is Standing.NAMED
+    os.rmdir(path)
+    os.symlink(str(tmp_path), path)
+    assert there.standing(path) is Standing.MOVED
 
 
 def test_presence_names_the_first_that_is_missing_and_what_to_do(tmp_path: Path) -> None:

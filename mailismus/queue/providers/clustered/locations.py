@@ -1,7 +1,7 @@
 """Locations: the directories and locks of an open queue, to be known again whatever becomes of their names.
 
-Those that all else is found by are kept open, so that no other can pass for them; a silo, or an area's directory, that was
-removed and made again may pass for itself.
+Queue and spool are known by their locks, and the journal's directory is kept open: no other can pass for them. Of areas and
+silos nothing is kept but the path: a new file is made in whatever directory has that name, and is found there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import attrs
 
 from mailismus.config.settings import QueueSettings
 from mailismus.disk.interface import IDirectory, IDisk, ILock, INamed
-from mailismus.disk.presence import Presence, SeenDirectory
+from mailismus.disk.presence import AnyDirectory, Presence
 from mailismus.spool.silo import SILO_NAMES
 
 QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
@@ -28,34 +28,29 @@ class Locations:
     """What the journal's files are found by."""
     everything: Presence
     _locks: Sequence[ILock]
-    _directories: Sequence[IDirectory]
+    _directory: IDirectory
 
     def release(self) -> None:
-        """Give up the locks and the descriptors."""
+        """Give up the locks and the descriptor."""
         for lock in self._locks:
             lock.release()
-        for directory in self._directories:
-            directory.close()
+        self._directory.close()
 
 
 def remember(settings: QueueSettings, disk: IDisk, locks: Sequence[ILock]) -> Locations:
     """Of a queue whose directories are there; `locks`: of queue and spool. Raises OSError."""
-    queue, spool = settings.rootpath, settings.spool.rootpath
-    journal = os.path.join(queue, "journal")
-    opened: dict[str, IDirectory] = {}
+    roots = (settings.rootpath, settings.spool.rootpath)
+    journal = os.path.join(roots[0], "journal")
+    held = {os.path.join(root, "lock"): lock for root, lock in zip(roots, locks, strict=True)}
+    queue, spool = (AnyDirectory(disk, lock) for lock in locks)
+    kept = disk.open_directory(journal)
+    found_by: dict[str, INamed] = {roots[0]: queue, journal: kept}
+    silos = [os.path.join(roots[1], name) for name in SILO_NAMES]
+    areas = [os.path.join(roots[0], name) for name in QUEUE_DIRECTORIES if name != "journal"]
+    everything = Presence({**found_by, roots[1]: spool, **dict.fromkeys((*areas, *silos), AnyDirectory(disk))}, held)
     try:
-        for path in (queue, journal, spool):
-            opened[path] = disk.open_directory(path)
-        others = [os.path.join(queue, name) for name in QUEUE_DIRECTORIES] + [
-            os.path.join(spool, name) for name in SILO_NAMES
-        ]
-        seen: dict[str, INamed] = {path: SeenDirectory.at(disk, path) for path in others if path not in opened}
-        by_path = {os.path.join(root, "lock"): lock for root, lock in zip((queue, spool), locks, strict=True)}
-        found_by = Presence({path: opened[path] for path in (queue, journal)}, dict(list(by_path.items())[:1]))
-        everything = Presence({**opened, **seen}, by_path)
         everything.check()
     except BaseException:
-        for directory in opened.values():
-            directory.close()
+        kept.close()
         raise
-    return Locations(found_by, everything, locks, tuple(opened.values()))
+    return Locations(Presence(found_by, dict(list(held.items())[:1])), everything, locks, kept)
