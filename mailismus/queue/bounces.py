@@ -49,12 +49,19 @@ class Bounces:
         self._max_out = max_out or _ANY
         self._is_out, self._now = is_out, now
         self._on_ready, self._on_room = on_ready, on_room
-        self._rounds = Rounds(min(MAX_WAITING, self._max_out // 2))
+        self._rounds = Rounds(_max_waiting(self._max_out))
         self._timer: IDelayedCall | None = None
         self._timer_at = 0.0
         """Monotonic seconds."""
         self.out_count = 0
         """Entries that are out for a report, wait for the end of their round, or are about to."""
+
+    def reload(self, max_out: int) -> None:
+        """Set another bound, for bounces to come (0: no limit)."""
+        self._max_out = max_out or _ANY
+        self._rounds.set_max_waiting(_max_waiting(self._max_out))
+        if self._rounds.ready_count:
+            self._on_ready()
 
     @property
     def has_room(self) -> bool:
@@ -165,3 +172,8 @@ class Bounces:
         self._set_timer()
         if self._rounds.ready_count:
             self._on_ready()
+
+
+def _max_waiting(max_out: int) -> int:
+    """How many bounces may wait for the end of their rounds: half of those that may be out, so that reports go on."""
+    return min(MAX_WAITING, max_out // 2)

@@ -64,6 +64,14 @@ REPORT_SHARE = 10
 """One part in so many of `max_out` is kept for bounces: neither deliveries nor reports starve the others."""
 
 
+def split_out(max_out: int) -> tuple[int, int]:
+    """Split the bound of entries that are out: for deliveries, for bounces. Each is at least 1; 0 is no limit for both."""
+    if not max_out:
+        return 0, 0
+    share = max(1, max_out // REPORT_SHARE)
+    return max(1, max_out - share), share
+
+
 @attrs.define
 class _Out:
     """Of a message: how many of its entries are out, and since when; None: since before the clock jumped."""
@@ -101,8 +109,7 @@ class QueueManager:
         self._dating = Dating(self._watch, self._ages)
         self._has_begun = False
         self._mail_log = mail_log
-        share = max(1, max_out // REPORT_SHARE) if max_out else 0
-        self._max_out = max(1, max_out - share) if max_out else 0
+        self._max_out, max_bounces_out = split_out(max_out)
         self._per_message = per_message
         self._out: dict[SpoolId, _Out] = {}
         self._out_count = 0
@@ -112,7 +119,7 @@ class QueueManager:
             clock,
             monotonic,
             mail_log,
-            share,
+            max_bounces_out,
             is_out=self._out.__contains__,
             now=self._now,
             on_ready=lambda: self._listeners.wake_all(Area.BOUNCES),
@@ -129,7 +136,8 @@ class QueueManager:
     def reload(self, retry: RetrySettings, max_out: int) -> None:
         """Another retry rule and bound, for outcomes and takings to come."""
         self._verdicts.reload(retry)
-        self._max_out = max_out
+        self._max_out, max_bounces_out = split_out(max_out)
+        self._bounces.reload(max_bounces_out)
         self._tell_of_room()
 
     # In

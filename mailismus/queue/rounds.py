@@ -103,6 +103,14 @@ class Rounds:
         known.entries += message.entries
         self.waiting_count += count
         self.most_of_one = max(self.most_of_one, len(known.entries))
+        self._end_surplus()
+
+    def set_max_waiting(self, max_waiting: int) -> None:
+        """Set another bound of waiting entries; the oldest rounds beyond it are over at once."""
+        self._max_waiting = max_waiting
+        self._end_surplus()
+
+    def _end_surplus(self) -> None:
         while self.waiting_count > self._max_waiting:
             self._end(next(iter(self._waiting)))
 
