@@ -21,7 +21,7 @@ from mailismus.config.check import Given, Value
 from mailismus.config.effective import Key
 from mailismus.config.files import Files
 from mailismus.config.lists import Names, read_names
-from mailismus.config.names import parse_domain, parse_user
+from mailismus.config.names import check_socket_path, parse_domain, parse_user
 from mailismus.config.openfiles import PER_CONNECTION, Demand, TooMany, fit, reserve_of
 from mailismus.config.relays import assemble_relays
 from mailismus.config.settings import (
@@ -298,6 +298,10 @@ class Assembly:
     def _admin(self) -> AdminSettings:
         block = self.top.one(app.ADMIN)
         metrics = [MetricsSettings(m.get(app.METRICS_INTERFACE), m.get(app.METRICS_PORT)) for m in block.all(app.METRICS)]
+        try:
+            check_socket_path(block.get(app.SOCKET))
+        except UnitError as error:
+            self._refuse(block.line_of(app.SOCKET) or self.top.line, f"{app.SOCKET.title} is too long: {error}")
         return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None))
 
     def _fit_connections(self, deliver: Given) -> Sequence[int]:

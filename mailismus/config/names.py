@@ -20,6 +20,10 @@ USER_FORM = 'a-z, 0-9, "_", "+", "-" and single dots inside, not beginning with 
 ADDRESS_FORM = "HOST:PORT, such as relay.example.net:25, 192.0.2.1 or [2001:db8::1]:587"
 MAILBOX_FORM = "an address such as postmaster@example.net"
 MAX_TEXT = 200
+MAX_SOCKET_NAME_BYTES = 80
+"""Bytes of a socket's own name, without its directory: `/proc/self/fd/N/NAME` fits into the 107 that the system allows."""
+_MAX_PATH_BYTES = 4095
+_MAX_NAME_BYTES = 255
 TEXT_FORM = f"a line of text, at most {MAX_TEXT} characters"
 DATE_TOKENS = ("DT", "Y", "M", "D", "h")
 """Of names of log files: the day, its year, month and day, and the hour."""
@@ -174,6 +178,27 @@ def parse_path(text: str, base: str, values: Mapping[str, str]) -> str:
 def parse_log_file(text: str, base: str, values: Mapping[str, str]) -> str:
     """The same for a log file, whose name may hold dates: those stay as they are written."""
     return parse_path(text, base, {**values, **{name: f"%{name}%" for name in DATE_TOKENS}})
+
+
+def check_socket_path(path: str) -> None:
+    """Raise `UnitError` where no Unix socket can have this absolute path.
+
+    The system bounds a file's name at 255 bytes, a path at 4,095 and the name of a socket at 107. A socket with a longer
+    path goes by a descriptor of its directory, so its own name alone is bounded, by what is left beside that descriptor.
+    """
+    size, name_size = _bytes_of(path), _bytes_of(posixpath.basename(path))
+    if name_size > MAX_SOCKET_NAME_BYTES:
+        raise UnitError(f"the socket's own name has {name_size} bytes: write one of at most {MAX_SOCKET_NAME_BYTES}")
+    if size > _MAX_PATH_BYTES:
+        raise UnitError(f"the path has {size} bytes: write one of at most {_MAX_PATH_BYTES}")
+    for part in posixpath.dirname(path).split("/"):
+        if _bytes_of(part) > _MAX_NAME_BYTES:
+            raise UnitError(f"a directory's name has {_bytes_of(part)} bytes: write one of at most {_MAX_NAME_BYTES}")
+
+
+def _bytes_of(name: str) -> int:
+    """How long a name is in the file system."""
+    return len(name.encode("utf-8", "surrogateescape"))
 
 
 def parse_inner_path(text: str) -> str:

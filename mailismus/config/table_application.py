@@ -75,7 +75,11 @@ MESSAGE_STORE = Block(
 )
 
 SOCKET = Setting(
-    "socket", kinds.PATH, "%DIRVAR%/run/admin.sock", "Where the mailismus command meets the running server.", fixed=True
+    "socket",
+    kinds.PATH,
+    "%DIRVAR%/run/admin.sock",
+    "Where the mailismus command meets the running server. The last part of the path has at most 80 bytes.",
+    fixed=True,
 )
 METRICS_INTERFACE = Setting(
     "interface",

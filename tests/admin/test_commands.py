@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.admin.socketfile import bind_socket
+from mailismus.admin.socketfile import bind_socket, connect_socket
+from mailismus.config.names import MAX_SOCKET_NAME_BYTES
 from mailismus.config.settings import Settings
 from mailismus.errors import StartError
 from tests.admin.samples import ListedQueue
@@ -143,6 +144,15 @@ def test_many_clients_one_after_the_other(world: World, running: Running, capsys
     for one in waiting:
         one.close()
     assert json.loads(capsys.readouterr().out)["exact"] is True
+
+
+def test_the_longest_name_that_the_configuration_allows_can_be_bound_and_reached(tmp_path: Path) -> None:
+    directory = tmp_path / ("d" * 255)
+    path = str(directory / ("s" * MAX_SOCKET_NAME_BYTES))
+    with bind_socket(path):
+        connected = connect_socket(path, 5.0)
+        assert connected is not None
+        connected.close()
 
 
 def test_the_socket_is_private_and_goes_away_with_the_server(world: World) -> None:

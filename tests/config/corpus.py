@@ -141,6 +141,34 @@ BROKEN = [
         "token", "<mailserver><admin>\n<socket>%DIRTMP%/s</socket></admin></mailserver>", 2, "there is no token %DIRTMP%"
     ),
     Broken(
+        "socket's name",
+        f"<mailserver><admin>\n<socket>%DIRVAR%/{'s' * 81}</socket></admin></mailserver>",
+        2,
+        "<socket> is too long: the socket's own name has 81 bytes: write one of at most 80",
+        False,
+    ),
+    Broken(
+        "socket's path",
+        f"<mailserver><admin>\n<socket>{'/srv' * 1024}/s</socket></admin></mailserver>",
+        2,
+        "<socket> is too long: the path has 4098 bytes: write one of at most 4095",
+        False,
+    ),
+    Broken(
+        "socket's directory",
+        f"<mailserver><admin>\n<socket>/{'d' * 256}/s</socket></admin></mailserver>",
+        2,
+        "<socket> is too long: a directory's name has 256 bytes: write one of at most 255",
+        False,
+    ),
+    Broken(
+        "socket's path by default",
+        f"<mailserver><application><dirpaths><var>{'/srv' * 1024}</var></dirpaths></application></mailserver>",
+        1,
+        "<socket> is too long: the path has",
+        False,
+    ),
+    Broken(
         "token too early",
         "<mailserver><application><dirpaths>\n<config>%DIRVAR%</config></dirpaths></application></mailserver>",
         2,
