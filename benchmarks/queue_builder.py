@@ -24,8 +24,8 @@ from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, IDraft, IQueue, Placement, Submission
-from mailismus.queue.providers.clustered.opening import open_queue
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.start.server import Reactor
 
 RECIPIENTS, SIZE_BYTES, AT_ONCE = 1000, 4096, 8

@@ -83,14 +83,14 @@ def load_settings(arguments: argparse.Namespace) -> Settings:
 
 def _open_offline(queue_path: str, spool_path: str) -> OfflineQueue:
     # Imported where it is needed: most commands ask the running server and shall start fast.
-    from mailismus.queue.providers.clustered.offline import open_readonly
+    from mailismus.queue.providers.clustered.recovery.offline import open_readonly
 
     return open_readonly(queue_path, spool_path)
 
 
 def _new_counter() -> PlanCounter:
     from mailismus.disk.posix import Access, PosixDisk
-    from mailismus.queue.providers.clustered import planned
+    from mailismus.queue.providers.clustered.read import planned_count as planned
 
     return planned.PlanCounter(PosixDisk(Access.READ_ONLY))
 

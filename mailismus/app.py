@@ -41,8 +41,8 @@ from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered.opening import open_queue
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.report.task import ReportTask
 from mailismus.start.observation import Observation
 from mailismus.start.server import Listening, Reactor

@@ -19,8 +19,8 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, ICountingPlan, Message, Summary
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered.opening import open_queue
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from tests.admin.samples import LATER, MX
 from tests.admin.worlds import Serving, World
 from tests.clustered.harness import queue_settings

@@ -11,7 +11,7 @@ import pytest
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.mail.outcome import OutcomeKind
 from mailismus.queue.interface import ICountingPlan, Summary
-from mailismus.queue.providers.clustered.planned import PlanCounter
+from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
 from tests.admin.clustered import Clustered
 from tests.admin.worlds import World
 

@@ -7,7 +7,7 @@ import pytest
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Filter
-from mailismus.queue.providers.clustered.offline import OfflineQueue, open_readonly
+from mailismus.queue.providers.clustered.recovery.offline import OfflineQueue, open_readonly
 from mailismus.spool.silo import message_path
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench

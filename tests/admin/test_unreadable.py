@@ -18,8 +18,8 @@ from mailismus.disk.interface import IFile
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError, StorageError
 from mailismus.mail.outcome import OutcomeKind
-from mailismus.queue.providers.clustered.offline import open_readonly
-from mailismus.queue.providers.clustered.planned import PlanCounter
+from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
+from mailismus.queue.providers.clustered.recovery.offline import open_readonly
 from mailismus.start.exits import exit_code_of
 from tests.admin.clustered import Clustered
 from tests.admin.worlds import World

@@ -27,7 +27,7 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Message
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered.planned import PlanCounter as ClusteredCounter
+from mailismus.queue.providers.clustered.read.planned_count import PlanCounter as ClusteredCounter
 from mailismus.queue.providers.memory import MemoryQueue
 from tests.admin.samples import LATER, MX, ListedQueue, bounced, deferred, incoming, message
 

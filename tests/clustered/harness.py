@@ -13,9 +13,9 @@ from mailismus.admin.wire import decode, decode_part, encode_part
 from mailismus.config.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
 from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
-from mailismus.queue.providers.clustered.opening import Opened, open_queue
-from mailismus.queue.providers.clustered.planned import PlanCounter
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
+from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import ACT_S, ClockWorker
 

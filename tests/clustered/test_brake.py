@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.queue.providers.clustered.brake import LONGEST_S, MOST_WAIT_S, Brake
+from mailismus.journal.throttle import LONGEST_S, MOST_WAIT_S, Brake
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench

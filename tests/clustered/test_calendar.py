@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailismus.queue.providers.clustered.calendar import HOLD, WIDEST_S, slot_of, slot_start
+from mailismus.queue.providers.clustered.format.slots import HOLD, WIDEST_S, slot_of, slot_start
 
 NOW = 1_795_249_001.7
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0

@@ -6,9 +6,9 @@ import attrs
 
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.clustered.calendar import slot_of
+from mailismus.queue.providers.clustered.format.slots import slot_of
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.start import load
+from mailismus.queue.providers.clustered.recovery.replay import load
 from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, ids
 

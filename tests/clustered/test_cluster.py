@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.calendar import slot_of
-from mailismus.queue.providers.clustered.cluster import (
+from mailismus.queue.providers.clustered.format.cluster import (
     DONE_MARK,
     BadLine,
     ClusterId,
@@ -24,7 +24,7 @@ from mailismus.queue.providers.clustered.cluster import (
     read_lines,
     scan_lines,
 )
-from mailismus.queue.providers.clustered.line import format_lines
+from mailismus.queue.providers.clustered.format.slots import slot_of
 
 SLOT = "20261121T0800"
 DEFERRED = ClusterId(Area.DEFERRED, SLOT, 12, 3)

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.cluster import DONE_MARK
-from mailismus.queue.providers.clustered.counting import NO_LINES, count_live
-from mailismus.queue.providers.clustered.line import format_lines
+from mailismus.queue.providers.clustered.format.cluster import DONE_MARK
+from mailismus.queue.providers.clustered.read.counting import NO_LINES, count_live
 from tests.clustered.test_cluster import cluster_file, read, sample_lines
 
 

@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.providers.clustered.draft import MOST_BEHIND, Budget, ClusteredDraft
+from mailismus.spool.draft import MOST_BEHIND, Budget, ClusteredDraft
 from mailismus.spool.message_file import MessageFileReader, MessageFileWriter
 from mailismus.spool.silo import SILO_NAMES, message_path
 from tests.fakes.disk import MemoryDisk

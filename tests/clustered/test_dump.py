@@ -12,11 +12,11 @@ from mailismus.errors import Corrupt
 from mailismus.journal.batch import BLOCK, SegmentHeader, encode_batch
 from mailismus.journal.segment import make_segment
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.cluster import DONE_MARK, ClusterId, Place, header_line
 from mailismus.queue.providers.clustered.dump import dump
-from mailismus.queue.providers.clustered.line import format_lines
-from mailismus.queue.providers.clustered.record import (
+from mailismus.queue.providers.clustered.format.cluster import DONE_MARK, ClusterId, Place, header_line
+from mailismus.queue.providers.clustered.format.record import (
     Checkpoint,
     checkpoint_record,
     lines_record,

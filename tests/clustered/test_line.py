@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.files.recipient_line import DONE, escape, format_lines, parse_line, unescape
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.line import DONE, escape, format_lines, parse_line, unescape
 
 TIMES = st.integers(0, 1 << 45).map(lambda ms: ms / 1000)
 REPLIES = st.none() | st.builds(Reply, st.integers(200, 599), st.binary(max_size=10), st.binary(max_size=60))

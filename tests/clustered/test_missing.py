@@ -11,8 +11,8 @@ from mailismus.admin.listing import count_json, count_lines
 from mailismus.disk.presence import Missing
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
+from mailismus.queue.files.presence import HANGS_LOOKS, INTERVAL_S
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.clustered.presence import HANGS_LOOKS, INTERVAL_S
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.spool.silo import silo_path
 from tests.clustered.harness import ClusteredHarness, queue_settings

@@ -8,7 +8,7 @@ import pytest
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Gap
-from mailismus.queue.providers.clustered.offline import OfflineQueue, open_readonly
+from mailismus.queue.providers.clustered.recovery.offline import OfflineQueue, open_readonly
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, ids
 

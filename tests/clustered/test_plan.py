@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, ICountingPlan, Message, Summary
-from mailismus.queue.providers.clustered.cluster import ClusterId
-from mailismus.queue.providers.clustered.plan import PART_CLUSTERS, PART_NUMBERS, CountingPlan
-from mailismus.queue.providers.clustered.planned import PlanCounter
+from mailismus.queue.providers.clustered.format.cluster import ClusterId
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.resting import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.read.count_plan import PART_CLUSTERS, PART_NUMBERS, CountingPlan
+from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench, addresses
 from tests.fakes.disk import MemoryDisk

@@ -9,8 +9,8 @@ from twisted.logger import LogEvent, globalLogPublisher
 from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
+from mailismus.journal.pressure import LOOK_S, MOST_WAIT_S, PAUSE_S, STALL_S, Pace
 from mailismus.queue.interface import Settlement
-from mailismus.queue.providers.clustered.pressure import LOOK_S, MOST_WAIT_S, PAUSE_S, STALL_S, Pace
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench

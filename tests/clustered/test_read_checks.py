@@ -8,17 +8,17 @@ import pytest
 
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.cluster import scan_lines
-from mailismus.queue.providers.clustered.line import LIVE, format_lines, parse_line
-from mailismus.queue.providers.clustered.record import (
+from mailismus.queue.providers.clustered.format.cluster import scan_lines
+from mailismus.queue.providers.clustered.format.record import (
     HEAD,
     lines_record,
     message_head,
     parse_checkpoint,
     read_records,
 )
-from mailismus.queue.providers.clustered.visit import keep_corrupt
+from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench
 from tests.crash.disk import TreeDisk

@@ -6,13 +6,13 @@ import pytest
 
 from mailismus.journal.replay import Journal
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.recipient_line import DONE, format_lines
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.cluster import ClusterId, header_line
-from mailismus.queue.providers.clustered.line import DONE, format_lines
-from mailismus.queue.providers.clustered.record import settled_record
-from mailismus.queue.providers.clustered.rescue import rescue
-from mailismus.queue.providers.clustered.start import Loaded
-from mailismus.queue.providers.clustered.young import YoungMessage
+from mailismus.queue.providers.clustered.format.cluster import ClusterId, header_line
+from mailismus.queue.providers.clustered.format.record import settled_record
+from mailismus.queue.providers.clustered.index.memtable import YoungMessage
+from mailismus.queue.providers.clustered.recovery.replay import Loaded
+from mailismus.queue.providers.clustered.recovery.salvage import rescue
 from tests.fakes.disk import MemoryDisk
 from tests.journal.world import World
 

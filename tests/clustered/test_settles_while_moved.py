@@ -13,9 +13,9 @@ from twisted.internet.defer import Deferred
 from mailismus.journal.commit import IItem
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
+from mailismus.queue.providers.clustered.checkpoint.write import FEW_FILES
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.reading import ClusterReader
-from mailismus.queue.providers.clustered.writebehind import FEW_FILES
+from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, beyond, ids
 from tests.fakes.worker import ACT_S

@@ -8,10 +8,10 @@ from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import survey
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Filter, Settlement
-from mailismus.queue.providers.clustered.offline import open_readonly
+from mailismus.queue.providers.clustered.format.record import Checkpoint, checkpoint_record, lines_record, message_head
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.record import Checkpoint, checkpoint_record, lines_record, message_head
-from mailismus.queue.providers.clustered.start import load_journal, settled_among
+from mailismus.queue.providers.clustered.recovery.offline import open_readonly
+from mailismus.queue.providers.clustered.recovery.replay import load_journal, settled_among
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench, addresses
 from tests.fakes.worker import ACT_S

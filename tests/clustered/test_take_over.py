@@ -9,7 +9,7 @@ import pytest
 
 from mailismus.errors import Unavailable
 from mailismus.queue.interface import Area, Filter, Settlement
-from mailismus.queue.providers.clustered import takeover
+from mailismus.queue.providers.clustered.checkpoint import apply as takeover
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, beyond
@@ -23,7 +23,7 @@ PAUSE_S = 1.5 * ACT_S
 def _small_slices(request: pytest.FixtureRequest) -> Iterator[None]:
     with (
         patch.object(takeover, "SLICE", 1 if request.cls is None else 5),
-        patch("mailismus.queue.providers.clustered.checkpoint.PAUSE_S", PAUSE_S),
+        patch("mailismus.queue.providers.clustered.checkpoint.run.PAUSE_S", PAUSE_S),
     ):
         yield
 

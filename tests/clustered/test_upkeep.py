@@ -10,9 +10,9 @@ import pytest
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.clustered.checkpoint import AGAIN_S, MOST_TRIES
+from mailismus.queue.providers.clustered.checkpoint.run import AGAIN_S, MOST_TRIES
+from mailismus.queue.providers.clustered.checkpoint.write import Moving, WriteBehind
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.writebehind import Moving, WriteBehind
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
 from tests.crash.disk import TreeDisk

@@ -10,10 +10,10 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.clustered import waiting
-from mailismus.queue.providers.clustered.cluster import FoundLine
+from mailismus.queue.providers.clustered.format.cluster import FoundLine
+from mailismus.queue.providers.clustered.index import waiting_lines as waiting
+from mailismus.queue.providers.clustered.index.waiting_lines import WaitingLines
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.waiting import WaitingLines
 from tests.clustered.harness import ClusteredHarness
 from tests.clustered.test_settles_while_moved import checkpoint, running
 from tests.clustered.visits_machine import VisitsMachine

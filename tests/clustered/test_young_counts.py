@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
 
 STEPS = st.lists(
     st.tuples(

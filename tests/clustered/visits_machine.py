@@ -12,15 +12,15 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered import waiting
-from mailismus.queue.providers.clustered.calendar import slot_of
-from mailismus.queue.providers.clustered.cluster import DONE_MARK, ClusterId, FoundLine, header_line, read_lines
-from mailismus.queue.providers.clustered.line import format_lines
-from mailismus.queue.providers.clustered.reading import ClusterReader
-from mailismus.queue.providers.clustered.resting import Cluster, RestingEntry, RestingIndex
-from mailismus.queue.providers.clustered.visit import Visits
-from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.format.cluster import DONE_MARK, ClusterId, FoundLine, header_line, read_lines
+from mailismus.queue.providers.clustered.format.slots import slot_of
+from mailismus.queue.providers.clustered.index import waiting_lines as waiting
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingEntry, RestingIndex
+from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
+from mailismus.queue.providers.clustered.read.due_scan import Visits
 from tests.fakes.disk import MemoryDisk
 
 T = TypeVar("T")

@@ -14,13 +14,13 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 import mailismus.journal.segment as segment_module
-import mailismus.queue.providers.clustered.opening as opening_module
-import mailismus.queue.providers.clustered.writebehind as writebehind_module
+import mailismus.queue.providers.clustered.checkpoint.write as writebehind_module
+import mailismus.queue.providers.clustered.recovery.opening as opening_module
 import mailismus.spool.references as references_module
 from mailismus.config.settings import QueueSettings
 from mailismus.disk.worker import IWorker, Workers
-from mailismus.queue.providers.clustered.opening import Opened, open_queue
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
 from tests.clustered.harness import queue_settings
 from tests.crash.disk import TreeDisk
 from tests.fakes.worker import ACT_S, ClockWorker

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.writebehind import Moving
+from mailismus.queue.providers.clustered.checkpoint.write import Moving
 from tests.faults.world import DEFERRED, World
 
 YEAR_S = 365 * 86400.0

@@ -14,8 +14,8 @@ from mailismus.journal.batch import SegmentHeader, encode_batch
 from mailismus.journal.replay import look_at
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.cluster import ClusterId, header_line
-from mailismus.queue.providers.clustered.writebehind import RENEWED
+from mailismus.queue.providers.clustered.checkpoint.write import RENEWED
+from mailismus.queue.providers.clustered.format.cluster import ClusterId, header_line
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
 from tests.fakes.disk import MemoryFile

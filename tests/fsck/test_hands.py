@@ -11,13 +11,13 @@ from mailismus.disk.interface import IFile
 from mailismus.journal.segment import SMALLEST
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.cluster import ClusterId, Place
+from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
+from mailismus.queue.providers.clustered.format.record import Checkpoint
 from mailismus.queue.providers.clustered.fsck import acts
 from mailismus.queue.providers.clustered.fsck import hands as module
 from mailismus.queue.providers.clustered.fsck.hands import LOST_REPLY, Hands
 from mailismus.queue.providers.clustered.fsck.sources import Line
-from mailismus.queue.providers.clustered.record import Checkpoint
-from mailismus.queue.providers.clustered.start import Loaded, load
+from mailismus.queue.providers.clustered.recovery.replay import Loaded, load
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
 from tests.crash.disk import TreeDisk

@@ -19,7 +19,7 @@ from mailismus.queue.providers.clustered.fsck import acts
 from mailismus.queue.providers.clustered.fsck.aside import Aside
 from mailismus.queue.providers.clustered.fsck.place import LONGEST_FILE
 from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker
-from mailismus.queue.providers.clustered.opening import open_queue
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.fsck import damages
 from tests.fsck.test_fsck_command import Place

@@ -22,7 +22,7 @@ from mailismus.queue.providers.clustered.fsck.names import Names
 from mailismus.queue.providers.clustered.fsck.place import Checking
 from mailismus.queue.providers.clustered.fsck.sources import Line
 from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker
-from mailismus.queue.providers.clustered.start import Loaded
+from mailismus.queue.providers.clustered.recovery.replay import Loaded
 from mailismus.spool.silo import SILO_COUNT
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses

@@ -47,11 +47,11 @@ COVERS = frozenset(("files", "directories"))
 READERS = (
     "mailismus/journal/batch.py",
     "mailismus/journal/replay.py",
-    "mailismus/queue/providers/clustered/cluster.py",
-    "mailismus/queue/providers/clustered/line.py",
-    "mailismus/queue/providers/clustered/record.py",
-    "mailismus/queue/providers/clustered/rescue.py",
-    "mailismus/queue/providers/clustered/start.py",
+    "mailismus/queue/providers/clustered/format/cluster.py",
+    "mailismus/queue/files/recipient_line.py",
+    "mailismus/queue/providers/clustered/format/record.py",
+    "mailismus/queue/providers/clustered/recovery/salvage.py",
+    "mailismus/queue/providers/clustered/recovery/replay.py",
     "mailismus/spool/message_file.py",
 )
 """Where bytes that come from a disk are judged."""

@@ -12,9 +12,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from mailismus.journal.commit import GroupCommit
-from mailismus.queue.providers.clustered.checkpoint import Checkpoints
-from mailismus.queue.providers.clustered.pressure import Pressure
-from mailismus.queue.providers.clustered.young import YoungIndex
+from mailismus.journal.pressure import Pressure
+from mailismus.queue.providers.clustered.checkpoint.run import Checkpoints
+from mailismus.queue.providers.clustered.index.memtable import YoungIndex
 
 GIVE_UP_S = 5.0
 """Seconds that a close waits for a journal that can't be written: what was settled meanwhile may be tried twice."""

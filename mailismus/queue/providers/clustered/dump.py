@@ -22,11 +22,11 @@ from mailismus.errors import Corrupt
 from mailismus.journal.batch import BLOCK, Batch, looks_torn
 from mailismus.journal.replay import SUFFIX, look_at, read_batches
 from mailismus.observe.text import shown
+from mailismus.queue.files.recipient_line import format_lines, parse_line
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.cluster import SUFFIX as CLUSTER_SUFFIX
-from mailismus.queue.providers.clustered.cluster import BadLine, parse_header, read_lines
-from mailismus.queue.providers.clustered.line import format_lines, parse_line
-from mailismus.queue.providers.clustered.record import RecordKind, read_records
+from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
+from mailismus.queue.providers.clustered.format.cluster import BadLine, parse_header, read_lines
+from mailismus.queue.providers.clustered.format.record import RecordKind, read_records
 from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader
 from mailismus.spool.silo import parse_message_name
 

@@ -16,16 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
-from mailismus.queue.providers.clustered.cluster import FoundLine, Place
-from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft
-from mailismus.queue.providers.clustered.items import CommitItem
-from mailismus.queue.providers.clustered.line import format_lines
-from mailismus.queue.providers.clustered.record import lines_record, settled_record
-from mailismus.queue.providers.clustered.release import Release
-from mailismus.queue.providers.clustered.resting import RestingEntry, RestingIndex
-from mailismus.queue.providers.clustered.writebehind import Moving
-from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.checkpoint.write import Moving
+from mailismus.queue.providers.clustered.commit.items import CommitItem
+from mailismus.queue.providers.clustered.format.cluster import FoundLine, Place
+from mailismus.queue.providers.clustered.format.record import lines_record, settled_record
+from mailismus.queue.providers.clustered.index.cluster_index import RestingEntry, RestingIndex
+from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.reclaim.release import Release
+from mailismus.spool.draft import Budget, ClusteredDraft
 
 CONTENT_BYTES = 32 << 20
 """Memory of all young contents together; beyond it they are read from the journal."""

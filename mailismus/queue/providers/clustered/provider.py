@@ -29,8 +29,12 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.presence import Missing
 from mailismus.disk.worker import Workers
 from mailismus.journal.commit import GroupCommit, IItem
+from mailismus.journal.pressure import Pressure
+from mailismus.journal.throttle import Brake
 from mailismus.journal.writer import NoSegment, most_records_size
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.free_space import SpaceWatch
+from mailismus.queue.files.presence import PresenceWatch
 from mailismus.queue.interface import (
     Area,
     Entry,
@@ -46,28 +50,24 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
-from mailismus.queue.providers.clustered.acceptance import Acceptance, as_unavailable
-from mailismus.queue.providers.clustered.brake import Brake
-from mailismus.queue.providers.clustered.checkpoint import Checkpoints
+from mailismus.queue.providers.clustered.admission import Acceptance, as_unavailable
+from mailismus.queue.providers.clustered.checkpoint.run import Checkpoints
+from mailismus.queue.providers.clustered.checkpoint.write import Moving
 from mailismus.queue.providers.clustered.closing import Closing
-from mailismus.queue.providers.clustered.cluster import ClusterId
-from mailismus.queue.providers.clustered.content import Contents, as_storage_error
-from mailismus.queue.providers.clustered.draft import Budget, ClusteredDraft, Refused
-from mailismus.queue.providers.clustered.items import LONGEST_LINE, CommitItem, EpochItem, say_again
+from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, CommitItem, EpochItem, say_again
+from mailismus.queue.providers.clustered.commit.spool_ids import Naming
+from mailismus.queue.providers.clustered.format.cluster import ClusterId
+from mailismus.queue.providers.clustered.format.record import epoch_record
+from mailismus.queue.providers.clustered.index.cluster_index import RestingEntry
+from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
 from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
-from mailismus.queue.providers.clustered.listing import Looks
-from mailismus.queue.providers.clustered.naming import Naming
-from mailismus.queue.providers.clustered.opening import Opened
-from mailismus.queue.providers.clustered.presence import PresenceWatch
-from mailismus.queue.providers.clustered.pressure import Pressure
-from mailismus.queue.providers.clustered.reading import ClusterReader, Unread
-from mailismus.queue.providers.clustered.record import epoch_record
-from mailismus.queue.providers.clustered.release import Release
-from mailismus.queue.providers.clustered.resting import RestingEntry
-from mailismus.queue.providers.clustered.space import SpaceWatch
-from mailismus.queue.providers.clustered.visit import Visits
-from mailismus.queue.providers.clustered.writebehind import Moving
-from mailismus.queue.providers.clustered.young import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
+from mailismus.queue.providers.clustered.read.content import Contents, as_storage_error
+from mailismus.queue.providers.clustered.read.due_scan import Visits
+from mailismus.queue.providers.clustered.read.search import Looks
+from mailismus.queue.providers.clustered.reclaim.release import Release
+from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.spool.draft import Budget, ClusteredDraft, Refused
 from mailismus.spool.message_file import MessageFileWriter
 
 DRAFT_BYTES = 24 << 20

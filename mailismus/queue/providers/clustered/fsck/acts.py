@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.providers.clustered.cluster import Place
+from mailismus.queue.providers.clustered.format.cluster import Place
+from mailismus.queue.providers.clustered.format.record import Checkpoint
 from mailismus.queue.providers.clustered.fsck.history import Held
 from mailismus.queue.providers.clustered.fsck.sources import Line
-from mailismus.queue.providers.clustered.record import Checkpoint
 
 if TYPE_CHECKING:
     from mailismus.queue.providers.clustered.fsck.hands import Hands

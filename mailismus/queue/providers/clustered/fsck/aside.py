@@ -14,7 +14,7 @@ from itertools import chain
 
 from mailismus.disk.interface import IDisk, IFile, NameKind
 from mailismus.errors import Unavailable
-from mailismus.queue.providers.clustered.cluster import SUFFIX
+from mailismus.queue.providers.clustered.format.cluster import SUFFIX
 from mailismus.spool.aside import PIECE, keep
 
 _LONGEST_NAME = 180

@@ -23,6 +23,7 @@ from mailismus.disk.interface import IDisk, ILock, NameKind
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError, Unavailable
 from mailismus.journal.writer import RandomBytes
+from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.finding import Checked, Done, Finding, Report, Severity
 from mailismus.queue.providers.clustered.fsck.clusters import Clusters, check_clusters
 from mailismus.queue.providers.clustered.fsck.hands import Hands
@@ -33,8 +34,7 @@ from mailismus.queue.providers.clustered.fsck.place import Checking
 from mailismus.queue.providers.clustered.fsck.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker, start_and_stop
-from mailismus.queue.providers.clustered.locations import QUEUE_DIRECTORIES
-from mailismus.queue.providers.clustered.opening import make_directories
+from mailismus.queue.providers.clustered.recovery.opening import make_directories
 from mailismus.spool.silo import SILO_NAMES
 
 _MAY_FAIL = frozenset(

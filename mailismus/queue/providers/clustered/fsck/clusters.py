@@ -16,9 +16,10 @@ import attrs
 
 from mailismus.disk.interface import NameKind
 from mailismus.observe.text import shown
+from mailismus.queue.files.recipient_line import DONE, LIVE
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.calendar import WIDEST_S, slot_start
-from mailismus.queue.providers.clustered.cluster import (
+from mailismus.queue.providers.clustered.checkpoint.write import RENEWED
+from mailismus.queue.providers.clustered.format.cluster import (
     SUFFIX,
     BadLine,
     ClusterId,
@@ -29,6 +30,8 @@ from mailismus.queue.providers.clustered.cluster import (
     parse_header,
     read_lines,
 )
+from mailismus.queue.providers.clustered.format.record import Checkpoint
+from mailismus.queue.providers.clustered.format.slots import WIDEST_S, slot_start
 from mailismus.queue.providers.clustered.fsck import acts
 from mailismus.queue.providers.clustered.fsck.history import History
 from mailismus.queue.providers.clustered.fsck.kinds import Kind, Mend, Problem, problem
@@ -36,12 +39,9 @@ from mailismus.queue.providers.clustered.fsck.lines import join_torn, mend_line
 from mailismus.queue.providers.clustered.fsck.names import Names, try_twice
 from mailismus.queue.providers.clustered.fsck.place import Checking, is_too_long
 from mailismus.queue.providers.clustered.fsck.sources import UNKNOWN_SIZE, LiveLines, Source
-from mailismus.queue.providers.clustered.line import DONE, LIVE
-from mailismus.queue.providers.clustered.record import Checkpoint
-from mailismus.queue.providers.clustered.rescue import rescue
-from mailismus.queue.providers.clustered.start import Loaded
-from mailismus.queue.providers.clustered.visit import read_file
-from mailismus.queue.providers.clustered.writebehind import RENEWED
+from mailismus.queue.providers.clustered.read.due_scan import read_file
+from mailismus.queue.providers.clustered.recovery.replay import Loaded
+from mailismus.queue.providers.clustered.recovery.salvage import rescue
 
 _TEXT_SHOWN = 80
 _HEADER_MOST = 100

@@ -24,15 +24,11 @@ from mailismus.journal.pool import SegmentPool
 from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.cluster import ClusterId, Place
-from mailismus.queue.providers.clustered.fsck.aside import Aside
-from mailismus.queue.providers.clustered.fsck.lines import LONGEST
-from mailismus.queue.providers.clustered.fsck.patches import Patch
-from mailismus.queue.providers.clustered.fsck.sources import Line
-from mailismus.queue.providers.clustered.line import LIVE, format_lines, parse_line
-from mailismus.queue.providers.clustered.opening import Reuse, begin_journal
-from mailismus.queue.providers.clustered.record import (
+from mailismus.queue.providers.clustered.checkpoint.cleanup import NOBODY
+from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
+from mailismus.queue.providers.clustered.format.record import (
     Checkpoint,
     checkpoint_record,
     epoch_record,
@@ -40,8 +36,12 @@ from mailismus.queue.providers.clustered.record import (
     places_record,
     settled_record,
 )
-from mailismus.queue.providers.clustered.start import Loaded
-from mailismus.queue.providers.clustered.upkeep import NOBODY
+from mailismus.queue.providers.clustered.fsck.aside import Aside
+from mailismus.queue.providers.clustered.fsck.lines import LONGEST
+from mailismus.queue.providers.clustered.fsck.patches import Patch
+from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.recovery.opening import Reuse, begin_journal
+from mailismus.queue.providers.clustered.recovery.replay import Loaded
 from mailismus.spool.message_file import MessageFileWriter
 
 BATCH_BYTES = 256 << 10

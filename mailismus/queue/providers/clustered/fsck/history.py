@@ -19,9 +19,15 @@ from mailismus.errors import Corrupt
 from mailismus.journal.batch import Batch
 from mailismus.journal.replay import FoundSegment, Journal, read_batches
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.recipient_line import parse_line
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.line import parse_line
-from mailismus.queue.providers.clustered.record import Record, RecordKind, parse_checkpoint, parse_placed, read_records
+from mailismus.queue.providers.clustered.format.record import (
+    Record,
+    RecordKind,
+    parse_checkpoint,
+    parse_placed,
+    read_records,
+)
 from mailismus.spool.message_file import PIECE_SIZE
 
 _OFFSET_BITS = 40

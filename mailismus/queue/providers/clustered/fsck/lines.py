@@ -6,10 +6,10 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from mailismus.queue.files.recipient_line import DONE, LIVE, parse_line
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.cluster import BadLine, FoundLine
+from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLine
 from mailismus.queue.providers.clustered.fsck.onebyte import find_change, find_one_difference
-from mailismus.queue.providers.clustered.line import DONE, LIVE, parse_line
 
 LONGEST = 8192
 """What is longer is no line."""

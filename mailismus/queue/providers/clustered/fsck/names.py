@@ -9,11 +9,11 @@ from functools import partial
 from typing import TypeVar
 
 from mailismus.disk.interface import NameFacts, NameKind
-from mailismus.queue.providers.clustered.cluster import SUFFIX as CLUSTER_SUFFIX
+from mailismus.queue.files.locations import QUEUE_DIRECTORIES
+from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.fsck import acts
 from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
 from mailismus.queue.providers.clustered.fsck.place import Checking
-from mailismus.queue.providers.clustered.locations import QUEUE_DIRECTORIES
 from mailismus.spool.silo import SILO_NAMES
 
 LOCK = "lock"

@@ -29,7 +29,7 @@ from mailismus.queue.providers.clustered.fsck.mending import Mended, mend_batch,
 from mailismus.queue.providers.clustered.fsck.names import Names, try_twice
 from mailismus.queue.providers.clustered.fsck.patches import Patch, open_patched
 from mailismus.queue.providers.clustered.fsck.place import Checking, is_too_long
-from mailismus.queue.providers.clustered.start import Loaded, load_journal
+from mailismus.queue.providers.clustered.recovery.replay import Loaded, load_journal
 
 MOST_ROUNDS = 200
 """Replays at most: each puts something right that hid something else."""

@@ -18,8 +18,8 @@ from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import Workers
 from mailismus.errors import Unavailable
 from mailismus.journal.writer import RandomBytes
-from mailismus.queue.providers.clustered.opening import open_locked
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.recovery.opening import open_locked
 
 _TURN_S = 0.01
 _MOST_TURNS = 1_000_000

@@ -1,0 +1,71 @@
+"""Naming: spool ids that are never used twice, whatever the clock does.
+
+An id is an epoch and a counter. An epoch is durable before its first use: a start raises it, and when the counter is nearly
+full the journal is told of the next one.
+"""
+
+from __future__ import annotations
+
+from mailismus.errors import Unavailable
+from mailismus.journal.commit import GroupCommit
+from mailismus.journal.writer import JournalWriter
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.providers.clustered.commit.items import EpochItem
+from mailismus.queue.providers.clustered.format.record import epoch_record
+
+
+class SpoolIds:
+    """Hands out spool ids: an epoch that is durable before its first use, and a counter."""
+
+    RESERVE_AT = 0xF000_0000
+    """Counter at which the next epoch is asked for."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.reserved_epoch = epoch
+        """The highest epoch that is durable."""
+        self._counter = 0
+
+    def wants_epoch(self) -> bool:
+        """Whether the next epoch should be made durable now."""
+        return self._counter >= self.RESERVE_AT and self.reserved_epoch == self.epoch
+
+    def next(self) -> SpoolId | None:
+        """A new one; None: the counter is full and the next epoch is not durable yet."""
+        if self._counter == 0xFFFF_FFFF:
+            if self.reserved_epoch == self.epoch:
+                return None
+            self.epoch = self.reserved_epoch
+            self._counter = 0
+        self._counter += 1
+        return SpoolId((self.epoch << 32) | self._counter)
+
+
+class Naming:
+    """Hands out spool ids, and has the next epoch reserved in time."""
+
+    def __init__(self, spool_ids: SpoolIds, commit: GroupCommit, writer: JournalWriter) -> None:
+        self._spool_ids = spool_ids
+        self._commit = commit
+        self._writer = writer
+        self._is_reserving = False
+
+    def next(self) -> SpoolId:
+        """A new one. Raises `Unavailable` when the next epoch is not durable yet."""
+        spool_ids = self._spool_ids
+        if spool_ids.wants_epoch() and not self._is_reserving:
+            self._is_reserving = True
+            self._commit.append(EpochItem(epoch_record(spool_ids.epoch + 1), self._is_reserved))
+        spool_id = spool_ids.next()
+        if spool_id is None:
+            raise Unavailable("no spool id is left until the next epoch is durable")
+        return spool_id
+
+    def _is_reserved(self) -> None:
+        self._is_reserving = False
+        self._spool_ids.reserved_epoch = self._writer.epoch = self._spool_ids.epoch + 1
+
+    @property
+    def epoch(self) -> int:
+        """The highest that may be used."""
+        return self._spool_ids.reserved_epoch

@@ -1,0 +1,244 @@
+"""The cluster: a file of recipient lines at rest, its name, the place of a line in it, and what is read of its bytes (pure).
+
+    MQC 1 AREA K-N LF       K: the checkpoint that made the file; N: its running number
+    *line                   as in `line`; the first byte of each is its state, overwritten in place when the entry is over
+
+*Rules*: a line never moves and never changes but for its state byte, so (cluster, offset) names it for life. One damaged
+line hurts no other: a line end that is lost is found again by how the next line begins. A line is done if its state byte
+says so, and live with any other: a line too many is a duplicate, a line too few a loss.
+
+*Not here*: files, which clusters count (checkpoints and starts), what a line says (`line`).
+
+Source: `docs/formats/cluster`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import attrs
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.files.recipient_line import DONE, FORMAT, LIVE, parse_line
+from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.providers.clustered.format.slots import slot_start
+
+SUFFIX = ".mqc"
+
+DONE_MARK = DONE
+"""What is written at a line's offset, where its state byte is, when its entry is over."""
+
+_NUMBER = r"(0|[1-9][0-9]{0,17})"
+_FILE_NAME = re.compile(_NUMBER + "-" + _NUMBER + re.escape(SUFFIX)).fullmatch
+_PLACE = re.compile(
+    rf"(?:(incoming|bounces)|(deferred)/([0-9T]+))/([0-9]+-[0-9]+{re.escape(SUFFIX)}):{_NUMBER}".encode()
+).fullmatch
+_HEADER = re.compile(f"MQC 1 (incoming|deferred|bounces) {_NUMBER}-{_NUMBER}".encode()).fullmatch
+_INNER_LINE = re.compile(rb".(?=%b [0-9A-F]{16} [0-9])" % FORMAT)
+"""How a line begins, behind whatever state byte. No field can look so: in fields a space is escaped."""
+
+_LINE_HEAD = FORMAT + b" "
+_DONE_BYTE = DONE[0]
+
+
+@attrs.frozen
+class ClusterId:
+    """A cluster's name."""
+
+    area: Area
+    slot: str
+    """The calendar's slot; empty but in DEFERRED."""
+    checkpoint: int
+    """Number of the checkpoint that made it."""
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Its path below the queue's directory."""
+        where = f"{self.area.value}/{self.slot}" if self.slot else self.area.value
+        return f"{where}/{self.checkpoint}-{self.number}{SUFFIX}"
+
+    def directory(self, root: str) -> str:
+        """The path of the directory it lies in."""
+        return f"{root}/{self.area.value}/{self.slot}" if self.slot else f"{root}/{self.area.value}"
+
+    def path(self, root: str) -> str:
+        """Its path; `root` is the queue's directory."""
+        return f"{root}/{self.name}"
+
+
+def parse_cluster_path(area: Area, slot: str, file_name: str) -> ClusterId | None:
+    """The cluster of this name in this area's directory (DEFERRED: in that of this slot); None: it is no name of ours.
+
+    What lies in the reserved slot `hold` is none of ours yet.
+    """
+    found = _FILE_NAME(file_name)
+    if found is None or (slot_start(slot) is None if area is Area.DEFERRED else slot):
+        return None
+    return ClusterId(area, slot, int(found[1]), int(found[2]))
+
+
+@attrs.frozen
+class Place:
+    """Where a line rests, for life: its state byte lies at `offset`."""
+
+    cluster: ClusterId
+    offset: int
+
+
+def format_place(place: Place) -> bytes:
+    """One word for a journal record: `deferred/20261121T0800/12-3.mqc:1041`."""
+    return f"{place.cluster.name}:{place.offset}".encode("ascii")
+
+
+def parse_place(word: bytes) -> Place | None:
+    """The place that `format_place` made the word of; None: it is no such word (`-`: nowhere)."""
+    found = _PLACE(word)
+    if found is None:
+        return None
+    area, slot = (Area.DEFERRED, found[3].decode()) if found[2] else (Area(found[1].decode()), "")
+    cluster = parse_cluster_path(area, slot, found[4].decode())
+    return None if cluster is None else Place(cluster, int(found[5]))
+
+
+def parse_cluster_name(name: str) -> ClusterId | None:
+    """The cluster that has this `name`; None: it is no name of ours."""
+    place = parse_place(f"{name}:0".encode("utf-8", "replace"))
+    return None if place is None else place.cluster
+
+
+def header_line(cluster: ClusterId) -> bytes:
+    """The first line of the file."""
+    return f"MQC 1 {cluster.area.value} {cluster.checkpoint}-{cluster.number}\n".encode("ascii")
+
+
+def parse_header(line: bytes) -> tuple[Area, int, int] | None:
+    """Area, K and N of a header line without its LF; None: it is none."""
+    found = _HEADER(line)
+    return None if found is None else (Area(found[1].decode()), int(found[2]), int(found[3]))
+
+
+class FoundLine(NamedTuple):
+    """A line that checks."""
+
+    offset: int
+    is_done: bool
+    message: Message
+    """Without entries."""
+    entry: Entry
+
+
+class BadLine(NamedTuple):
+    """Bytes that do not check, without their LF: a damaged or torn line, a piece of one, or (offset 0) the header.
+
+    No bytes: here the file ends, before its committed length or without a header.
+    """
+
+    offset: int
+    data: bytes
+
+
+ScannedLine = tuple[int, bool, SpoolId, int, int]
+"""Offset, whether it is done, spool id, the recipient's number, recipients of the whole envelope. A plain tuple: a walk over
+the whole queue makes one for every line."""
+
+
+def read_lines(data: bytes, area: Area, committed: int | None) -> Iterator[FoundLine | BadLine]:
+    """All of a cluster, in order, done lines too. `data`: the file from its start.
+
+    `committed`: so many of its bytes count, what lies behind is nothing; None: all of them. A line cut short below that is
+    a `BadLine`.
+    """
+    for offset, line in _raw_lines(data, committed):
+        parsed = parse_line(line, area)
+        if parsed is not None:
+            yield FoundLine(offset, line[0] == _DONE_BYTE, *parsed)
+            continue
+        for at, piece in _mend(offset, line):
+            parsed = parse_line(LIVE + piece[1:], area)
+            if parsed is not None:
+                yield FoundLine(at, piece[0] == _DONE_BYTE, *parsed)
+            else:
+                yield BadLine(at, piece)
+    yield from _missing(data, committed)
+
+
+def scan_lines(data: bytes, committed: int | None, bad: list[BadLine] | None = None) -> Iterator[ScannedLine]:
+    """The same, far quicker: the CRC is checked, of the fields only the first are looked at. What does not check is
+    appended to `bad`. Finds every line that `read_lines` finds."""
+    known: dict[bytes, tuple[int, int]] = {}
+    for offset, line in _raw_lines(data, committed):
+        scanned = _scan(offset, line, known)
+        if scanned is not None:
+            yield scanned
+            continue
+        for at, piece in _mend(offset, line):
+            scanned = _scan(at, piece, known)
+            if scanned is not None:
+                yield scanned
+            elif bad is not None:
+                bad.append(BadLine(at, piece))
+    if bad is not None:
+        bad.extend(_missing(data, committed))
+
+
+def _scan(offset: int, line: bytes, known: dict[bytes, tuple[int, int]]) -> ScannedLine | None:
+    """What a line without its LF tells; None: it does not check. `known`: numbers and counts that were read already."""
+    try:
+        if zlib.crc32(line[1:-9]) != int(line[-8:], 16) or line[1:3] != _LINE_HEAD:
+            return None
+        field = line[20 : line.find(b" ", 20)]
+        numbers = known.get(field)
+        if numbers is None:
+            number, _, count = field.partition(b"/")
+            numbers = known[field] = (int(number), int(count))
+        spool_id: SpoolId = int(line[3:19], 16)  # type: ignore[assignment]  # calling SpoolId costs, a million times
+    except ValueError:
+        return None
+    return offset, line[0] == _DONE_BYTE, spool_id, numbers[0], numbers[1]
+
+
+def _raw_lines(data: bytes, committed: int | None) -> Iterator[tuple[int, bytes]]:
+    """Offset and bytes of each line, the header too, without its LF. The last one may have had none."""
+    if committed is not None and committed < len(data):
+        data = data[:committed]
+    offset = 0
+    lines = iter(data.split(b"\n"))
+    for line in lines:
+        if not line:  # behind the last LF; or an LF stands where a state byte was
+            rest = next(lines, None)
+            if rest is None:
+                return
+            line = b"\n" + rest
+        yield offset, line
+        offset += len(line) + 1
+
+
+def _mend(offset: int, damaged: bytes) -> Iterator[tuple[int, bytes]]:
+    """Sound lines in what did not check as one, where an LF was lost or something stands before a line, and the pieces
+    between; a state byte may be anything. The header, if it checks, is left out."""
+    starts = [0, *(found.start() for found in _INNER_LINE.finditer(damaged, 1)), len(damaged)]
+    for start, end in pairwise(starts):
+        whole = damaged[start:end]
+        for piece in (whole, whole[:-1]):  # its last byte may stand in place of the LF
+            if _checks(piece):
+                yield offset + start, piece
+                break
+            if start == offset == 0 and parse_header(piece) is not None:
+                break
+        else:
+            yield offset + start, whole
+
+
+def _checks(line: bytes) -> bool:
+    return _scan(0, line, {}) is not None
+
+
+def _missing(data: bytes, committed: int | None) -> Iterator[BadLine]:
+    """The end of a file that ends before its committed length, or has nothing of a header."""
+    if len(data) < (1 if committed is None else committed):
+        yield BadLine(len(data), b"")

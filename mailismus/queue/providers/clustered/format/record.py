@@ -1,0 +1,172 @@
+"""Records: what a journal batch says.
+
+    message     M AREA SPID   recipient lines, then the content: a message begins, or is said again
+    file        F AREA SPID   recipient lines of a message whose content is a message file: it begins, or is said again
+    lines       L AREA SPID   recipient lines in place of earlier ones: a retry, a bounce
+    settled     S             queue ids of entries that are over, one a line: `SPID-N PLACE`
+    places      P             where entries rest whose settle stands before the checkpoint that moved them: `SPID-N PLACE`
+    checkpoint  C             `horizon N epoch N checkpoint K`, then the committed length of each open cluster: `PLACE`
+    epoch       E             `epoch N`: may be used for spool ids
+
+A record is a head (kind, area, spool id, bytes of text, bytes of content), its text, its content. Later records of an
+entry win; lines and settled ids of a message that has not begun are nothing. Text is text: `grep -a` reads it.
+
+Source: `docs/formats/journal`.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from mailismus.errors import Corrupt
+from mailismus.mail.ids import QueueId, SpoolId, parse_queue_id
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place, format_place, parse_place
+
+HEAD = struct.Struct("<cc2xQII")
+
+_AREA_LETTER = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b"}
+_AREA = {letter: area for area, letter in _AREA_LETTER.items()}
+
+
+class RecordKind(enum.Enum):
+    """The first byte of a record."""
+
+    MESSAGE = b"M"
+    FILE = b"F"
+    LINES = b"L"
+    SETTLED = b"S"
+    PLACES = b"P"
+    CHECKPOINT = b"C"
+    EPOCH = b"E"
+
+
+@attrs.frozen
+class Record:
+    """One record as found. `content_offset` and `content_size`: where its content lies in the batch's records."""
+
+    kind: RecordKind
+    area: Area | None
+    spool_id: SpoolId
+    text: bytes
+    content_offset: int
+    content_size: int
+
+
+def message_head(area: Area, spool_id: SpoolId, lines: bytes, content_size: int) -> bytes:
+    """All of a message record but its content, which goes behind it."""
+    return HEAD.pack(b"M", _AREA_LETTER[area], spool_id, len(lines), content_size) + lines
+
+
+def file_record(area: Area, spool_id: SpoolId, lines: bytes) -> bytes:
+    """A file record."""
+    return HEAD.pack(b"F", _AREA_LETTER[area], spool_id, len(lines), 0) + lines
+
+
+def lines_record(area: Area, spool_id: SpoolId, lines: bytes) -> bytes:
+    """A lines record."""
+    return HEAD.pack(b"L", _AREA_LETTER[area], spool_id, len(lines), 0) + lines
+
+
+def settled_record(entries: Iterable[tuple[QueueId, Place | None]]) -> bytes:
+    """A settled record. A place where the line rests; None: it is young, or was when this was said."""
+    return _placed(b"S", entries)
+
+
+def places_record(entries: Iterable[tuple[QueueId, Place]]) -> bytes:
+    """A places record."""
+    return _placed(b"P", entries)
+
+
+def _placed(kind: bytes, entries: Iterable[tuple[QueueId, Place | None]]) -> bytes:
+    text = b"".join(
+        [
+            b"%016X-%d -\n" % queue_id if place is None else b"%016X-%d %b\n" % (*queue_id, format_place(place))
+            for queue_id, place in entries
+        ]
+    )
+    return HEAD.pack(kind, b"-", 0, len(text), 0) + text
+
+
+@attrs.frozen
+class Checkpoint:
+    """What a checkpoint record says."""
+
+    horizon: int
+    """Batches up to this one are not needed any more."""
+    epoch: int
+    number: int
+    """Files of a higher number do not count."""
+    lengths: dict[ClusterId, int]
+    """Committed lengths of the clusters that still grow."""
+
+
+def checkpoint_record(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint record."""
+    lines = [b"horizon %d epoch %d checkpoint %d\n" % (checkpoint.horizon, checkpoint.epoch, checkpoint.number)]
+    for cluster_id, length in checkpoint.lengths.items():
+        lines.append(format_place(Place(cluster_id, length)) + b"\n")
+    text = b"".join(lines)
+    return HEAD.pack(b"C", b"-", 0, len(text), 0) + text
+
+
+def epoch_record(epoch: int) -> bytes:
+    """An epoch record."""
+    text = b"epoch %d\n" % epoch
+    return HEAD.pack(b"E", b"-", 0, len(text), 0) + text
+
+
+def read_records(records: bytes, letters: bytes = b"") -> Iterator[Record]:
+    """The records of a batch, in order; `letters`: of these kinds alone. Raises `Corrupt` (path empty) where their lengths
+    do not fit, which a batch that checks can only say if whoever wrote it was wrong."""
+    offset, end = 0, len(records)
+    while offset < end:
+        if offset + HEAD.size > end:
+            raise Corrupt("", offset, "a record's head is cut short")
+        letter, area_letter, spool_id, text_size, content_size = HEAD.unpack_from(records, offset)
+        text_start = offset + HEAD.size
+        content_offset = text_start + text_size
+        if content_offset + content_size > end:
+            raise Corrupt("", offset, "a record is longer than its batch")
+        if letters and letter not in letters:
+            offset = content_offset + content_size
+            continue
+        try:
+            kind = RecordKind(letter)
+        except ValueError:
+            raise Corrupt("", offset, f"unknown kind of record {letter!r}") from None
+        text = records[text_start:content_offset]
+        yield Record(kind, _AREA.get(area_letter), SpoolId(spool_id), text, content_offset, content_size)
+        offset = content_offset + content_size
+
+
+def parse_placed(text: bytes) -> list[tuple[QueueId, Place | None]]:
+    """What a settled or places record's text says; lines that do not parse are left out."""
+    found = []
+    for line in text.splitlines():
+        id_text, _, place_text = line.partition(b" ")
+        queue_id = parse_queue_id(id_text.decode("ascii", "replace"))
+        if queue_id is not None:
+            found.append((queue_id, parse_place(place_text)))
+    return found
+
+
+def parse_checkpoint(text: bytes) -> Checkpoint | None:
+    """What a checkpoint record's text says; None for what is no such text."""
+    first, *rest = text.splitlines() or [b""]
+    words = first.split()
+    if len(words) != 6 or not all(word.isdigit() for word in words[1::2]):
+        return None
+    places = [parse_place(line) for line in rest]
+    lengths = {place.cluster: place.offset for place in places if place is not None}
+    return Checkpoint(int(words[1]), int(words[3]), int(words[5]), lengths)
+
+
+def parse_epoch(text: bytes) -> int:
+    """The epoch of an epoch record's text; 0 for what is no such text."""
+    words = text.split()
+    return int(words[1]) if len(words) == 2 and words[1].isdigit() else 0

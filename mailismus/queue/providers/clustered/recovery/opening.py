@@ -1,0 +1,380 @@
+"""Opening the queue: directories, locks, replay, and the start's own barrier.
+
+Blocking, before the reactor runs: whatever can refuse a start is tried here.
+
+*Rules* (explored state by state in the queue's model): **a start acts on nothing before its own barrier**. After
+`kill -9` the end of the journal may be in the page cache alone; a start that believed it and then lost power would lose
+mail. So it begins a new segment whose header raises the epoch and denies the last batch found, says that batch again
+there, and syncs. Until then it reuses only segments that were free by the checkpoint before the newest.
+
+Nothing it does is needed twice or harmful twice: a start that is stopped anywhere begins anew.
+"""
+
+from __future__ import annotations
+
+import enum
+import errno
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from mailismus.config.settings import QueueSettings
+from mailismus.disk.interface import IDisk, ILock, close_read
+from mailismus.disk.presence import Presence
+from mailismus.disk.worker import IWorker
+from mailismus.errors import StartError
+from mailismus.journal.batch import BLOCK, padded_size
+from mailismus.journal.pool import SegmentPool
+from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
+from mailismus.journal.writer import JournalWriter, RandomBytes
+from mailismus.queue.files.locations import QUEUE_DIRECTORIES, Locations, remember
+from mailismus.queue.providers.clustered.commit.spool_ids import SpoolIds
+from mailismus.queue.providers.clustered.format.cluster import ClusterId
+from mailismus.queue.providers.clustered.format.record import epoch_record
+from mailismus.queue.providers.clustered.format.slots import slot_start
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.index.memtable import YoungMessage
+from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
+from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
+from mailismus.queue.providers.clustered.recovery.missing_journal import refuse_lost_journal
+from mailismus.queue.providers.clustered.recovery.replay import Loaded, load
+from mailismus.queue.providers.clustered.recovery.salvage import rescue
+from mailismus.spool.aside import NO_LINKS
+from mailismus.spool.silo import SILO_NAMES
+
+_log = Logger()
+
+
+@attrs.define
+class Opened:
+    """An open queue: what was found, and everything a provider needs to go on."""
+
+    pool: SegmentPool
+    writer: JournalWriter
+    spool_ids: SpoolIds
+    youngs: list[YoungMessage]
+    resting: RestingIndex
+    next_checkpoint: int
+    """Higher than the number of any cluster found."""
+    set_aside: int
+    """Batches and records of the journal that did not check."""
+    locations: Locations
+
+    def release(self) -> None:
+        """Give up the locks."""
+        self.locations.release()
+
+
+def open_queue(
+    settings: QueueSettings, disk: IDisk, files: IWorker, reactor: IReactorTime, random_bytes: RandomBytes
+) -> Opened:
+    """Open it. Raises `StartError` with what an administrator must do."""
+    try:
+        make_directories(settings, disk)
+        return open_locked(settings, disk, lock_queue(settings, disk), files, reactor, random_bytes)
+    except PermissionError as error:
+        raise StartError(os.EX_NOPERM, f"the queue can't be opened: {error}") from error
+    except OSError as error:
+        raise StartError(
+            os.EX_IOERR, f"the queue can't be opened: {error}; mailismus fsck tells what is wrong with it"
+        ) from error
+    except MemoryError as error:
+        text = "the queue can't be opened: a file of it does not fit into memory; mailismus fsck tells which is too long"
+        raise StartError(os.EX_OSERR, text) from error
+
+
+def open_locked(
+    settings: QueueSettings,
+    disk: IDisk,
+    locks: list[ILock],
+    files: IWorker,
+    reactor: IReactorTime,
+    random_bytes: RandomBytes,
+) -> Opened:
+    """Open a queue whose directories are made and whose locks (of queue and spool) are held; on failure they are given up.
+    Raises `StartError`, `OSError`."""
+    locations: Locations | None = None
+    try:
+        locations = remember(settings, disk, locks)
+        if settings.spool.hardlinks:
+            _probe_links(settings.spool.rootpath, disk)
+        return _open_journal(settings, disk, locations, files, reactor, random_bytes)
+    except BaseException:
+        if locations is not None:
+            locations.release()
+        for lock in locks:
+            lock.release()
+        raise
+
+
+def make_directories(settings: QueueSettings, disk: IDisk) -> None:
+    """Make what is missing, refuse what is unsafe. Raises `StartError`, `OSError`."""
+    queue, spool = settings.rootpath, settings.spool.rootpath
+    for root, names in ((queue, QUEUE_DIRECTORIES), (spool, SILO_NAMES)):
+        _ensure(disk, root)
+        for name in names:
+            path = os.path.join(root, name)
+            if not disk.exists(path):
+                disk.make_directory(path)
+            _check(disk, path)
+        disk.sync_directory(root)  # always: the start that made them may have been killed before this
+
+
+def _probe_links(spool_path: str, disk: IDisk) -> None:
+    """Whether the spool's file system has hard links is tried. Raises `StartError`."""
+    paths = [os.path.join(spool_path, name) for name in ("link-probe", "link-probe-2")]
+    try:
+        for path in paths:
+            if disk.exists(path):
+                disk.unlink(path)
+        disk.create(paths[0]).close()
+        disk.link(*paths)
+    except OSError as error:
+        if error.errno in NO_LINKS:
+            what = f"<hardlinks> is Y, but the file system of {spool_path} has no hard links ({error.strerror})"
+            text = f"{what}: write <hardlinks>N</hardlinks>"
+            raise StartError(os.EX_CONFIG, text, "mta/queue/spool/hardlinks") from error
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full one is no reason not to start
+            raise
+        _log.warn("Whether {path} has hard links could not be tried: {error}", path=spool_path, error=error)
+    finally:
+        for path in paths:
+            if disk.exists(path):
+                disk.unlink(path)
+
+
+def _ensure(disk: IDisk, path: str) -> None:
+    """Make it, with its parents, or check it. Its name is durable afterwards."""
+    parent = os.path.dirname(path)
+    is_new = not disk.exists(path)
+    if is_new:
+        if not disk.exists(parent):
+            _ensure(disk, parent)
+        disk.make_directory(path)
+    _check(disk, path)
+    try:
+        disk.sync_directory(parent)
+    except OSError:
+        if is_new:  # else its parent may be none of our business
+            raise
+
+
+def _check(disk: IDisk, path: str) -> None:
+    reason = disk.refuse_unsafe(path)
+    if reason is not None:
+        raise StartError(os.EX_NOPERM, reason)
+
+
+def lock_queue(settings: QueueSettings, disk: IDisk) -> list[ILock]:
+    """Take the locks of queue and spool. Raises `StartError` (75) when another server holds one, `OSError`."""
+    locks: list[ILock] = []
+    try:
+        for root in (settings.rootpath, settings.spool.rootpath):
+            lock = disk.lock(os.path.join(root, "lock"))
+            if lock is None:
+                what = f"another server holds {root}; stop it, or give this one directories of its own"
+                raise StartError(os.EX_TEMPFAIL, what)
+            locks.append(lock)
+    except BaseException:
+        for held in locks:
+            held.release()
+        raise
+    return locks
+
+
+def _open_journal(
+    settings: QueueSettings,
+    disk: IDisk,
+    locations: Locations,
+    files: IWorker,
+    reactor: IReactorTime,
+    random_bytes: RandomBytes,
+) -> Opened:
+    loaded = load(disk, os.path.join(settings.rootpath, "journal"))
+    try:
+        refuse_lost_journal(loaded, disk, settings)
+        _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
+    except BaseException:
+        loaded.journal.close()
+        raise
+    pool, writer = begin_journal(
+        settings, disk, loaded, files, reactor, random_bytes, Reuse.WHAT_IS_FREE, presence=locations.journal
+    )
+    try:
+        youngs = list(loaded.youngs.values())
+        resting, highest = _open_clusters(loaded, disk, settings.rootpath)
+    except BaseException:
+        _close(loaded, pool, writer)
+        raise
+    if youngs or resting.clusters:
+        _log.info(
+            "Found {count} messages in the journal and {clusters} clusters.",
+            count=len(youngs),
+            clusters=len(resting.clusters),
+        )
+    aside = len(loaded.journal.damages) + len(loaded.bad_lines)
+    return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, aside, locations)
+
+
+class Reuse(enum.Enum):
+    """Which segments may be written to."""
+
+    WHAT_IS_FREE = "those that nobody needs any more"
+    NOTHING = "new ones alone: what old ones hold may still be looked for"
+
+
+def begin_journal(
+    settings: QueueSettings,
+    disk: IDisk,
+    loaded: Loaded,
+    files: IWorker,
+    reactor: IReactorTime,
+    random_bytes: RandomBytes,
+    reuse: Reuse,
+    beside_epoch: bytes = b"",
+    presence: Presence | None = None,
+) -> tuple[SegmentPool, JournalWriter]:
+    """Go on with this journal: the start's own barrier. `loaded` knows the new places of what its last batch said.
+    `beside_epoch`: records that stand in the first batch, where there is no last one to be said again. `presence`: what the
+    journal is found by. On failure all of its segments are closed."""
+    path = os.path.join(settings.rootpath, "journal")
+    try:
+        size = segment_size_for(settings.journal.segmentsize, disk.space(path).size_bytes)
+    except BaseException:
+        loaded.journal.close()
+        raise
+    size = max(SMALLEST, min(size, settings.journal.maxsize // 4)) // BLOCK * BLOCK
+    pool = SegmentPool(disk, path, size, files, reactor, presence)
+    writer = JournalWriter(
+        disk,
+        path,
+        pool.take,
+        random_bytes,
+        last_number=loaded.journal.highest_number,
+        last_sequence=loaded.last_sequence,
+        presence=presence,
+    )
+    try:
+        writer.epoch = loaded.epoch + 1
+        writer.horizon = loaded.sure_horizon
+        free, freed_by_last = _sort_segments(loaded, writer)
+        if reuse is Reuse.WHAT_IS_FREE:
+            for segment in free:
+                pool.adopt(segment)
+        _write_first_batch(loaded, pool, writer, beside_epoch)
+        writer.horizon = loaded.horizon
+        if reuse is Reuse.WHAT_IS_FREE:
+            for segment in freed_by_last:
+                pool.adopt(segment)
+    except BaseException:
+        _close(loaded, pool, writer)
+        raise
+    return pool, writer
+
+
+def _close(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> None:
+    """Close every segment: the start came to nothing."""
+    loaded.journal.close()
+    pool.close()
+    for segment in (*writer.segments.values(), *writer.spoiled):
+        close_read(segment.file)
+
+
+def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex, int]:
+    """The clusters that count; files of a checkpoint that came to nothing go. That is durable with the next checkpoint,
+    which takes a higher number than any file found, and cuts open ones to their committed length. Names are read, files are
+    not. Gives the highest number too."""
+    leftovers: list[str] = []
+    found = list(find_clusters(disk, root, leftovers))
+    for path in leftovers:
+        disk.unlink(path)
+    rescued = rescue(loaded, disk, root, found)
+    for cluster_id in found:
+        if cluster_id.checkpoint > loaded.checkpoint and cluster_id not in rescued:
+            disk.unlink(cluster_id.path(root))
+    resting = index_clusters(loaded, root, found, rescued)
+    # The journal may still name places in files that an earlier start has removed: those numbers are not used again either.
+    named = [place.cluster.checkpoint for place in loaded.owed]
+    return resting, max([loaded.checkpoint, *named, *(cluster_id.checkpoint for cluster_id in found)])
+
+
+def index_clusters(
+    loaded: Loaded, root: str, found: Iterable[ClusterId], rescued: Mapping[ClusterId, Iterable[int]]
+) -> RestingIndex:
+    """An index of those of the clusters found that count. `rescued`: see `rescue`."""
+    resting = RestingIndex()
+    for cluster_id in found:
+        if cluster_id.checkpoint <= loaded.checkpoint or cluster_id in rescued:
+            start = slot_start(cluster_id.slot) if cluster_id.slot else None
+            length = None if cluster_id in rescued else loaded.lengths.get(cluster_id)
+            cluster = Cluster(cluster_id, cluster_id.path(root), length)
+            resting.add(cluster, start or 0.0)
+            for offset in rescued.get(cluster_id, ()):
+                resting.owe(cluster, offset)
+    for place in loaded.owed:
+        owing = resting.clusters.get(place.cluster)
+        if owing is not None:
+            resting.owe(owing, place.offset)
+    return resting
+
+
+def _sort_segments(loaded: Loaded, writer: JournalWriter) -> tuple[list[Segment], list[Segment]]:
+    """Those that are needed go to the writer; gives those that are surely free, and those that are free only by the
+    checkpoint in the last batch, whose durability nobody knows yet."""
+    free = [found.as_segment() for found in loaded.journal.others]
+    freed_by_last = []
+    for found in loaded.journal.used:
+        segment = found.as_segment()
+        if segment.last_sequence <= loaded.sure_horizon:
+            free.append(segment)
+        elif segment.last_sequence <= loaded.horizon:
+            freed_by_last.append(segment)
+        else:
+            writer.segments[segment.number] = segment
+    return free, freed_by_last
+
+
+def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter, beside_epoch: bytes) -> None:
+    """Say the last batch again, or the epoch where there is none: one barrier, and the start is sure of what it
+    found."""
+    last, last_segment = loaded.last, loaded.last_segment
+    if last is None or last_segment is None:
+        records = epoch_record(writer.epoch) + beside_epoch
+        pool.ensure(padded_size(len(records)))
+        writer.append([records], len(records))
+        return
+    pool.ensure(padded_size(len(last.records)))
+    written = writer.say_again(last.sequence, [last.records], len(last.records))
+    assert last_segment.header is not None
+    number = last_segment.header.number
+    writer.segments[number].last_sequence = last.sequence - 1  # denied there from now on
+    for young in loaded.youngs.values():
+        if young.segment == number and young.offset >= last.records_offset:
+            young.segment = written.segment
+            young.offset += written.offset - last.records_offset
+
+
+def _set_aside(loaded: Loaded, disk: IDisk, corrupt_path: str) -> None:
+    """What does not check is copied, as found, with a note where from; then the start goes on without it."""
+    for segment in loaded.journal.torn:
+        _log.warn("The last batch of {path} is not whole: it was never answered, or is damaged since.", path=segment.path)
+    damages = loaded.journal.damages
+    for damage in damages:
+        _log.error(
+            "The journal is damaged: {path} at {offset}, {size} bytes; set aside in {corrupt}, the rest goes on.",
+            path=damage.path,
+            offset=damage.offset,
+            size=damage.size_bytes,
+            corrupt=corrupt_path,
+        )
+        found = next(f for f in (*loaded.journal.used, *loaded.journal.others) if f.path == damage.path)
+        note = b"from %b at %d\n" % (os.fsencode(damage.path), damage.offset)
+        name = f"{os.path.basename(damage.path)}-{damage.offset}"
+        keep_corrupt(disk, corrupt_path, name, note, found.file.read_at(damage.offset, damage.size_bytes))
+    for bad in loaded.bad_lines:
+        _log.error("A record of the journal does not check; set aside in {corrupt}.", corrupt=corrupt_path)
+        keep_corrupt(disk, corrupt_path, f"record-{zlib.crc32(bad):08x}", b"from a record of the journal\n", bad)

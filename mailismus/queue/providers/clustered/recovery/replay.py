@@ -1,0 +1,174 @@
+"""Start: what a journal says is in the queue.
+
+Two passes: the first finds the newest checkpoint, the second takes what was said behind its horizon. Before it there may be
+a hundred times more, all of it moved or over.
+
+`load` reads and changes nothing: it serves the server's start, and whoever only looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from contextlib import suppress
+
+import attrs
+
+from mailismus.disk.interface import IDisk
+from mailismus.errors import Corrupt
+from mailismus.journal.batch import Batch
+from mailismus.journal.replay import FoundSegment, Journal, drop_explained, replay, replay_behind, survey
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.recipient_line import parse_line
+from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
+from mailismus.queue.providers.clustered.format.record import (
+    Record,
+    RecordKind,
+    parse_checkpoint,
+    parse_epoch,
+    parse_placed,
+    read_records,
+)
+from mailismus.queue.providers.clustered.index.memtable import YoungMessage
+
+_BOUNDS = b"CE"
+"""Kinds of records that say how far things have come: checkpoints and epochs."""
+_ENTRIES = b"MFLSP"
+"""All other kinds."""
+_SETTLED = b"S"
+
+EPOCHS_A_HEADER = 2
+"""How much higher the epoch may be that a header told of which is lost: a start raises it by one, a full counter too."""
+
+
+@attrs.define
+class Loaded:
+    """What was found. `youngs` know their segment and content's place; contents are not read, but for the last batch's."""
+
+    journal: Journal
+    youngs: dict[SpoolId, YoungMessage]
+    last: Batch | None = None
+    """The last batch found, whose durability nobody knows."""
+    last_segment: FoundSegment | None = None
+    horizon: int = 0
+    """The newest checkpoint's."""
+    sure_horizon: int = 0
+    """The newest that is surely durable: not one that the last batch alone tells of."""
+    record_horizon: int = 0
+    """The newest that a checkpoint's record tells of."""
+    epoch: int = 0
+    checkpoint: int = 0
+    """Number of the newest checkpoint: cluster files of a higher one are nothing."""
+    lengths: dict[ClusterId, int] = attrs.field(factory=dict)
+    """Committed lengths of the clusters that grew at the newest checkpoint."""
+    owed: set[Place] = attrs.field(factory=set)
+    """Lines that are over and may not be marked yet."""
+    settled: set[SpoolId] = attrs.field(factory=set)
+    """Messages of which this batch settled an entry. Behind the last one it may go on with another: a retry of an entry that
+    rests, or was about to, is a settled record and a line, and the content may be in the journal still."""
+    bad_lines: list[bytes] = attrs.field(factory=list)
+    """Recipient lines and records that do not check though their batch does."""
+    is_doubtful: bool = False
+    """A checkpoint may have been made that is not found (`rescue`)."""
+
+    @property
+    def last_sequence(self) -> int:
+        """Of the last batch."""
+        return max([self.horizon, *(segment.last_sequence for segment in self.journal.used)])
+
+
+def load(disk: IDisk, directory: str) -> Loaded:
+    """Replay the journal in this directory. Raises OSError."""
+    journal = survey(disk, directory)
+    try:
+        return load_journal(journal)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def load_journal(journal: Journal) -> Loaded:
+    """Replay this journal. Raises OSError."""
+    found = Loaded(journal, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
+    for segment, batch in replay(journal):
+        found.sure_horizon = found.horizon
+        with suppress(Corrupt):
+            for record in read_records(batch.records, _BOUNDS):
+                _apply(found, record, segment, batch)
+        found.last, found.last_segment = batch, segment
+    for segment, batch in replay_behind(journal, found.horizon):
+        try:
+            for record in read_records(batch.records, _ENTRIES):
+                _apply(found, record, segment, batch)
+        except Corrupt:
+            found.bad_lines.append(batch.records)
+        for spool_id in found.settled:
+            if not found.youngs[spool_id].entries:
+                del found.youngs[spool_id]
+        found.settled.clear()
+    drop_explained(journal, found.horizon)
+    # A header tells of no horizon but a durable checkpoint's, whose record lies behind it.
+    found.is_doubtful = journal.is_doubtful or found.record_horizon < journal.horizon
+    used = max((spool_id >> 32 for spool_id in found.youngs), default=0)
+    found.epoch = max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers
+    return found
+
+
+def settled_among(loaded: Loaded, wanted: Container[QueueId]) -> set[QueueId]:
+    """Which of these entries the journal says are over, or have gone on, since the newest checkpoint found."""
+    settled: set[QueueId] = set()
+    for _, batch in replay_behind(loaded.journal, loaded.horizon):
+        with suppress(Corrupt):
+            for record in read_records(batch.records, _SETTLED):
+                settled.update(queue_id for queue_id, _ in parse_placed(record.text) if queue_id in wanted)
+    return settled
+
+
+def _apply(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
+    match record.kind:
+        case RecordKind.CHECKPOINT:
+            checkpoint = parse_checkpoint(record.text)
+            if checkpoint is None:
+                found.bad_lines.append(record.text)
+            elif checkpoint.number >= found.checkpoint:
+                found.horizon = max(found.horizon, checkpoint.horizon)
+                found.record_horizon = checkpoint.horizon
+                found.epoch = max(found.epoch, checkpoint.epoch)
+                found.checkpoint, found.lengths = checkpoint.number, checkpoint.lengths
+        case RecordKind.EPOCH:
+            found.epoch = max(found.epoch, parse_epoch(record.text))
+        case RecordKind.PLACES:
+            found.owed.update(place for _, place in parse_placed(record.text) if place is not None)
+        case RecordKind.SETTLED:
+            for queue_id, place in parse_placed(record.text):
+                _settle(found, queue_id, place)
+        case RecordKind.MESSAGE | RecordKind.FILE | RecordKind.LINES:
+            _put_lines(found, record, segment, batch)
+
+
+def _settle(found: Loaded, queue_id: QueueId, place: Place | None) -> None:
+    if place is not None:
+        found.owed.add(place)
+    young = found.youngs.get(queue_id.spool_id)
+    if young is not None:
+        young.entries.pop(queue_id.number, None)
+        found.settled.add(queue_id.spool_id)
+
+
+def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
+    assert segment.header is not None
+    for line in record.text.split(b"\n")[:-1]:
+        parsed = parse_line(line, record.area) if record.area is not None else None
+        if parsed is None or parsed[0].spool_id != record.spool_id:
+            found.bad_lines.append(line)
+            continue
+        message, entry = parsed
+        young = found.youngs.get(record.spool_id)
+        if young is None:
+            young = found.youngs[record.spool_id] = YoungMessage(message)
+            young.is_in_silo = True  # moved there, unless a record behind the horizon says that it is not
+        young.entries[entry.number] = entry
+    if record.kind is RecordKind.MESSAGE and record.spool_id in found.youngs:
+        young = found.youngs[record.spool_id]
+        young.is_in_silo = False
+        young.segment = segment.header.number
+        young.offset = batch.records_offset + record.content_offset
