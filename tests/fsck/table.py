@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TextIO
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.fsck.kinds import Kind
+from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind
 from tests.fsck.damages import DAMAGES, Damage
 from tests.fsck.worlds import kinds, unrepaired
 

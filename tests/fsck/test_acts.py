@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.providers.clustered.fsck import acts, check
-from mailismus.queue.providers.clustered.fsck.hands import Hands
-from mailismus.queue.providers.clustered.fsck.history import Held
+from mailismus.queue.providers.clustered.fsck import check
+from mailismus.queue.providers.clustered.fsck.evidence.history import Held
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
 from tests.crash.disk import TreeDisk

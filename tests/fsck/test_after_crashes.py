@@ -11,8 +11,8 @@ import pytest
 
 from mailismus.journal import segment
 from mailismus.queue.finding import Finding, Severity
-from mailismus.queue.providers.clustered.fsck import segments
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
+from mailismus.queue.providers.clustered.fsck.findings import segments
 from mailismus.queue.providers.clustered.recovery import opening
 from tests.crash.disk import TreeDisk
 from tests.crash.explorer import Explorer

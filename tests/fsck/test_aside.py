@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.queue.providers.clustered.fsck.aside import Aside
+from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
 from mailismus.spool.aside import UNFINISHED
 from tests.crash.disk import TreeDisk
 from tests.crash.moments import Doing, behind_one_who_was_killed, moments

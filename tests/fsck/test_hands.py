@@ -13,10 +13,10 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.format.record import Checkpoint
-from mailismus.queue.providers.clustered.fsck import acts
-from mailismus.queue.providers.clustered.fsck import hands as module
-from mailismus.queue.providers.clustered.fsck.hands import LOST_REPLY, Hands
-from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import executor as module
+from mailismus.queue.providers.clustered.fsck.repairs.executor import LOST_REPLY, Hands
 from mailismus.queue.providers.clustered.recovery.replay import Loaded, load
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path

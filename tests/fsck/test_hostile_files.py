@@ -15,10 +15,10 @@ from mailismus.disk.posix import PosixDisk, PosixFile
 from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.fsck import acts
-from mailismus.queue.providers.clustered.fsck.aside import Aside
-from mailismus.queue.providers.clustered.fsck.place import LONGEST_FILE
-from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker
+from mailismus.queue.providers.clustered.fsck.evidence.target import LONGEST_FILE
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker
+from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.fsck import damages

@@ -15,13 +15,13 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.finding import Done, Finding, Severity
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
-from mailismus.queue.providers.clustered.fsck.clusters import Clusters, check_clusters
-from mailismus.queue.providers.clustered.fsck.hands import Hands
-from mailismus.queue.providers.clustered.fsck.history import History
-from mailismus.queue.providers.clustered.fsck.names import Names
-from mailismus.queue.providers.clustered.fsck.place import Checking
-from mailismus.queue.providers.clustered.fsck.sources import Line
-from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker
+from mailismus.queue.providers.clustered.fsck.evidence.history import History
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
+from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
+from mailismus.queue.providers.clustered.fsck.findings.names import Names
+from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker
+from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
 from mailismus.queue.providers.clustered.recovery.replay import Loaded
 from mailismus.spool.silo import SILO_COUNT
 from tests.clustered.harness import ClusteredHarness, queue_settings

@@ -25,15 +25,15 @@ from mailismus.errors import StartError, Unavailable
 from mailismus.journal.writer import RandomBytes
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.finding import Checked, Done, Finding, Report, Severity
-from mailismus.queue.providers.clustered.fsck.clusters import Clusters, check_clusters
-from mailismus.queue.providers.clustered.fsck.hands import Hands
-from mailismus.queue.providers.clustered.fsck.history import History
-from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.names import LOCK, Names
-from mailismus.queue.providers.clustered.fsck.place import Checking
-from mailismus.queue.providers.clustered.fsck.segments import JournalState, check_journal
-from mailismus.queue.providers.clustered.fsck.spool import SpoolCheck
-from mailismus.queue.providers.clustered.fsck.stopped import TurnWorker, start_and_stop
+from mailismus.queue.providers.clustered.fsck.evidence.history import History
+from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
+from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
+from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.names import LOCK, Names
+from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState, check_journal
+from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
+from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker, start_and_stop
+from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
 from mailismus.queue.providers.clustered.recovery.opening import make_directories
 from mailismus.spool.silo import SILO_NAMES
 

@@ -16,7 +16,7 @@ import attrs
 from mailismus.queue.finding import Finding, Severity
 
 if TYPE_CHECKING:
-    from mailismus.queue.providers.clustered.fsck.hands import Hands
+    from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
 
 _NOTE, _HARMLESS, _REPAIRABLE, _LOST = Severity.NOTE, Severity.HARMLESS, Severity.REPAIRABLE, Severity.LOST
 

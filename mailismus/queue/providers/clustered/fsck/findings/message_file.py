@@ -18,15 +18,15 @@ import attrs
 from mailismus.disk.interface import IDisk, IFile
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId, format_spool_id
-from mailismus.queue.providers.clustered.fsck import acts
-from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.names import try_twice
-from mailismus.queue.providers.clustered.fsck.onebyte import (
+from mailismus.queue.providers.clustered.fsck.evidence.one_byte import (
     LONGEST_FOR_BIT,
     Change,
     find_change,
     find_one_difference,
 )
+from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.names import try_twice
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.spool.message_file import PIECE_SIZE, TRAILER_SIZE, MessageFileReader, encode_trailer, parse_trailer
 
 

@@ -14,7 +14,7 @@ import attrs
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.fsck.history import History
+from mailismus.queue.providers.clustered.fsck.evidence.history import History
 from mailismus.spool.silo import SILO_COUNT
 
 UNKNOWN_SIZE = 0xFFFF_FFFF

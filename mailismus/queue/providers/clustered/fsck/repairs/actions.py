@@ -13,11 +13,11 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.format.cluster import Place
 from mailismus.queue.providers.clustered.format.record import Checkpoint
-from mailismus.queue.providers.clustered.fsck.history import Held
-from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.fsck.evidence.history import Held
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
 
 if TYPE_CHECKING:
-    from mailismus.queue.providers.clustered.fsck.hands import Hands
+    from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
 
 
 def keep(path: str, offset: int, size_bytes: int, hands: Hands) -> None:

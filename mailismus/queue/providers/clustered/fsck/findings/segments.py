@@ -23,12 +23,12 @@ from mailismus.journal.batch import (
 from mailismus.journal.replay import SUFFIX, Damage, FoundSegment, Journal, arrange, look_at_file
 from mailismus.journal.segment import READY_NAME, SMALLEST, file_name
 from mailismus.observe.text import shown
-from mailismus.queue.providers.clustered.fsck import acts
-from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.mending import Mended, mend_batch, mend_header
-from mailismus.queue.providers.clustered.fsck.names import Names, try_twice
-from mailismus.queue.providers.clustered.fsck.patches import Patch, open_patched
-from mailismus.queue.providers.clustered.fsck.place import Checking, is_too_long
+from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch, open_patched
+from mailismus.queue.providers.clustered.fsck.evidence.segment_repair import Mended, mend_batch, mend_header
+from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
+from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.names import Names, try_twice
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.queue.providers.clustered.recovery.replay import Loaded, load_journal
 
 MOST_ROUNDS = 200

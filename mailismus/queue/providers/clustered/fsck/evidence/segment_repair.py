@@ -22,8 +22,8 @@ from mailismus.journal.batch import (
     padded_size,
 )
 from mailismus.journal.replay import FoundSegment, Journal
-from mailismus.queue.providers.clustered.fsck.onebyte import LONGEST_FOR_BIT, find_change, find_one_difference
-from mailismus.queue.providers.clustered.fsck.patches import Patch
+from mailismus.queue.providers.clustered.fsck.evidence.one_byte import LONGEST_FOR_BIT, find_change, find_one_difference
+from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch
 
 _HEADER_SIZE = 64
 """Bytes of a header before its CRC."""

@@ -16,15 +16,15 @@ import attrs
 from mailismus.disk.interface import NameKind
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.fsck import acts
-from mailismus.queue.providers.clustered.fsck.clusters import Clusters
-from mailismus.queue.providers.clustered.fsck.history import History
-from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, Problems, problem, untold
-from mailismus.queue.providers.clustered.fsck.messages import Examined, examine
-from mailismus.queue.providers.clustered.fsck.names import Names
-from mailismus.queue.providers.clustered.fsck.place import Checking
-from mailismus.queue.providers.clustered.fsck.segments import JournalState
-from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.fsck.evidence.history import History
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
+from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters
+from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, Problems, problem, untold
+from mailismus.queue.providers.clustered.fsck.findings.message_file import Examined, examine
+from mailismus.queue.providers.clustered.fsck.findings.names import Names
+from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.spool.silo import SILO_NAMES, message_path, parse_message_name, silo_path
 
 _EPOCH_SHIFT = 32

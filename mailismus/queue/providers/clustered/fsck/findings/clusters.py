@@ -32,13 +32,13 @@ from mailismus.queue.providers.clustered.format.cluster import (
 )
 from mailismus.queue.providers.clustered.format.record import Checkpoint
 from mailismus.queue.providers.clustered.format.slots import WIDEST_S, slot_start
-from mailismus.queue.providers.clustered.fsck import acts
-from mailismus.queue.providers.clustered.fsck.history import History
-from mailismus.queue.providers.clustered.fsck.kinds import Kind, Mend, Problem, problem
-from mailismus.queue.providers.clustered.fsck.lines import join_torn, mend_line
-from mailismus.queue.providers.clustered.fsck.names import Names, try_twice
-from mailismus.queue.providers.clustered.fsck.place import Checking, is_too_long
-from mailismus.queue.providers.clustered.fsck.sources import UNKNOWN_SIZE, LiveLines, Source
+from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import join_torn, mend_line
+from mailismus.queue.providers.clustered.fsck.evidence.history import History
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import UNKNOWN_SIZE, LiveLines, Source
+from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
+from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Mend, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.names import Names, try_twice
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.queue.providers.clustered.read.due_scan import read_file
 from mailismus.queue.providers.clustered.recovery.replay import Loaded
 from mailismus.queue.providers.clustered.recovery.salvage import rescue

@@ -36,10 +36,10 @@ from mailismus.queue.providers.clustered.format.record import (
     places_record,
     settled_record,
 )
-from mailismus.queue.providers.clustered.fsck.aside import Aside
-from mailismus.queue.providers.clustered.fsck.lines import LONGEST
-from mailismus.queue.providers.clustered.fsck.patches import Patch
-from mailismus.queue.providers.clustered.fsck.sources import Line
+from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import LONGEST
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch
+from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
 from mailismus.queue.providers.clustered.recovery.opening import Reuse, begin_journal
 from mailismus.queue.providers.clustered.recovery.replay import Loaded
 from mailismus.spool.message_file import MessageFileWriter

@@ -11,9 +11,9 @@ from typing import TypeVar
 from mailismus.disk.interface import NameFacts, NameKind
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
-from mailismus.queue.providers.clustered.fsck import acts
-from mailismus.queue.providers.clustered.fsck.kinds import Kind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.place import Checking
+from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
+from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.spool.silo import SILO_NAMES
 
 LOCK = "lock"
