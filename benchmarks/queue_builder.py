@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater, react
 
 from mailismus.app import FILE_THREADS, WallClock
-from mailismus.config.load import load
+from mailismus.config.read.load import load
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadWorker, Workers
 from mailismus.errors import Unavailable

@@ -19,8 +19,8 @@ from mailismus.admin.fsckcommand import FsckTools
 from mailismus.admin.fsckcommand import register as register_fsck
 from mailismus.admin.source import OfflineQueue, PlanCounter
 from mailismus.admin.unread import give_up_output
-from mailismus.config.load import DEFAULT_FILES, find_file, load
-from mailismus.config.settings import QueueSettings, Settings
+from mailismus.config.read.load import DEFAULT_FILES, find_file, load
+from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.queue.finding import Report
 from mailismus.start import configcommands, manual, wording

@@ -23,7 +23,7 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from mailismus.admin.socket import AdminTask
-from mailismus.config.settings import Settings
+from mailismus.config.values.settings import Settings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealSurroundings

@@ -22,7 +22,7 @@ from mailismus.admin import wording
 from mailismus.admin.queuecommands import COMMANDS, Command, Reach, obey
 from mailismus.admin.shell import Shell, run_shell
 from mailismus.admin.source import OfflineQueue, OfflineSource, PlanCounter, Source, need_server, open_server
-from mailismus.config.settings import Settings
+from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
 

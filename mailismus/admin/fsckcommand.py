@@ -22,7 +22,7 @@ import attrs
 
 from mailismus.admin import wording
 from mailismus.admin.unread import give_up_output
-from mailismus.config.settings import QueueSettings, Settings
+from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown
 from mailismus.queue.finding import Done, Finding, Report, Severity

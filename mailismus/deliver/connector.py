@@ -27,7 +27,7 @@ from twisted.internet.protocol import ClientFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.settings import DeliverSettings
+from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.hosts import Host, Trouble
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Located, Locator

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
-from mailismus.config.settings import MessageStoreSettings
+from mailismus.config.values.settings import MessageStoreSettings
 from mailismus.deliver.job import Job
 from mailismus.deliver.workers import WorkRunner
 from mailismus.mail.reply import Reply

@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from mailismus.config.settings import MessageStoreSettings
+from mailismus.config.values.settings import MessageStoreSettings
 from mailismus.deliver.deposit import Deposits, reply_to_error
 from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S
 from mailismus.deliver.job import Job

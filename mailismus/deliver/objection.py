@@ -8,7 +8,7 @@ without dot-stuffing (RFC 1870 3): what SIZE= tells the host. What is 8-bit is t
 
 from __future__ import annotations
 
-from mailismus.config.settings import EightBit
+from mailismus.config.values.settings import EightBit
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client_opening import NOTHING, Offers
 

@@ -23,7 +23,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.config.settings import ClientSettings
+from mailismus.config.values.settings import ClientSettings
 from mailismus.deliver.habits import Habit, Habits
 from mailismus.deliver.job import Job
 from mailismus.deliver.objection import NO_OBJECTIONS, Objections

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import attrs
 
-from mailismus.config.settings import RelaySettings
+from mailismus.config.values.settings import RelaySettings
 from mailismus.mail.address import domain_of
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks

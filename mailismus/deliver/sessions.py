@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
-from mailismus.config.settings import DeliverSettings
+from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.connector import Connector
 from mailismus.deliver.habits import Habits
 from mailismus.deliver.hosts import Host, Hosts, Trouble

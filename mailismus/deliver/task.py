@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReactorTCP, IReactorTime
 from twisted.logger import Logger
 
-from mailismus.config.settings import DeliverSettings, MessageStoreSettings
+from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.hanging import MOST_THREADS
 from mailismus.deliver.hosts import Deaths, Hosts

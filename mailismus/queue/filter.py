@@ -13,7 +13,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
-from mailismus.config.units import UnitError, parse_size, parse_time_ms
+from mailismus.config.values.units import UnitError, parse_size, parse_time_ms
 from mailismus.mail.address import domain_of
 from mailismus.mail.ids import SpoolId, format_spool_id, parse_queue_id, parse_spool_id
 from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate

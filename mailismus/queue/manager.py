@@ -21,7 +21,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.settings import RetrySettings
+from mailismus.config.values.settings import RetrySettings
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mailismus.config.settings import RetrySettings
+from mailismus.config.values.settings import RetrySettings
 from mailismus.mail.ids import QueueId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.queue.ages import Ages, Jump

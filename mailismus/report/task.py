@@ -26,7 +26,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.settings import ReportSettings
+from mailismus.config.values.settings import ReportSettings
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId, format_spool_id

@@ -6,14 +6,14 @@ import argparse
 import sys
 import time
 
-from mailismus.config.advice import Severity, advise
-from mailismus.config.advice_places import advise_places
-from mailismus.config.certificates import describe_end
-from mailismus.config.effective import Effective
-from mailismus.config.ground import ThisHost
-from mailismus.config.load import Loaded, find_file, load
-from mailismus.config.sample import write_sample
-from mailismus.config.schema import write_schema
+from mailismus.config.advice.host_probe import ThisHost
+from mailismus.config.advice.places import advise_places
+from mailismus.config.advice.values import Severity, advise
+from mailismus.config.generate.sample import write_sample
+from mailismus.config.generate.schema import write_schema
+from mailismus.config.read.certificates import describe_end
+from mailismus.config.read.effective import Effective
+from mailismus.config.read.load import Loaded, find_file, load
 from mailismus.start import wording
 from mailismus.start.exits import Exit, complain, one_line
 

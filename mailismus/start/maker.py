@@ -18,7 +18,7 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import Logger
 from twisted.python import usage
 
-from mailismus.config.load import Loader, find_file, load
+from mailismus.config.read.load import Loader, find_file, load
 from mailismus.deliver.workers import Workers
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.start.exits import Exit, complain, exit_code_of

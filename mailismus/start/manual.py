@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from mailismus.config import manual, roff
+from mailismus.config.generate import manual, roff
 from mailismus.start import wording
 from mailismus.start.exits import Exit
 

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from mailismus.config.settings import AuditFormat, AuditSettings, Settings
+from mailismus.config.values.settings import AuditFormat, AuditSettings, Settings
 from mailismus.deliver import metrics as deliver_metrics
 from mailismus.deliver.task import DeliverTask
 from mailismus.disk.worker import ThreadWorker

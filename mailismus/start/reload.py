@@ -19,8 +19,8 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.changes import Change, names_of, what_changed
-from mailismus.config.load import Loaded, Loader
+from mailismus.config.read.changes import Change, names_of, what_changed
+from mailismus.config.read.load import Loaded, Loader
 from mailismus.errors import ConfigError
 from mailismus.start.server import Server
 

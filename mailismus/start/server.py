@@ -24,7 +24,7 @@ from twisted.internet.interfaces import (
     IReactorUNIX,
 )
 
-from mailismus.config.settings import Settings
+from mailismus.config.values.settings import Settings
 
 
 class Reactor(IReactorCore, IReactorFDSet, IReactorSocket, IReactorTCP, IReactorThreads, IReactorTime, IReactorUNIX):

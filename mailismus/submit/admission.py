@@ -12,7 +12,7 @@ clients which say nothing do not keep the others out for minutes each.
 
 from __future__ import annotations
 
-from mailismus.config.settings import ServerSettings
+from mailismus.config.values.settings import ServerSettings
 from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing
 

@@ -11,7 +11,7 @@ import enum
 
 import attrs
 
-from mailismus.config.settings import ServerSettings
+from mailismus.config.values.settings import ServerSettings
 from mailismus.mail.directory import Directory
 from mailismus.smtp import replies
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 from twisted.logger import Logger
 
-from mailismus.config.openfiles import reserve_of
+from mailismus.config.values.open_files import reserve_of
 from mailismus.net.accept import has_spoken
 from mailismus.net.peer import counted_as
 from mailismus.smtp import replies

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorFDSet, IReactorTime
 from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 
-from mailismus.config.settings import ListenerSettings, SslSettings
+from mailismus.config.values.settings import ListenerSettings, SslSettings
 from mailismus.mail.directory import Directory
 from mailismus.net.accept import Acceptor
 from mailismus.net.descriptors import soft_open_files

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from mailismus.config.settings import RetrySettings
+from mailismus.config.values.settings import RetrySettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadWorker, Workers

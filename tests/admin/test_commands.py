@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from mailismus.admin.socketfile import bind_socket, connect_socket
-from mailismus.config.names import MAX_SOCKET_NAME_BYTES
-from mailismus.config.settings import Settings
+from mailismus.config.values.names import MAX_SOCKET_NAME_BYTES
+from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from tests.admin.samples import ListedQueue
 from tests.admin.worlds import Running, World

@@ -18,7 +18,7 @@ from mailismus.admin.commands import CommandTools, register
 from mailismus.admin.socket import AdminTask
 from mailismus.admin.source import OfflineQueue, PlanCounter
 from mailismus.admin.verbs import LookableQueue
-from mailismus.config.settings import RetrySettings, Settings
+from mailismus.config.values.settings import RetrySettings, Settings
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
 from mailismus.mail.envelope import Envelope

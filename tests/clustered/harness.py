@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from mailismus.admin.wire import decode, decode_part, encode_part
-from mailismus.config.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
+from mailismus.config.values.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
 from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.clustered.provider import ClusteredQueue

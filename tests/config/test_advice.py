@@ -7,11 +7,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from mailismus.config.advice import Advice, Severity, advise
-from mailismus.config.advice_places import advise_places
-from mailismus.config.document import parse
-from mailismus.config.ground import Kind, Room, Spot, ThisHost
-from mailismus.config.load import Loaded, load, load_tree
+from mailismus.config.advice.host_probe import Kind, Room, Spot, ThisHost
+from mailismus.config.advice.places import advise_places
+from mailismus.config.advice.values import Advice, Severity, advise
+from mailismus.config.read.document import parse
+from mailismus.config.read.load import Loaded, load, load_tree
 from tests.config.corpus import in_deliver, in_directory, in_listeners, in_queue, in_server
 
 SERVER_USER = 900

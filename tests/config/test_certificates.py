@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
-from mailismus.config.certificates import describe_end
-from mailismus.config.load import Loaded, load
+from mailismus.config.read.certificates import describe_end
+from mailismus.config.read.load import Loaded, load
 from mailismus.errors import ConfigError
 from tests.fakes.certificates import make_certificate
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.config.changes import Change, names_of, what_changed
-from mailismus.config.document import parse
-from mailismus.config.effective import Effective
-from mailismus.config.load import load_tree
+from mailismus.config.read.changes import Change, names_of, what_changed
+from mailismus.config.read.document import parse
+from mailismus.config.read.effective import Effective
+from mailismus.config.read.load import load_tree
 from tests.config.corpus import in_deliver, in_directory, in_listeners, in_queue, in_server
 from tests.config.test_generated import SETTING_IDS, SETTINGS
 
@@ -123,8 +123,8 @@ def test_what_a_named_file_holds_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("block", "setting"), SETTINGS, ids=SETTING_IDS)
 def test_the_sample_and_the_schema_say_what_needs_a_restart(block: object, setting: object) -> None:
-    from mailismus.config.schema import write_setting
-    from mailismus.config.table import Setting
+    from mailismus.config.generate.schema import write_setting
+    from mailismus.config.table.words import Setting
 
     assert isinstance(setting, Setting)
     assert ("A change needs a restart." in "".join(write_setting(setting))) is setting.fixed

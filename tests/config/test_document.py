@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.config.document import MAX_DEPTH, parse, read
-from mailismus.config.files import Files
+from mailismus.config.read.document import MAX_DEPTH, parse, read
+from mailismus.config.read.files import Files
 from mailismus.errors import ConfigError
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.config import certificates
-from mailismus.config import load as loading
-from mailismus.config.files import ANSWER_S, Files
-from mailismus.config.ground import ThisHost
-from mailismus.config.load import Loader, load
+from mailismus.config.advice.host_probe import ThisHost
+from mailismus.config.read import certificates
+from mailismus.config.read import load as loading
+from mailismus.config.read.files import ANSWER_S, Files
+from mailismus.config.read.load import Loader, load
 from mailismus.dns.system import SystemHosts
 from mailismus.errors import ConfigError
 from mailismus.regular import Content, read_regular

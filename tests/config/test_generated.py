@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from mailismus.config.document import parse
-from mailismus.config.kinds import Place
-from mailismus.config.load import load, load_tree
-from mailismus.config.sample import write_sample
-from mailismus.config.schema import write_schema
-from mailismus.config.table import Block, Setting
-from mailismus.config.table_root import MAILSERVER
-from mailismus.config.units import UnitError
+from mailismus.config.generate.sample import write_sample
+from mailismus.config.generate.schema import write_schema
+from mailismus.config.read.document import parse
+from mailismus.config.read.load import load, load_tree
+from mailismus.config.table.kinds import Place
+from mailismus.config.table.root import MAILSERVER
+from mailismus.config.table.words import Block, Setting
+from mailismus.config.values.units import UnitError
 from mailismus.errors import ConfigError
 from tests.config.corpus import BROKEN, GOOD, Broken
 
@@ -165,7 +165,7 @@ _SINGLE: dict[int, etree.RelaxNG] = {}
 def single_schema(setting: Setting[object]) -> etree.RelaxNG:
     """A schema of an element <x> with that setting alone, cut out of the whole."""
     if id(setting) not in _SINGLE:
-        from mailismus.config.schema import write_setting
+        from mailismus.config.generate.schema import write_setting
 
         body = "\n".join(write_setting(setting))
         text = (

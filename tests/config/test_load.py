@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.config.document import parse
-from mailismus.config.load import Loaded, default_settings, load, load_tree
+from mailismus.config.read.document import parse
+from mailismus.config.read.load import Loaded, default_settings, load, load_tree
 from mailismus.errors import ConfigError
 from mailismus.mail.networks import Networks
 from tests.config.corpus import BROKEN, GOOD, Broken, in_deliver, in_directory, in_listeners, in_report, in_server

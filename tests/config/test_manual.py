@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.config.check import check_shape, convert
-from mailismus.config.document import parse
-from mailismus.config.kinds import Place
-from mailismus.config.load import load_tree
-from mailismus.config.manual import EXAMPLE, Entry, read_table, write_markdown, write_page
-from mailismus.config.table import Block, Occurs, Setting
-from mailismus.config.table_root import MAILSERVER
+from mailismus.config.generate.manual import EXAMPLE, Entry, read_table, write_markdown, write_page
+from mailismus.config.read.check import check_shape, convert
+from mailismus.config.read.document import parse
+from mailismus.config.read.load import load_tree
+from mailismus.config.table.kinds import Place
+from mailismus.config.table.root import MAILSERVER
+from mailismus.config.table.words import Block, Occurs, Setting
 from tests.config.test_generated import SETTINGS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.config import names
-from mailismus.config.blocks import parse_block, show_block
-from mailismus.config.hostname import FALLBACK, find_host_name
-from mailismus.config.units import UnitError
+from mailismus.config.read.hostname import FALLBACK, find_host_name
+from mailismus.config.values import names
+from mailismus.config.values.networks import parse_block, show_block
+from mailismus.config.values.units import UnitError
 
 
 def test_domains_come_out_in_lower_case() -> None:

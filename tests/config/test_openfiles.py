@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.config.openfiles import (
+from mailismus.config.values.open_files import (
     LEAST,
     LEAST_OF_FEW,
     LEAST_RESERVE,

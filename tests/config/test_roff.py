@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.config import roff
+from mailismus.config.generate import roff
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.config import units
-from mailismus.config.units import UnitError
+from mailismus.config.values import units
+from mailismus.config.values.units import UnitError
 
 WHOLE = st.integers(min_value=0, max_value=units.MAX_NUMBER)
 

@@ -17,7 +17,7 @@ import mailismus.journal.segment as segment_module
 import mailismus.queue.providers.clustered.checkpoint.write as writebehind_module
 import mailismus.queue.providers.clustered.recovery.opening as opening_module
 import mailismus.spool.references as references_module
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.worker import IWorker, Workers
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue

@@ -11,7 +11,7 @@ import pytest
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
 
-from mailismus.config.settings import (
+from mailismus.config.values.settings import (
     ClientSettings,
     DeliverSettings,
     DnsSettings,

@@ -7,7 +7,7 @@ import re
 import pytest
 from twisted.internet.defer import Deferred
 
-from mailismus.config.settings import RetrySettings
+from mailismus.config.values.settings import RetrySettings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.config.settings import EightBit
+from mailismus.config.values.settings import EightBit
 from mailismus.deliver.habits import REMEMBERED_S
 from mailismus.queue.interface import Area
 from tests.deliver.harness import Bench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.config.settings import EightBit
+from mailismus.config.values.settings import EightBit
 from mailismus.deliver.objection import NO_OBJECTIONS, Objections
 from mailismus.smtp.client_opening import NOTHING, Offers
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mailismus.config.blocks import parse_block
-from mailismus.config.settings import RelaySettings
+from mailismus.config.values.networks import parse_block
+from mailismus.config.values.settings import RelaySettings
 from mailismus.deliver.route import UNKNOWN_USER, Finding, Local, NextHop, Router
 from mailismus.mail.networks import Networks
 from tests.deliver.harness import DIRECTORY, relay

@@ -17,7 +17,7 @@ from twisted.internet.task import Clock
 from twisted.logger import LogEvent, formatEvent
 from twisted.python.failure import Failure
 
-from mailismus.config.names import DATE_TOKENS
+from mailismus.config.values.names import DATE_TOKENS
 from mailismus.observe.audit_log import (
     CLOSE_S,
     DATES,

@@ -36,7 +36,7 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sourc
         (rules.check_levels, "queue.providers.memory.x", "from mailismus.queue.providers.clustered.y import z"),
         (rules.check_levels, "journal.batch", "from mailismus.app import build"),
         (rules.check_levels, "novelty.thing", ""),
-        (rules.check_loader, "deliver.task", "from mailismus.config.load import load"),
+        (rules.check_loader, "deliver.task", "from mailismus.config.read.load import load"),
         (rules.check_loader, "submit.task", "from mailismus.config import table"),
         (rules.check_purity, "mail.reply", "import time"),
         (rules.check_purity, "smtp.server", "from twisted.internet import defer"),

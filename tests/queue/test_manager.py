@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from mailismus.config.settings import RetrySettings
+from mailismus.config.values.settings import RetrySettings
 from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.config.settings import RetrySettings
+from mailismus.config.values.settings import RetrySettings
 from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Area
 from tests.queue.test_manager import DEFERRED, FAILED, World

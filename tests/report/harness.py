@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
-from mailismus.config.settings import ReportSettings, RetrySettings
+from mailismus.config.values.settings import ReportSettings, RetrySettings
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind

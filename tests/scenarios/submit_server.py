@@ -19,7 +19,7 @@ from typing import Any, cast
 from twisted.internet import reactor as global_reactor
 from twisted.internet.defer import Deferred
 
-from mailismus.config.settings import ListenerSettings, ServerSettings
+from mailismus.config.values.settings import ListenerSettings, ServerSettings
 from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId

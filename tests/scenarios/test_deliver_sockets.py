@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from twisted.internet.epollreactor import EPollReactor
 
-from mailismus.config.settings import MessageStoreSettings, RetrySettings
+from mailismus.config.values.settings import MessageStoreSettings, RetrySettings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealSurroundings

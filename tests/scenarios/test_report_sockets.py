@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from twisted.internet.epollreactor import EPollReactor
 
-from mailismus.config.settings import ListenerSettings, MessageStoreSettings, RetrySettings, ServerSettings
+from mailismus.config.values.settings import ListenerSettings, MessageStoreSettings, RetrySettings, ServerSettings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealSurroundings

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from twisted.internet.task import Clock
 
-from mailismus.config.settings import AuditSettings, Settings
+from mailismus.config.values.settings import AuditSettings, Settings
 from mailismus.observe.audit_file import AuditFile
 from mailismus.observe.audit_log import CLOSE_S, FLUSH_S
 from mailismus.observe.maillog import MemoryMailLog

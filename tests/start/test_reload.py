@@ -12,9 +12,9 @@ from twisted.internet.task import Clock
 from twisted.logger import LogEvent, formatEvent
 from twisted.python.failure import Failure
 
-from mailismus.config.document import parse
-from mailismus.config.load import Loaded, load_tree
-from mailismus.config.settings import Settings
+from mailismus.config.read.document import parse
+from mailismus.config.read.load import Loaded, load_tree
+from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError
 from mailismus.start.reload import LOOK_S, Reloader
 from mailismus.start.server import Listening

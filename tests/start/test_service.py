@@ -14,7 +14,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
 
-from mailismus.config.settings import Settings
+from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.start.logfile import Log, LogDestination

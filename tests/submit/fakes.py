@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from mailismus.config.settings import ServerSettings
+from mailismus.config.values.settings import ServerSettings
 from mailismus.errors import Unavailable
 from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from mailismus.config.openfiles import reserve_of
-from mailismus.config.settings import ServerSettings
+from mailismus.config.values.open_files import reserve_of
+from mailismus.config.values.settings import ServerSettings
 from mailismus.mail.networks import Networks
 from mailismus.smtp import replies
 from mailismus.smtp.server_state import Security

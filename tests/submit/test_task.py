@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mailismus.config.settings import ListenerSettings, SslSettings
+from mailismus.config.values.settings import ListenerSettings, SslSettings
 from mailismus.errors import StartError
 from mailismus.net import tls
 from mailismus.observe.maillog import MemoryMailLog

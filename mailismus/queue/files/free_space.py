@@ -6,7 +6,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.settings import MinFree, QueueSettings
+from mailismus.config.values.settings import MinFree, QueueSettings
 from mailismus.disk.interface import IDisk, Space
 from mailismus.disk.worker import IWorker
 

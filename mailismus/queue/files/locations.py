@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDirectory, IDisk, ILock, INamed
 from mailismus.disk.presence import AnyDirectory, Presence
 from mailismus.spool.silo import SILO_NAMES

@@ -24,7 +24,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.presence import Missing
 from mailismus.disk.worker import Workers

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import attrs
 from twisted.internet.task import Clock
 
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock, NameKind
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError, Unavailable

@@ -24,7 +24,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.settings import SpoolSettings
+from mailismus.config.values.settings import SpoolSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId

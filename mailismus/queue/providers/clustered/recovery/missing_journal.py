@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.errors import StartError
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters

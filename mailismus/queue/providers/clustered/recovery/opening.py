@@ -22,7 +22,7 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock, close_read
 from mailismus.disk.presence import Presence
 from mailismus.disk.worker import IWorker

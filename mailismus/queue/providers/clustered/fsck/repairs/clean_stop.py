@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import Workers
 from mailismus.errors import Unavailable

@@ -15,7 +15,7 @@ from contextlib import suppress
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
-from mailismus.config.settings import QueueSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Corrupt, Unavailable

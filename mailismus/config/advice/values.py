@@ -14,17 +14,17 @@ from collections.abc import Iterator
 
 import attrs
 
-from mailismus.config import table_application as app
-from mailismus.config import table_deliver as dlv
-from mailismus.config import table_queue as que
-from mailismus.config import table_report as rep
-from mailismus.config import table_submit as sub
-from mailismus.config.blocks import Block, show_block
-from mailismus.config.check import Given
-from mailismus.config.settings import Settings
-from mailismus.config.table import Setting
-from mailismus.config.table_root import MTA
-from mailismus.config.units import show_size, show_time_ms
+from mailismus.config.read.check import Given
+from mailismus.config.table import application as app
+from mailismus.config.table import deliver as dlv
+from mailismus.config.table import queue as que
+from mailismus.config.table import report as rep
+from mailismus.config.table import submit as sub
+from mailismus.config.table.root import MTA
+from mailismus.config.table.words import Setting
+from mailismus.config.values.networks import Block, show_block
+from mailismus.config.values.settings import Settings
+from mailismus.config.values.units import show_size, show_time_ms
 from mailismus.mail.address import domain_of
 
 MIN_RECIPIENTS = 100

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence, Set
 
 import attrs
 
-from mailismus.config.files import Files
-from mailismus.config.units import UnitError
+from mailismus.config.read.files import Files
+from mailismus.config.values.units import UnitError
 
 MAX_BYTES = 256 * 2**20
 

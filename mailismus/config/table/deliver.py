@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mailismus.config import kinds
-from mailismus.config.table import Block, Form, Occurs, Setting
+from mailismus.config.table import kinds
+from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 ADDRESS = Setting(
     "address", kinds.HOST_PORT, None, "Where it is: HOST:PORT, port 25 by default.", Form.ATTRIBUTE, sample="127.0.0.1:8025"

@@ -14,11 +14,11 @@ from typing import TypeVar, cast
 
 import attrs
 
-from mailismus.config.document import BLANKS, Element
-from mailismus.config.kinds import Place
-from mailismus.config.table import Block, Form, Occurs, Setting
-from mailismus.config.table_root import MAILSERVER
-from mailismus.config.units import UnitError
+from mailismus.config.read.document import BLANKS, Element
+from mailismus.config.table.kinds import Place
+from mailismus.config.table.root import MAILSERVER
+from mailismus.config.table.words import Block, Form, Occurs, Setting
+from mailismus.config.values.units import UnitError
 from mailismus.errors import ConfigError
 
 T = TypeVar("T")

@@ -11,17 +11,17 @@ import posixpath
 import stat
 from collections.abc import Iterator
 
-from mailismus.config import table_application as app
-from mailismus.config import table_deliver as dlv
-from mailismus.config import table_queue as que
-from mailismus.config import table_report as rep
-from mailismus.config import table_submit as sub
-from mailismus.config.advice import Advice, line_of, refuse, warn
-from mailismus.config.check import Given
-from mailismus.config.ground import Ground, Kind, Spot
-from mailismus.config.settings import MinFree, Settings
-from mailismus.config.table_root import MTA
-from mailismus.config.units import show_size
+from mailismus.config.advice.host_probe import Ground, Kind, Spot
+from mailismus.config.advice.values import Advice, line_of, refuse, warn
+from mailismus.config.read.check import Given
+from mailismus.config.table import application as app
+from mailismus.config.table import deliver as dlv
+from mailismus.config.table import queue as que
+from mailismus.config.table import report as rep
+from mailismus.config.table import submit as sub
+from mailismus.config.table.root import MTA
+from mailismus.config.values.settings import MinFree, Settings
+from mailismus.config.values.units import show_size
 
 Place = tuple[str, str, int]
 """What it is called, its path, and the line that names it."""

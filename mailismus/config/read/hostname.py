@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 
-from mailismus.config.files import Files
-from mailismus.config.names import parse_domain
-from mailismus.config.units import UnitError
+from mailismus.config.read.files import Files
+from mailismus.config.values.names import parse_domain
+from mailismus.config.values.units import UnitError
 
 HOSTS_FILE = "/etc/hosts"
 MAX_BYTES = 2**20

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from mailismus.config.kinds import Kind
+from mailismus.config.table.kinds import Kind
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -12,9 +12,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 import attrs
 
-from mailismus.config import roff
-from mailismus.config.table import Block, Form, Occurs, Setting
-from mailismus.config.table_root import MAILSERVER
+from mailismus.config.generate import roff
+from mailismus.config.table.root import MAILSERVER
+from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 PAGE = "mailismus.xml"
 WIDTH = 120

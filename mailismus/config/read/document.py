@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import attrs
 
-from mailismus.config.files import Files
+from mailismus.config.read.files import Files
 from mailismus.errors import ConfigError
 
 MAX_BYTES = 16 * 2**20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mailismus.config import kinds
-from mailismus.config.table import Block, Form, Setting
+from mailismus.config.table import kinds
+from mailismus.config.table.words import Block, Form, Setting
 
 QUEUECACHE = Setting("queuecache", kinds.count(1), "100", "Bounces in hand at most; those of one message stay together.")
 INTERVAL_LOW = Setting("interval_low", kinds.time("100ms"), "5s", "Pause after a look at the queue that found bounces.")

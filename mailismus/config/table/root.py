@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mailismus.config.table import Block
-from mailismus.config.table_application import ADMIN, APPLICATION, DIRECTORY, MESSAGE_STORE
-from mailismus.config.table_deliver import DELIVER
-from mailismus.config.table_queue import QUEUE
-from mailismus.config.table_report import REPORT
-from mailismus.config.table_submit import SUBMIT
+from mailismus.config.table.application import ADMIN, APPLICATION, DIRECTORY, MESSAGE_STORE
+from mailismus.config.table.deliver import DELIVER
+from mailismus.config.table.queue import QUEUE
+from mailismus.config.table.report import REPORT
+from mailismus.config.table.submit import SUBMIT
+from mailismus.config.table.words import Block
 
 MTA = Block("mta", "The mail transfer agent.", (QUEUE, SUBMIT, DELIVER, REPORT))
 MAILSERVER = Block(

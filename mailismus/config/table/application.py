@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mailismus.config import kinds
-from mailismus.config.table import Block, Form, Occurs, Setting
+from mailismus.config.table import kinds
+from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 ANNOUNCEHOST = Setting(
     "announcehost",

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from mailismus.config import names, units
-from mailismus.config.blocks import BLOCK_FORM, Block, parse_block, show_block
-from mailismus.config.units import UnitError
+from mailismus.config.values import names, units
+from mailismus.config.values.networks import BLOCK_FORM, Block, parse_block, show_block
+from mailismus.config.values.units import UnitError
 
 _UNITS = ("d", "h", "m", "s", "ms")
 _TIME_PATTERN = "[0-9]+|" + "|".join(

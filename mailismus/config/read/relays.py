@@ -6,9 +6,9 @@ which of two is meant nobody can guess. Every complaint names both lines.
 
 from __future__ import annotations
 
-from mailismus.config import table_deliver as dlv
-from mailismus.config.check import Given
-from mailismus.config.settings import RelaySettings
+from mailismus.config.read.check import Given
+from mailismus.config.table import deliver as dlv
+from mailismus.config.values.settings import RelaySettings
 from mailismus.errors import ConfigError
 from mailismus.mail.networks import Networks
 

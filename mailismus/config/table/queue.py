@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mailismus.config import kinds
-from mailismus.config.table import Block, Form, Setting
+from mailismus.config.table import kinds
+from mailismus.config.table.words import Block, Form, Setting
 
 PROVIDER = Setting(
     "provider",

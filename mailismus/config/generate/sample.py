@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from mailismus.config.table import Block, Occurs, Setting
-from mailismus.config.table_root import MAILSERVER
+from mailismus.config.table.root import MAILSERVER
+from mailismus.config.table.words import Block, Occurs, Setting
 
 WIDTH = 100
 _HEAD = """\

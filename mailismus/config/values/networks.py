@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from mailismus.config.units import UnitError, parse_count
+from mailismus.config.values.units import UnitError, parse_count
 
 Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -11,7 +11,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-from mailismus.config.units import UnitError, parse_count
+from mailismus.config.values.units import UnitError, parse_count
 from mailismus.mail.address import is_domain, is_mailbox
 
 DOMAIN_FORM = "a domain name such as mail.example.net"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from mailismus.config.check import Given
-from mailismus.config.table import Occurs, Setting
+from mailismus.config.read.check import Given
+from mailismus.config.table.words import Occurs, Setting
 
 Key = tuple[int, str]
 """A setting of one block: the identity of its `Given`, and the setting's key."""

@@ -15,19 +15,19 @@ from collections.abc import Iterator
 
 import attrs
 
-from mailismus.config import document
-from mailismus.config import table_application as app
-from mailismus.config.assemble import Assembly
-from mailismus.config.certificates import DAY_S, describe_end
-from mailismus.config.check import Given, check_shape, convert, convert_setting, default_block
-from mailismus.config.document import Element
-from mailismus.config.effective import Effective, list_effective
-from mailismus.config.files import ANSWER_S, Files
-from mailismus.config.hostname import host_name
-from mailismus.config.kinds import Place
-from mailismus.config.settings import Settings
-from mailismus.config.table_root import MAILSERVER, MTA
-from mailismus.config.table_submit import LISTENER, LISTENERS, SUBMIT
+from mailismus.config.read import document
+from mailismus.config.read.assemble import Assembly
+from mailismus.config.read.certificates import DAY_S, describe_end
+from mailismus.config.read.check import Given, check_shape, convert, convert_setting, default_block
+from mailismus.config.read.document import Element
+from mailismus.config.read.effective import Effective, list_effective
+from mailismus.config.read.files import ANSWER_S, Files
+from mailismus.config.read.hostname import host_name
+from mailismus.config.table import application as app
+from mailismus.config.table.kinds import Place
+from mailismus.config.table.root import MAILSERVER, MTA
+from mailismus.config.table.submit import LISTENER, LISTENERS, SUBMIT
+from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError
 
 SOON_DAYS = 14

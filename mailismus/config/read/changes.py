@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.config.effective import Effective
+from mailismus.config.read.effective import Effective
 
 _NUMBER = re.compile(r"\[[0-9]+\]")
 

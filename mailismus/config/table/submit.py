@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mailismus.config import kinds
-from mailismus.config.table import Block, Form, Occurs, Setting
+from mailismus.config.table import kinds
+from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 RELAY_CLIENTS = Setting(
     "relay_clients", kinds.NETWORKS, "", "Clients that may send mail to anywhere.", sample="127.0.0.1 | ::1"

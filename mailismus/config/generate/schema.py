@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from mailismus.config.table import Block, Form, Occurs, Setting
-from mailismus.config.table_root import MAILSERVER
+from mailismus.config.table.root import MAILSERVER
+from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 _HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>

@@ -11,20 +11,22 @@ from typing import NoReturn
 
 import attrs
 
-from mailismus.config import table_application as app
-from mailismus.config import table_deliver as dlv
-from mailismus.config import table_queue as que
-from mailismus.config import table_report as rep
-from mailismus.config import table_submit as sub
-from mailismus.config.certificates import check_pair, read_chain, read_key
-from mailismus.config.check import Given, Value
-from mailismus.config.effective import Key
-from mailismus.config.files import Files
-from mailismus.config.lists import Names, read_names
-from mailismus.config.names import check_socket_path, parse_domain, parse_user
-from mailismus.config.openfiles import PER_CONNECTION, Demand, TooMany, fit, reserve_of
-from mailismus.config.relays import assemble_relays
-from mailismus.config.settings import (
+from mailismus.config.read.certificates import check_pair, read_chain, read_key
+from mailismus.config.read.check import Given, Value
+from mailismus.config.read.effective import Key
+from mailismus.config.read.files import Files
+from mailismus.config.read.lists import Names, read_names
+from mailismus.config.read.relays import assemble_relays
+from mailismus.config.table import application as app
+from mailismus.config.table import deliver as dlv
+from mailismus.config.table import queue as que
+from mailismus.config.table import report as rep
+from mailismus.config.table import submit as sub
+from mailismus.config.table.root import MTA
+from mailismus.config.table.words import Setting
+from mailismus.config.values.names import check_socket_path, parse_domain, parse_user
+from mailismus.config.values.open_files import PER_CONNECTION, Demand, TooMany, fit, reserve_of
+from mailismus.config.values.settings import (
     AdminSettings,
     ApplicationSettings,
     AuditFormat,
@@ -47,9 +49,7 @@ from mailismus.config.settings import (
     SpoolSettings,
     SslSettings,
 )
-from mailismus.config.table import Setting
-from mailismus.config.table_root import MTA
-from mailismus.config.units import UnitError
+from mailismus.config.values.units import UnitError
 from mailismus.errors import ConfigError
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks

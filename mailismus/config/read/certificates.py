@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from mailismus.config.files import Files
-from mailismus.config.units import UnitError
+from mailismus.config.read.files import Files
+from mailismus.config.values.units import UnitError
 from mailismus.regular import Content
 
 if TYPE_CHECKING:
