@@ -13,12 +13,12 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn, TextIO
 
-from mailismus.admin.commands import CommandTools
-from mailismus.admin.commands import register as register_admin
-from mailismus.admin.fsckcommand import FsckTools
-from mailismus.admin.fsckcommand import register as register_fsck
-from mailismus.admin.source import OfflineQueue, PlanCounter
-from mailismus.admin.unread import give_up_output
+from mailismus.admin.client.source import OfflineQueue, PlanCounter
+from mailismus.admin.commands.broken_pipe import give_up_output
+from mailismus.admin.commands.fsck import FsckTools
+from mailismus.admin.commands.fsck import register as register_fsck
+from mailismus.admin.commands.register import CommandTools
+from mailismus.admin.commands.register import register as register_admin
 from mailismus.config.read.load import DEFAULT_FILES, find_file, load
 from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.errors import ConfigError, StartError, StorageError

@@ -22,7 +22,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from mailismus.admin.socket import AdminTask
+from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import Settings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator

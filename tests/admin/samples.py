@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 import attrs
 
-from mailismus.admin.tally import Tally
+from mailismus.admin.model.tally import Tally
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Filter, Gap, Message, Summary

@@ -7,8 +7,8 @@ import os
 import pytest
 from twisted.internet.task import Clock
 
-from mailismus.admin.admission import PLACES, RESERVE, STALLED_S, Admission, Asked, Peer, find_stalled
-from mailismus.admin.wire import Refusal
+from mailismus.admin.protocol.wire import Refusal
+from mailismus.admin.server.admission import PLACES, RESERVE, STALLED_S, Admission, Asked, Peer, find_stalled
 
 LONG = PLACES - RESERVE
 

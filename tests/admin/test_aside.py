@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mailismus.admin.aside import PRIORITY, SHARE, do_aside, pause_s
+from mailismus.admin.client.background import PRIORITY, SHARE, do_aside, pause_s
 
 
 def test_the_work_has_a_low_priority_and_nothing_else_has() -> None:

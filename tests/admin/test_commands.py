@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.admin.socketfile import bind_socket, connect_socket
+from mailismus.admin.protocol.socket_file import bind_socket, connect_socket
 from mailismus.config.values.names import MAX_SOCKET_NAME_BYTES
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError

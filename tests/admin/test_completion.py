@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.admin.completion import FILTERS, candidates
-from mailismus.admin.queuecommands import COMMANDS
+from mailismus.admin.commands.completion import FILTERS, candidates
+from mailismus.admin.commands.queue import COMMANDS
 from mailismus.queue.filter import FORMS, parse_filter
 
 VALUES = {"area=": "deferred", "older=": "1h", "younger=": "1h", "larger=": "1K"}

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from mailismus.admin.admission import PLACES, RESERVE, STALLED_S
-from mailismus.admin.socket import MAX_CONNECTIONS, SILENT_S
-from mailismus.admin.wire import Request, encode_request
+from mailismus.admin.protocol.wire import Request, encode_request
+from mailismus.admin.server.admission import PLACES, RESERVE, STALLED_S
+from mailismus.admin.server.task import MAX_CONNECTIONS, SILENT_S
 from mailismus.errors import StartError
 from tests.admin.longqueue import LongQueue
 from tests.admin.worlds import Serving, World

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.admin.history import MAX_LINE_BYTES, MAX_LINES, History, history_path
+from mailismus.admin.commands.history import MAX_LINE_BYTES, MAX_LINES, History, history_path
 
 
 @pytest.fixture

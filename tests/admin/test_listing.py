@@ -8,7 +8,7 @@ from datetime import UTC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.admin.listing import EMPTY, TextListing, count_json, count_lines, json_lines, reason_of
+from mailismus.admin.render.listing import EMPTY, TextListing, count_json, count_lines, json_lines, reason_of
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Message, Summary
 from tests.admin.samples import LATER, MX, bounced, deferred, incoming, message

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mailismus.admin.shape import MAX_NAMES
+from mailismus.admin.model.shape import MAX_NAMES
 from tests.admin.longqueue import LongQueue, configuration
 from tests.admin.worlds import Serving, World
 from tests.project.runners import environment

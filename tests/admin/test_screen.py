@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.admin.listing import EMPTY
-from mailismus.admin.screen import LEAST_WIDTH, ScreenListing
+from mailismus.admin.render.listing import EMPTY
+from mailismus.admin.render.screen import LEAST_WIDTH, ScreenListing
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Message
 from tests.admin.samples import LATER, MX, bounced, deferred, incoming, message

@@ -11,10 +11,10 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from mailismus.admin.admission import PLACES, RESERVE, STALLED_S, Admission, Peer
-from mailismus.admin.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
-from mailismus.admin.verbs import PAGE_ENTRIES, PIECE_BYTES
-from mailismus.admin.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_gaps, decode_piece, encode_request
+from mailismus.admin.protocol.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_gaps, decode_piece, encode_request
+from mailismus.admin.server.admission import PLACES, RESERVE, STALLED_S, Admission, Peer
+from mailismus.admin.server.answers import PAGE_ENTRIES, PIECE_BYTES
+from mailismus.admin.server.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Filter, Flushed, Gap, IContent, Message, Page, Summary

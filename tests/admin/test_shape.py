@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.admin.shape import AGES, LABELS, By, Row, Shape, ShapeCount, shape_json, shape_lines
+from mailismus.admin.model.shape import AGES, LABELS, By, Row, Shape, ShapeCount, shape_json, shape_lines
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Message
 from tests.admin.samples import ARRIVAL, MX, deferred, incoming, message

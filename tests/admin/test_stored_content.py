@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.admin.content import MAX_HEADER, MAX_LINE, harmless_lines, header_of, unstuff
+from mailismus.admin.render.content import MAX_HEADER, MAX_LINE, harmless_lines, header_of, unstuff
 
 lines = st.lists(st.sampled_from([b"", b".", b"..", b"a", b"a.", b".a", b"\xff\0", b". .", b"x" * 5]), max_size=8)
 

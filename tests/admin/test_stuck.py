@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from mailismus.admin.listing import reason_of
-from mailismus.admin.showing import entry_lines
-from mailismus.admin.stuck import StuckEntry
-from mailismus.admin.wire import WireError, decode, decode_message, encode, encode_message
+from mailismus.admin.model.stuck import StuckEntry
+from mailismus.admin.protocol.wire import WireError, decode, decode_message, encode, encode_message
+from mailismus.admin.render.listing import reason_of
+from mailismus.admin.render.message import entry_lines
 from mailismus.mail.ids import QueueId
 from tests.admin.samples import deferred, incoming, message
 from tests.admin.worlds import Running, World

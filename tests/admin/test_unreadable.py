@@ -12,8 +12,8 @@ from functools import partial
 
 import pytest
 
-from mailismus.admin.shell import Shell
-from mailismus.admin.source import need_server
+from mailismus.admin.client.source import need_server
+from mailismus.admin.commands.shell import Shell
 from mailismus.disk.interface import IFile
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError, StorageError

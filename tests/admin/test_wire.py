@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.admin.leftout import left_out
-from mailismus.admin.tally import Tally
-from mailismus.admin.wire import (
+from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.wire import (
     Request,
     WireError,
     decode,

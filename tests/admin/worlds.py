@@ -14,10 +14,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
 
-from mailismus.admin.commands import CommandTools, register
-from mailismus.admin.socket import AdminTask
-from mailismus.admin.source import OfflineQueue, PlanCounter
-from mailismus.admin.verbs import LookableQueue
+from mailismus.admin.client.source import OfflineQueue, PlanCounter
+from mailismus.admin.commands.register import CommandTools, register
+from mailismus.admin.server.answers import LookableQueue
+from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import RetrySettings, Settings
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError

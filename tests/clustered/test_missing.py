@@ -7,7 +7,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from mailismus.admin.listing import count_json, count_lines
+from mailismus.admin.render.listing import count_json, count_lines
 from mailismus.disk.presence import Missing
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from mailismus.admin.listing import moment
-from mailismus.admin.stuck import StuckEntry
+from mailismus.admin.model.stuck import StuckEntry
+from mailismus.admin.render.listing import moment
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message

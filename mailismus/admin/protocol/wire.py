@@ -26,8 +26,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from mailismus.admin.leftout import left_out
-from mailismus.admin.stuck import StuckEntry
+from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.stuck import StuckEntry
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary

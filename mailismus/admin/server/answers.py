@@ -12,9 +12,9 @@ from typing import Protocol
 import attrs
 from twisted.internet.defer import Deferred
 
-from mailismus.admin.shape import By, Row, ShapeCount
-from mailismus.admin.tally import Tally
-from mailismus.admin.wire import (
+from mailismus.admin.model.shape import By, Row, ShapeCount
+from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.wire import (
     Refusal,
     Request,
     encode_message,

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 
-from mailismus.admin.stuck import StuckEntry
+from mailismus.admin.model.stuck import StuckEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message, Summary

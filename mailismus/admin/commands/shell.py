@@ -14,11 +14,11 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TextIO
 
-from mailismus.admin import wording
-from mailismus.admin.completion import candidates
-from mailismus.admin.history import History, history_path
-from mailismus.admin.queuecommands import COMMANDS, Command, obey
-from mailismus.admin.source import Source
+from mailismus.admin.client.source import Source
+from mailismus.admin.commands import wording
+from mailismus.admin.commands.completion import candidates
+from mailismus.admin.commands.history import History, history_path
+from mailismus.admin.commands.queue import COMMANDS, Command, obey
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
 

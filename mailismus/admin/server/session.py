@@ -16,9 +16,18 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.admin.admission import Admission, Asked, Peer
-from mailismus.admin.verbs import Answer, LookableQueue, begin_answer, command_of, takes_long
-from mailismus.admin.wire import HELLO, MAX_REQUEST_BYTES, Refusal, Request, WireError, decode_request, encode, encode_end
+from mailismus.admin.protocol.wire import (
+    HELLO,
+    MAX_REQUEST_BYTES,
+    Refusal,
+    Request,
+    WireError,
+    decode_request,
+    encode,
+    encode_end,
+)
+from mailismus.admin.server.admission import Admission, Asked, Peer
+from mailismus.admin.server.answers import Answer, LookableQueue, begin_answer, command_of, takes_long
 from mailismus.errors import Corrupt, StorageError
 
 REQUEST_TIMEOUT_S = 30.0

@@ -20,8 +20,8 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.admin import wording
-from mailismus.admin.unread import give_up_output
+from mailismus.admin.commands import wording
+from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown

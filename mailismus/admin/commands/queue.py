@@ -18,14 +18,14 @@ from typing import TextIO, cast
 
 import attrs
 
-from mailismus.admin import wording
-from mailismus.admin.content import harmless_lines, header_of, unstuff
-from mailismus.admin.leftout import left_out
-from mailismus.admin.listing import EMPTY, NO_MATCH, NOTHING_READ, TextListing, count_json, count_lines, json_lines
-from mailismus.admin.screen import ScreenListing
-from mailismus.admin.shape import By, shape_json, shape_lines
-from mailismus.admin.showing import entry_lines, envelope_lines
-from mailismus.admin.source import Source
+from mailismus.admin.client.source import Source
+from mailismus.admin.commands import wording
+from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.shape import By, shape_json, shape_lines
+from mailismus.admin.render.content import harmless_lines, header_of, unstuff
+from mailismus.admin.render.listing import EMPTY, NO_MATCH, NOTHING_READ, TextListing, count_json, count_lines, json_lines
+from mailismus.admin.render.message import entry_lines, envelope_lines
+from mailismus.admin.render.screen import ScreenListing
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id
 from mailismus.queue.filter import FORMS

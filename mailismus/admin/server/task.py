@@ -21,10 +21,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.admin.admission import PLACES, Admission, Peer
-from mailismus.admin.session import AdminSession
-from mailismus.admin.socketfile import bind_socket, inode_of
-from mailismus.admin.verbs import LookableQueue
+from mailismus.admin.protocol.socket_file import bind_socket, inode_of
+from mailismus.admin.server.admission import PLACES, Admission, Peer
+from mailismus.admin.server.answers import LookableQueue
+from mailismus.admin.server.session import AdminSession
 
 MAX_CONNECTIONS = 2 * PLACES
 """Those that send their request, are answered, or have their last words on the way; more wait in the socket's backlog."""

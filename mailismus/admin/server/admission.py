@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from mailismus.admin.wire import Refusal
+from mailismus.admin.protocol.wire import Refusal
 from mailismus.observe.text import shown
 
 PLACES = 20

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from mailismus.admin.listing import EMPTY, HEADER, NULL_SENDER, Sums, moment, reason_of
+from mailismus.admin.render.listing import EMPTY, HEADER, NULL_SENDER, Sums, moment, reason_of
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message

@@ -16,11 +16,11 @@ from typing import BinaryIO, Protocol
 
 import attrs
 
-from mailismus.admin.aside import do_aside
-from mailismus.admin.shape import LABELS, By, Row, Shape, ShapeCount
-from mailismus.admin.socketfile import connect_socket
-from mailismus.admin.tally import Tally
-from mailismus.admin.wire import (
+from mailismus.admin.client.background import do_aside
+from mailismus.admin.model.shape import LABELS, By, Row, Shape, ShapeCount
+from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.socket_file import connect_socket
+from mailismus.admin.protocol.wire import (
     PROTOCOL,
     Request,
     WireError,

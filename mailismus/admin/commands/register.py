@@ -18,10 +18,10 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.admin import wording
-from mailismus.admin.queuecommands import COMMANDS, Command, Reach, obey
-from mailismus.admin.shell import Shell, run_shell
-from mailismus.admin.source import OfflineQueue, OfflineSource, PlanCounter, Source, need_server, open_server
+from mailismus.admin.client.source import OfflineQueue, OfflineSource, PlanCounter, Source, need_server, open_server
+from mailismus.admin.commands import wording
+from mailismus.admin.commands.queue import COMMANDS, Command, Reach, obey
+from mailismus.admin.commands.shell import Shell, run_shell
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mailismus.admin.shape import By
+from mailismus.admin.model.shape import By
 from mailismus.queue.interface import Area
 
 FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
