@@ -21,7 +21,7 @@ from benchmarks.processes import TrialError
 from benchmarks.report import number, table
 from benchmarks.stage import Stage, say, stage
 from benchmarks.sync_calls import Timed, new_files, writes
-from tests.harness.power import FileSystem
+from tests.support.power import FileSystem
 
 BATCHES, FILES = (1, 10, 100), (1, 4, 10, 100, 1000)
 PARTS = ("writes", "files", "handover")

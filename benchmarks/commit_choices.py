@@ -25,7 +25,7 @@ from benchmarks.processes import TrialError, free_port, start
 from benchmarks.report import number
 from benchmarks.servers import TREE, Extras
 from benchmarks.stage import Stage, say, stage
-from tests.harness.power import FileSystem
+from tests.support.power import FileSystem
 
 WARM_UP_S = 1.2
 TIMEOUT_S = 60.0

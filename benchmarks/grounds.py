@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.processes import TrialError
 from benchmarks.stage import Stage
-from tests.harness.power import FileSystem, LoopDisk
+from tests.support.power import FileSystem, LoopDisk
 
 SIZE_MB = 2500
 _BLOCK = bytes(8 << 20)

@@ -21,8 +21,8 @@ from mailismus.queue.providers.clustered.format.record import (
 from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench
-from tests.crash.disk import TreeDisk
-from tests.crash.moments import moments
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.moments import moments
 
 MESSAGE = Message(SpoolId(0x100000001), b"a@b.example", b"192.0.2.1", False, 1.7e9, 4711, 2, [])
 LINE = format_lines(MESSAGE, [Entry(2, b"c@d.example", Area.INCOMING, 1.7e9)])[:-1]

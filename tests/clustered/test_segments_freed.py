@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crash.operations import EVERY_OPERATION
-from tests.crash.server import LARGE
-from tests.crash.world import World
+from tests.durability.crash.operations import EVERY_OPERATION
+from tests.durability.crash.server import LARGE
+from tests.durability.crash.world import World
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
-from tests.crash.server import LookingWorker
+from tests.durability.crash.server import LookingWorker
 
 
 def running(harness: ClusteredHarness) -> Bench:

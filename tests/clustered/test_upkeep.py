@@ -15,8 +15,8 @@ from mailismus.queue.providers.clustered.checkpoint.write import Moving, WriteBe
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
-from tests.crash.disk import TreeDisk
-from tests.crash.moments import moments
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.moments import moments
 
 EIO = OSError(errno.EIO, "Input/output error")
 

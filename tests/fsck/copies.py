@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from mailismus.spool.aside import UNFINISHED
-from tests.crash.tree import EMPTY, Content, Tree
+from tests.durability.crash.tree import EMPTY, Content, Tree
 
 _NOTE = re.compile(rb"from (/[^\n]*) at ([0-9]+)\n")
 """The first line of what was set aside."""

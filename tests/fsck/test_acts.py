@@ -14,9 +14,9 @@ from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
-from tests.crash.disk import TreeDisk
-from tests.crash.moments import made_by, moments_over
-from tests.crash.states import FileSystem, Story
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.moments import made_by, moments_over
+from tests.durability.crash.states import FileSystem, Story
 from tests.fsck import damages
 from tests.fsck.copies import gone
 from tests.fsck.damages import DAMAGES, Damage

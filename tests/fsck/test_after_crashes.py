@@ -1,6 +1,6 @@
 """After a crash a look finds nothing but what the next start sees to, and a repair changes nothing that a start would find.
 
-The crash states are those that `tests.crash` explores.
+The crash states are those that `tests.durability.crash` explores.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from mailismus.queue.finding import Finding, Severity
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
 from mailismus.queue.providers.clustered.fsck.findings import segments
 from mailismus.queue.providers.clustered.recovery import opening
-from tests.crash.disk import TreeDisk
-from tests.crash.explorer import Explorer
-from tests.crash.recovery import LATER, recover
-from tests.crash.server import SEGMENT, settings_for
-from tests.crash.states import Crash, FileSystem, Story
-from tests.crash.tree import Tree
-from tests.crash.workloads import LINKED, LONGER
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.explorer import Explorer
+from tests.durability.crash.recovery import LATER, recover
+from tests.durability.crash.server import SEGMENT, settings_for
+from tests.durability.crash.states import Crash, FileSystem, Story
+from tests.durability.crash.tree import Tree
+from tests.durability.crash.workloads import LINKED, LONGER
 from tests.fsck.worlds import kinds
 
 SAMPLE = 100

@@ -6,9 +6,9 @@ import pytest
 
 from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
 from mailismus.spool.aside import UNFINISHED
-from tests.crash.disk import TreeDisk
-from tests.crash.moments import Doing, behind_one_who_was_killed, moments
-from tests.crash.tree import Tree
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.moments import Doing, behind_one_who_was_killed, moments
+from tests.durability.crash.tree import Tree
 
 SOURCE = "/q/incoming/a.mqc"
 CONTENT = b"x" * 5000 + b"y" * 5000

@@ -20,10 +20,10 @@ from mailismus.queue.providers.clustered.fsck.repairs.executor import LOST_REPLY
 from mailismus.queue.providers.clustered.recovery.replay import Loaded, load
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
-from tests.crash.disk import TreeDisk
-from tests.crash.moments import Doing, behind_one_who_was_killed, made_by, moments, moments_over
-from tests.crash.states import Crash, Story
-from tests.crash.tree import Tree
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.moments import Doing, behind_one_who_was_killed, made_by, moments, moments_over
+from tests.durability.crash.states import Crash, Story
+from tests.durability.crash.tree import Tree
 from tests.fsck.copies import copies_of
 from tests.fsck.worlds import Stopped, hands_on, lines_on, tree_of
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from mailismus.queue.interface import Area
-from tests.crash.disk import TreeDisk
-from tests.crash.states import FileSystem, Story
-from tests.crash.tree import Tree
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.states import FileSystem, Story
+from tests.durability.crash.tree import Tree
 from tests.fsck import damages
 from tests.fsck.damages import DAMAGES, Damage, Expected
 from tests.fsck.worlds import Stopped, disk_of, kinds, repair_on, tree_of, unrepaired

@@ -26,7 +26,7 @@ from mailismus.queue.providers.clustered.recovery.replay import Loaded
 from mailismus.spool.silo import SILO_COUNT
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
-from tests.crash.tree import Content, Tree, names_of
+from tests.durability.crash.tree import Content, Tree, names_of
 from tests.fakes.disk import MemoryDisk
 
 _RANDOM = random.Random(7)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mailismus.journal.segment import make_segment
-from tests.crash.disk import TreeDisk
-from tests.crash.moments import moments
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.moments import moments
 
 SIZE = 3 * 4096
 

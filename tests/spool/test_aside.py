@@ -9,9 +9,9 @@ import pytest
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.aside import PIECE, UNFINISHED, keep, set_aside
 from mailismus.spool.sweep import sweep_silo
-from tests.crash.disk import TreeDisk
-from tests.crash.moments import moments
-from tests.crash.tree import Tree
+from tests.durability.crash.disk import TreeDisk
+from tests.durability.crash.moments import moments
+from tests.durability.crash.tree import Tree
 
 CONTENT = b"x" * PIECE + b"y" * 5000
 

@@ -1,0 +1,270 @@
+"""A disk in memory, begun over a tree, that remembers every act."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, Space, Standing
+from tests.durability.crash.acts import Act, Kind, parent_of
+from tests.durability.crash.tree import EMPTY, NOTHING, Tree
+
+Fault = Callable[[Act], OSError | None]
+"""Asked before each write and each barrier: the error it fails with, or None."""
+
+
+class _Inode:
+    __slots__ = ("data", "number")
+
+    def __init__(self, number: int, data: bytes | bytearray = b"") -> None:
+        self.number = number
+        self.data = data
+        """Bytes are shared with a tree; a bytearray is ours."""
+
+    def own(self) -> bytearray:
+        if not isinstance(self.data, bytearray):
+            self.data = bytearray(self.data)
+        return self.data
+
+
+class _File:
+    """`IFile`."""
+
+    __slots__ = ("_disk", "_inode", "_path")
+
+    def __init__(self, disk: TreeDisk, path: str, inode: _Inode) -> None:
+        self._disk = disk
+        self._path = path
+        self._inode = inode
+
+    def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
+        data = b"".join(buffers)
+        act = Act(Kind.WRITE, self._path, self._inode.number, offset, data)
+        self._disk.may_fail(act)
+        content = self._inode.own()
+        if len(content) < offset:
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
+        self._disk.acts.append(act)
+
+    def read_at(self, offset: int, size_bytes: int) -> bytes:
+        data = self._inode.data
+        if offset == 0 and size_bytes >= len(data) and isinstance(data, bytes):
+            return data
+        return bytes(data[offset : offset + size_bytes])
+
+    def size(self) -> int:
+        return len(self._inode.data)
+
+    def truncate(self, size_bytes: int) -> None:
+        del self._inode.own()[size_bytes:]
+        self._disk.acts.append(Act(Kind.TRUNCATE, self._path, self._inode.number, size_bytes))
+
+    def sync(self) -> None:
+        self._disk.barrier(Act(Kind.SYNC, self._path, self._inode.number))
+
+    def standing(self, path: str) -> Standing:
+        return self._disk.standing_of(self._inode, path)
+
+    def close(self) -> None:
+        pass
+
+
+class _Directory:
+    """`IDirectory`."""
+
+    def __init__(self, disk: TreeDisk, inode: object) -> None:
+        self._disk = disk
+        self._inode = inode
+
+    def standing(self, path: str) -> Standing:
+        return self._disk.standing_of(self._inode, path)
+
+    def close(self) -> None:
+        pass
+
+
+class _Lock:
+    """`ILock`."""
+
+    def __init__(self, locks: set[str], path: str) -> None:
+        self._locks = locks
+        self._path = path
+
+    def standing(self, path: str) -> Standing:
+        return Standing.NAMED if path == self._path else Standing.MOVED  # nobody takes a lock's name away here
+
+    def release(self) -> None:
+        self._locks.discard(self._path)
+
+
+class TreeDisk:
+    """`IDisk`. `/q` and `/s` are two file systems."""
+
+    def __init__(self, tree: Tree = NOTHING) -> None:
+        self.tree = tree
+        self.acts: list[Act] = []
+        self.locks: set[str] = set()
+        self.fault: Fault | None = None
+        inodes = {inode: _Inode(inode, tree.contents.get(inode, EMPTY).data) for inode in tree.names.files.values()}
+        self._last = max(inodes, default=0) + 10_000  # none that a file had which is gone
+        self._directories: dict[str, dict[str, _Inode | None]] = {path: {} for path in tree.names.directories}
+        for path in tree.names.directories:
+            if path != "/":
+                self._put(path, None)
+        for path, inode in tree.names.files.items():
+            self._put(path, inodes[inode])
+
+    # for tests
+
+    def mark(self, what: object) -> None:
+        """A fact that the outside world knows from here on."""
+        self.acts.append(Act(Kind.MARK, mark=what))
+
+    def kill(self) -> None:
+        """The process is gone; the page cache is not."""
+        self.locks.clear()
+
+    def may_fail(self, act: Act) -> None:
+        """Fail where a fault says so."""
+        error = self.fault(act) if self.fault is not None else None
+        if error is not None:
+            raise error
+
+    def barrier(self, act: Act) -> None:
+        """Note it, or that it fails."""
+        try:
+            self.may_fail(act)
+        except OSError:
+            if act.kind is not Kind.SYNC_DIRECTORY:
+                self.acts.append(Act(Kind.SYNC_FAILED, act.path, act.inode))
+            raise
+        self.acts.append(act)
+
+    def paths(self, ends_with: tuple[str, ...]) -> list[str]:
+        """Files of such names."""
+        return [
+            f"{directory}/{name}"
+            for directory, names in self._directories.items()
+            for name in names
+            if name.endswith(ends_with)
+        ]
+
+    def _put(self, path: str, inode: _Inode | None) -> None:
+        directory, _, name = path.rpartition("/")
+        self._directories[directory or "/"][name] = inode
+
+    def _find(self, path: str) -> _Inode:
+        directory, _, name = path.rpartition("/")
+        inode = self._directories.get(directory or "/", {}).get(name)
+        if inode is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        return inode
+
+    def standing_of(self, inode: object, path: str) -> Standing:
+        """How a file or a directory stands to this name."""
+        directory, _, name = path.rpartition("/")
+        found = self._directories.get(path) if path in self._directories else self._directories.get(directory, {}).get(name)
+        if found is inode:
+            return Standing.NAMED
+        known = any(other is inode for names in self._directories.values() for other in (names, *names.values()))
+        return Standing.MOVED if known else Standing.REMOVED
+
+    def _drop(self, path: str) -> None:
+        directory, _, name = path.rpartition("/")
+        del self._directories[directory or "/"][name]
+
+    def _refuse_taken(self, path: str) -> None:
+        if self.exists(path):
+            raise FileExistsError(errno.EEXIST, "exists", path)
+        if parent_of(path) not in self._directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+
+    # IDisk
+
+    def exists(self, path: str) -> bool:
+        directory, _, name = path.rpartition("/")
+        return not name or name in self._directories.get(directory or "/", ())
+
+    def describe(self, path: str) -> NameFacts:
+        if path in self._directories:
+            return NameFacts(NameKind.DIRECTORY, 0, 0o700, (0, id(self._directories[path])), 2, 0)
+        inode = self._find(path)
+        links = sum(other is inode for names in self._directories.values() for other in names.values())
+        return NameFacts(NameKind.FILE, 0, 0o600, (0, inode.number), links, len(inode.data))
+
+    def make_private(self, path: str, owner: int) -> None:
+        pass  # knows neither owners nor modes
+
+    def make_directory(self, path: str) -> None:
+        self._refuse_taken(path)
+        self._directories[path] = {}
+        self._put(path, None)
+        self.acts.append(Act(Kind.MKDIR, path))
+
+    def remove_directory(self, path: str) -> None:
+        if path not in self._directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        if self._directories[path]:
+            raise OSError(errno.ENOTEMPTY, "not empty", path)
+        del self._directories[path]
+        self._drop(path)
+        self.acts.append(Act(Kind.RMDIR, path))
+
+    def list_directory(self, path: str) -> list[str]:
+        if path not in self._directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        return list(self._directories[path])
+
+    def open_directory(self, path: str) -> IDirectory:
+        if path not in self._directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        return _Directory(self, self._directories[path])
+
+    def sync_directory(self, path: str) -> None:
+        if path not in self._directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+        self.barrier(Act(Kind.SYNC_DIRECTORY, path))
+
+    def sync_file_system(self, path: str) -> None:
+        self.barrier(Act(Kind.SYNC_FILE_SYSTEM, path))
+
+    def create(self, path: str) -> IFile:
+        self._refuse_taken(path)
+        self._last += 1
+        inode = _Inode(self._last)
+        self._put(path, inode)
+        self.acts.append(Act(Kind.CREATE, path, inode.number))
+        return _File(self, path, inode)
+
+    def open(self, path: str) -> IFile:
+        return _File(self, path, self._find(path))
+
+    def link(self, path: str, new_path: str) -> None:
+        inode = self._find(path)
+        self._refuse_taken(new_path)
+        self._put(new_path, inode)
+        self.acts.append(Act(Kind.LINK, path, inode.number, to=new_path))
+
+    def rename(self, path: str, new_path: str) -> None:
+        inode = self._find(path)
+        self._drop(path)
+        self._put(new_path, inode)
+        self.acts.append(Act(Kind.RENAME, path, inode.number, to=new_path))
+
+    def unlink(self, path: str) -> None:
+        inode = self._find(path)
+        self._drop(path)
+        self.acts.append(Act(Kind.UNLINK, path, inode.number))
+
+    def lock(self, path: str) -> ILock | None:
+        if path in self.locks:
+            return None
+        self.locks.add(path)
+        return _Lock(self.locks, path)
+
+    def space(self, path: str) -> Space:
+        return Space(1 << 36, 1 << 35, 0, 0)
+
+    def refuse_unsafe(self, path: str) -> str | None:
+        return None

@@ -1,0 +1,155 @@
+"""Workloads: which sequences of operations are looked at, and how far.
+
+A workload is explored in its last operation: crashes in the others are those of a shorter one. So workloads of up to three
+operations are looked at as a tree, and where an operation does not apply, neither does what comes behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import attrs
+
+from tests.durability.crash.explorer import Depth
+from tests.durability.crash.operations import EVERY_OPERATION, MORE, NEEDS_ANOTHER, NEEDS_YOUNG, OPERATIONS
+from tests.durability.crash.states import FileSystem
+
+Names = tuple[str, ...]
+
+POSIX = (FileSystem.POSIX,)
+BOTH = (FileSystem.POSIX, FileSystem.EXT4)
+
+SHALLOW = Depth(BOTH, drain_each=97)
+DEEP = Depth(BOTH, is_deep=True, drain_each=97)
+QUICK = Depth(POSIX, drain_each=197)
+
+
+@attrs.frozen
+class Task:
+    """One workload, looked at so far."""
+
+    names: Names
+    depth: Depth
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+def all_beginning_with(first: str) -> Iterator[Task]:
+    """Every workload of up to three operations that begins with this one: two crashes deep for up to two, one for three.
+    What happens at once, and what goes wrong, is looked at as one of two, and in the middle of three."""
+    if first in OPERATIONS:
+        yield Task((first,), DEEP)
+        for second in OPERATIONS:
+            yield Task((first, second), DEEP)
+        for second in MORE:
+            yield Task((first, second), SHALLOW)
+        for second, third in product(EVERY_OPERATION, OPERATIONS):
+            yield Task((first, second, third), SHALLOW)
+    else:
+        yield Task((first,), SHALLOW)
+        for second in EVERY_OPERATION:
+            yield Task((first, second), SHALLOW)
+
+
+SOON = ("store three", "store a large one", "checkpoint", "fail a barrier", "restart")
+"""Single operations that are looked at two crashes deep each time."""
+
+
+ALONE = tuple(name for name in EVERY_OPERATION if name not in NEEDS_ANOTHER)
+"""Those that say something by themselves."""
+
+
+def singles() -> list[Task]:
+    """Every operation by itself."""
+    return [Task((name,), DEEP if name in SOON else SHALLOW) for name in ALONE]
+
+
+def pairs() -> list[Task]:
+    """Every operation behind a message with three recipients; some behind an open cluster."""
+    behind = [("store three", name) for name in EVERY_OPERATION if name not in LONG]
+    behind += [("append", name) for name in EVERY_OPERATION if name not in (*LONG, *NEEDS_YOUNG)]
+    return [Task(names, QUICK) for names in behind]
+
+
+LONG = ("reuse a segment", "kill at a segment", "kill the first start")
+"""Each time only by themselves, and in longer ones."""
+
+
+LONGER: dict[str, Names] = {
+    "its record fails": ("store three", "fail a record", "deliver", "checkpoint"),
+    "settled while moved": ("store three", "deliver while moved", "checkpoint", "restart"),
+    "places before the record": ("store three", "deliver while moved, batches apart", "restart"),
+    "an append's record fails": ("append", "store", "fail a record and deliver", "store", "checkpoint", "restart"),
+    "retries move": ("store", "checkpoint", "retry a resting one", "checkpoint", "deliver", "checkpoint"),
+    "retried when sealed": ("store three", "retry when sealed", "checkpoint", "restart"),
+    "a cluster is written anew": ("append", "store", "fail a checkpoint", "deliver", "checkpoint", "restart", "checkpoint"),
+    "a start removes files": ("store", "fail a record", "restart", "deliver", "checkpoint"),
+    "a slot is made in vain": ("store", "checkpoint", "retry a resting one", "fail a checkpoint", "checkpoint"),
+    "many at once": ("store many", "checkpoint", "store many", "checkpoint", "restart", "deliver all", "checkpoint"),
+    "used again and again": ("store three", "reuse a segment", "restart", "reuse a segment", "restart"),
+    "a large one goes": ("store a large one", "checkpoint", "deliver", "deliver", "checkpoint"),
+    "failures in a row": ("store three", "fail a settle", "fail twice", "fail a barrier", "restart", "restart"),
+    "a large one is refused": ("store three", "refuse a large one", "store", "checkpoint", "restart"),
+    "deliver all of three": ("store three", "deliver", "deliver", "deliver"),
+    "in and out of a cluster": ("store three", "checkpoint", "deliver", "checkpoint", "restart", "deliver", "checkpoint"),
+    "appends and starts": ("append", "restart", "append", "restart"),
+    "an append fails": ("append", "store", "fail a checkpoint", "restart", "checkpoint"),
+    "a checkpoint fails": ("store three", "fail a checkpoint", "deliver", "checkpoint"),
+    "retried while moved": ("store three", "retry while moved", "checkpoint", "restart"),
+    "settled when sealed": ("store three", "deliver when sealed", "checkpoint", "restart"),
+    "in the gap": ("store in the gap", "deliver in the gap", "retry in the gap", "restart"),
+    "resting in the gap": ("store three", "checkpoint", "retry in the gap", "checkpoint", "deliver in the gap", "restart"),
+    "bounced and expired": ("store three", "bounce", "checkpoint", "expire", "checkpoint", "restart"),
+    "two reports": ("store three", "report", "store three", "bounce", "report while moved", "checkpoint", "deliver all"),
+    "a large report": ("store a large one", "bounce", "report with all of it", "checkpoint", "deliver all", "restart"),
+    "what rests is reported": ("store three", "bounce", "checkpoint", "bounce", "report", "checkpoint", "restart"),
+    "a start reports": ("store three", "bounce", "bounce", "restart", "report", "restart"),
+    "a report fails": ("store three", "report while its barrier fails", "checkpoint", "restart"),
+    "killed at once": ("store", "restart at once", "checkpoint", "restart at once"),
+    "killed at a segment": ("reuse a segment", "restart", "kill at a segment", "restart"),
+    "the dead are gone": ("store", "fail a record", "restart", "unlink a done one", "checkpoint", "restart"),
+    "marked again": ("append", "deliver", "checkpoint", "restart", "checkpoint", "restart", "checkpoint"),
+}
+"""Longer ones, each for something that three operations do not bring about; those that find most come first."""
+
+LINKED = (
+    "a large one goes",
+    "in and out of a cluster",
+    "a checkpoint fails",
+    "its record fails",
+    "settled while moved",
+    "retried when sealed",
+    "what rests is reported",
+    "a large report",
+)
+"""Those in which message files get names, lose them, or get them in vain."""
+
+
+SWITCHED = ("in and out of a cluster", "settled while moved", "a large one goes")
+"""Those over which the setting is changed."""
+
+
+@attrs.frozen
+class Look:
+    """A workload, with the setting of hard links before the crash and after it."""
+
+    task: Task
+    before: bool = False
+    after: bool = False
+
+    def __str__(self) -> str:
+        deep = " (two deep)" if self.task.depth.is_deep else ""
+        links = {(True, True): " (hard links)", (True, False): " (links given up)", (False, True): " (links begun)"}
+        return f"{self.task}{deep}{links.get((self.before, self.after), '')}"
+
+
+def quick_selection() -> list[Look]:
+    """What finds most, soon; what takes long at its end."""
+    selection = [Look(Task((name,), SHALLOW)) for name in ALONE if name not in ("reuse a segment", "kill at a segment")]
+    selection += [Look(Task(names, QUICK)) for names in LONGER.values()]
+    selection += [Look(Task(LONGER[name], QUICK), True, True) for name in LINKED]
+    selection += [Look(Task((name,), DEEP)) for name in SOON]
+    selection += [Look(Task(LONGER[name], QUICK), before, not before) for name in SWITCHED for before in (False, True)]
+    return selection

@@ -1,0 +1,258 @@
+"""One case: the whole workload on a disk on which one call fails, and everything that must hold afterwards."""
+
+from __future__ import annotations
+
+import enum
+import gc
+
+import attrs
+from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
+from zope.interface import implementer
+
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area
+from tests.durability.faults.disk import Fault, FaultyDisk, Span
+from tests.durability.faults.world import LARGE, Broken, World
+
+WELL_S = 10.0
+"""Seconds after a fault is over within which mail is accepted again."""
+
+
+def workload(world: World) -> None:
+    """Everything that a queue does."""
+    world.start_at_last()
+    world.store(1)
+    world.store(3)
+    world.store(2, LARGE + 50_000)
+    world.deliver()
+    world.deliver()
+    world.defer()  # young
+    world.store(3)
+    world.checkpoint()
+    world.store(1)
+    world.deliver(limit=2)
+    world.fail()
+    world.defer(limit=2)  # resting
+    world.report()
+    world.store(2)
+    world.checkpoint()  # appends to an open cluster
+    world.later(2000)
+    world.defer(Area.DEFERRED, 2)
+    world.deliver(Area.DEFERRED)
+    world.burst(11, 95_000)  # begins a segment
+    world.deliver(limit=9)
+    world.checkpoint()
+    world.defer()
+    world.store(3)
+    world.checkpoint_in_vain("sync")
+    world.store_in_vain()
+    world.deliver()
+    world.store(2)
+    world.checkpoint_in_vain("write")
+    world.store_in_vain(LARGE + 50_000)
+    world.stop()
+    world.start_at_last()  # uses a segment again
+    world.store(2, LARGE + 50_000)
+    world.deliver(limit=6)
+    world.later(4000)
+    world.fail(Area.DEFERRED, 2)
+    world.checkpoint()
+    world.kill()
+    world.start_at_last()
+    world.store(1)
+    world.report()
+    world.later(73 * 3600)  # expires
+    world.defer(Area.INCOMING, 3)
+    world.defer(Area.DEFERRED, 50)
+    world.report()
+    world.deliver(limit=50)
+    world.checkpoint()
+    world.store(3)
+    world.defer(limit=2)
+    world.checkpoint()
+
+
+@attrs.define
+class Seen:
+    """What the outside saw of a fault."""
+
+    refusals: set[int] = attrs.field(factory=set)
+    start_errors: set[int] = attrs.field(factory=set)
+    unreadable: bool = False
+    logged: set[str] = attrs.field(factory=set)
+    """What the log says, warnings and worse."""
+    act: str = ""
+    path: str = ""
+
+    @property
+    def words(self) -> str:
+        """For the table."""
+        found = [str(code) for code in sorted(self.refusals)]
+        found += [f"start refused ({code})" for code in sorted(self.start_errors)]
+        if self.unreadable:
+            found.append("deferred")
+        return ", ".join(found) or "goes on"
+
+
+@implementer(ILogObserver)
+class Log:
+    """What is logged meanwhile. *Failures* are never expected; warnings are."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+        self.warnings: set[str] = set()
+
+    def __call__(self, event: LogEvent) -> None:
+        if "log_failure" in event:
+            failure = event["log_failure"]
+            self.failures.append(f"{event.get('log_format')} {failure.getTraceback()[-1500:]}")
+        elif event.get("log_level") is not None and event["log_level"].name in ("warn", "error", "critical"):
+            self.warnings.add(str(event.get("log_format")))
+
+    def __enter__(self) -> Log:
+        globalLogPublisher.addObserver(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        globalLogPublisher.removeObserver(self)
+
+
+class Ending(enum.Enum):
+    """How a lasting fault ends."""
+
+    HEALED = "the disk works again"
+    CUT = "the power fails, and another disk holds what this one held"
+
+
+def run(fault: Fault | None, *, hardlinks: bool = False, ending: Ending = Ending.HEALED) -> tuple[Seen, FaultyDisk]:
+    """Run the workload with this fault. Raises `Broken` (or whatever came out of the server) when something is."""
+    disk = FaultyDisk()
+    disk.plan = fault
+    world = World(hardlinks=hardlinks, disk=disk)
+    seen = Seen()
+    with Log() as log:
+        workload(world)
+        if fault is not None and disk.met is None:
+            return seen, disk
+        if fault is None or fault.span is not Span.DISK:
+            others_go_on(world, fault)
+        if ending is Ending.HEALED:
+            disk.heal()
+            mail_is_accepted_again(world)
+            quiet(world)
+        seen.refusals = set(world.refusals)
+        seen.unreadable = world.unreadable > 0
+        seen.start_errors = {error.status for error in world.start_errors}
+        seen.logged = log.warnings
+        seen.act, seen.path = disk.met or ("", "")
+        world.cut()
+        disk.heal()
+        nothing_is_lost(world)
+        nothing_stays(world)
+        if disk.synced_again:
+            raise Broken(f"synced again as if well: {disk.synced_again}")
+        gc.collect()
+    if log.failures:
+        raise Broken("a failure was logged: " + log.failures[0])
+    return seen, disk
+
+
+def others_go_on(world: World, fault: Fault | None) -> None:
+    """One place that fails stops nobody else, but where it is a directory that new names must go to."""
+    path = world.disk.met[1] if world.disk.met else ""
+    is_file = path.endswith((".mqj", ".mqc", ".msg"))
+    if fault is None or fault.span is Span.ONCE or is_file:
+        mail_is_accepted_again(world)
+        deliver_something(world)
+
+
+def mail_is_accepted_again(world: World) -> None:
+    waited = 0.0
+    while not world.store(1):
+        world.settle_down(0.5)
+        waited += 0.5
+        if waited > WELL_S:
+            raise Broken(f"no mail is accepted any more: {world.refusals[-1]}")
+
+
+def deliver_something(world: World) -> None:
+    before = len(world.gone)
+    for _ in range(100):
+        world.deliver(limit=5)
+        if len(world.gone) > before:
+            return
+        world.settle_down(0.5)
+    raise Broken("nothing is delivered any more")
+
+
+def quiet(world: World) -> None:
+    """A minute later nothing is open, under way, or in doubt."""
+    world.later(60)
+    world.settle_down(1)
+    manager, queue = world.manager, world.running()
+    assert manager is not None
+    if manager.in_doubt:
+        raise Broken(f"{manager.in_doubt} outcomes are not durable")
+    if queue.checkpoints.moving is not None:
+        raise Broken("a checkpoint never ends")
+    if files := world.idle_files():
+        raise Broken(f"open files: {files}")
+    if queue.drafts.used or queue.behind.used:
+        raise Broken("memory of drafts is not given back")
+
+
+def nothing_is_lost(world: World) -> None:
+    """After a power cut and a start on a disk that works."""
+    for _ in range(2):
+        if not world.start():
+            raise Broken(f"it does not start: {world.start_errors[-1]}")
+        live = world.live()
+        covered = world.covered(live)
+        for spool_id, letter in world.letters.items():
+            numbers = {number for number in range(1, letter.count + 1) if QueueId(spool_id, number) in live}
+            over = {number for number in range(1, letter.count + 1) if QueueId(spool_id, number) in world.gone | covered}
+            missing = set(range(1, letter.count + 1)) - numbers - over
+            if letter.is_acknowledged and missing:
+                raise Broken(f"lost: {spool_id:016X} {sorted(missing)} of {letter.count}")
+            if not letter.is_acknowledged and missing and numbers:
+                raise Broken(f"half a message: {spool_id:016X}")
+            if numbers & over and not world.was_in_doubt:
+                raise Broken(f"settled and live: {spool_id:016X} {sorted(numbers & over)}")
+            if numbers and world.read(spool_id) != letter.content:
+                raise Broken("other bytes than were sent")
+        for queue_id, entry in live.items():
+            if queue_id.spool_id not in world.letters:
+                raise Broken("an entry that nobody sent")
+            if entry.attempts < world.tried.get(queue_id, 0) and not world.was_in_doubt:
+                raise Broken(f"a retry is undone: {queue_id}")
+        world.cut()
+
+
+def nothing_stays(world: World) -> None:
+    """When all is over, and one more start has looked, no file is left; a fault never looks like damage."""
+    for _ in range(2):
+        world.start()
+        world.settle_down(4)  # a sweep takes some hundred turns
+        world.later(100)
+        world.was_in_doubt = True  # what was in doubt may be delivered again
+        while world.take_all():
+            pass
+        world.later(20)
+        world.stop()
+    left = [name for name in world.disk.names if name.endswith((".msg", ".mqc"))]
+    if left:
+        raise Broken(f"left: {left}")
+    if corrupt := [name for name in world.disk.names if name.startswith("/q/corrupt/")]:
+        raise Broken(f"looks like damage: {corrupt}")
+
+
+def calls(*, hardlinks: bool = False) -> list[tuple[str, str]]:
+    """The calls of a workload on which nothing fails."""
+    return run(None, hardlinks=hardlinks)[1].calls
+
+
+def rehearse(*, hardlinks: bool = False) -> FaultyDisk:
+    """The workload with nothing that fails: `calls` tells what can."""
+    world = World(hardlinks=hardlinks)
+    workload(world)
+    return world.disk

@@ -1,0 +1,91 @@
+"""The harnesses in their short form: the program as processes, killed, cut off, traced and filled up.
+
+Each test says why it is skipped where the machine can't do what it needs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.stage import MEMORY_FILE_SYSTEMS, file_system
+from tests.durability.harness import full_disk, kill_loop, sync_check
+from tests.durability.harness.ability import lacks_power_cuts, lacks_tracing
+from tests.durability.harness.tally import Figures, Record
+from tests.support.power import FileSystem
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> str:
+    """On a disk: where barriers cost nothing nothing would be shown."""
+    for path in (tmp_path, Path(tempfile.gettempdir()), Path("/var/tmp")):
+        if path.is_dir() and file_system(path) not in MEMORY_FILE_SYSTEMS:
+            return str(path)
+    pytest.skip("no directory for temporary files is on a disk")
+
+
+def _need(*reasons: str | None) -> None:
+    for reason in reasons:
+        if reason is not None:
+            pytest.skip(reason)
+
+
+def _rounds(directory: str, *more: str) -> Figures:
+    argv = ["--directory", directory, "--rate", "200", "--longest", "0.5", "--least", "20", "--disk-mb", "1000", *more]
+    record = Record(None, {})
+    kill_loop.run(kill_loop.arguments().parse_args(argv), record)
+    return record.total()
+
+
+def _is_whole(total: Figures) -> bool:
+    """All but how much was doubled: that takes a machine that keeps time."""
+    nothing = (total.lost, total.wrong, total.torn, total.left, total.corrupt_files, total.stray_files, total.complaints)
+    return total.messages > 0 and not any(nothing)
+
+
+def test_kills_lose_nothing(directory: str) -> None:
+    total = _rounds(directory, "--kills", "2", "--stops", "0", "--next-hop", "flaky")
+    assert total.kills == 2
+    assert _is_whole(total)
+
+
+def test_clean_stops_lose_and_double_nothing(directory: str) -> None:
+    total = _rounds(directory, "--kills", "0", "--stops", "1", "--next-hop", "up")
+    assert (total.kills, total.stops) == (0, 1)
+    assert _is_whole(total)
+    assert total.doubled == 0
+
+
+def test_power_cuts_lose_nothing(directory: str) -> None:
+    _need(lacks_power_cuts(FileSystem.EXT4))
+    total = _rounds(
+        directory, "--kills", "2", "--stops", "0", "--next-hop", "down", "--hardlinks", "Y", "--power-cut", "ext4"
+    )
+    assert total.kills == 2
+    assert _is_whole(total)
+
+
+def test_a_server_whose_barriers_do_nothing_is_seen_to_lose_mail(directory: str) -> None:
+    _need(lacks_power_cuts(FileSystem.EXT4), lacks_tracing())
+    more = ("--kills", "1", "--stops", "0", "--next-hop", "down", "--power-cut", "ext4", "--no-barriers")
+    total = _rounds(directory, *more)
+    assert total.left == 0
+    assert total.lost > 0
+
+
+def test_no_250_is_sent_before_its_barrier_has_returned(directory: str) -> None:
+    _need(lacks_tracing())
+    argv = ["--directory", directory, "--messages", "400", "--rate", "400"]
+    findings = sync_check.run(sync_check.arguments().parse_args(argv), "varied")
+    assert findings.breaches == []
+    assert findings.answers == 400
+    assert findings.total_barriers > 0
+
+
+def test_a_disk_that_fills_up_refuses_mail_until_there_is_room_and_loses_none(directory: str) -> None:
+    _need(lacks_power_cuts(FileSystem.EXT4))
+    argv = ["--directory", directory, "--full", "0.5", "--again", "50"]
+    shown = full_disk.run(full_disk.arguments().parse_args(argv), full_disk.Filling.OTHERS)
+    assert shown.good

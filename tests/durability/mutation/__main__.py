@@ -1,0 +1,111 @@
+"""The mutation run: does a test fail for everything that can be left out?
+
+    nice python -m tests.durability.mutation [--list] [--jobs N] [--done FILE] [--page FILE] [PART OF A NAME ...]
+
+Prints a line for each mutant; exits with 1 if one survives that is not known to be needless. Who caught a mutant the last
+time, as the page tells, is asked first: then it takes half an hour, else two. With `--done` results are kept in that file:
+while the code is the same, what is there is not run again. What is said to be needless is asked the quick judges alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tests.durability.crash.fingerprint import fingerprint
+from tests.durability.mutation.children import Job, run
+from tests.durability.mutation.judges import TESTS, late, soon
+from tests.durability.mutation.mutants import ROOT, Mutant, find, sources
+from tests.durability.mutation.needless import NEEDLESS
+from tests.durability.mutation.page import PAGE, Result, page, remembered
+
+
+class Kept:
+    """Results in a file, each with a fingerprint of the code. `earlier`: who caught it in other code."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._code = _code()
+        self.now: dict[str, Result] = {}
+        self.earlier: dict[str, str] = {}
+        for line in path.read_text().splitlines() if path is not None and path.exists() else ():
+            code, *words = json.loads(line)
+            result = Result(*words)
+            if code == self._code:
+                self.now[result.name] = result
+            else:
+                self.earlier[result.name] = result.by
+
+    def add(self, result: Result) -> None:
+        """One more."""
+        if self._path is not None:
+            with self._path.open("a") as file:
+                file.write(json.dumps([self._code, result.name, result.by, result.why]) + "\n")
+
+
+def _code() -> str:
+    """Of what is judged, and of what judges."""
+    parts = [ROOT / "mailismus", *(ROOT / "tests" / name for name in (*TESTS, "faults", "crash", "contracts", "fakes"))]
+    own = [ROOT / "tests" / "mutation" / f"{name}.py" for name in ("hook", "judges", "mutants", "rules")]
+    return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
+
+
+def run_all(asked: Sequence[Mutant | None], kept: Kept, first: Mapping[str, str], most: int) -> Iterator[Result]:
+    """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are not
+    caught soon come last."""
+    left = {mutant.name if mutant else "": mutant for mutant in asked}
+    yield from (kept.now[name] for name in left if name in kept.now)
+    left = {name: mutant for name, mutant in left.items() if name not in kept.now}
+    who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
+    for result in run([Job(mutant, soon(mutant, who[name])) for name, mutant in left.items()], most):
+        if result.by or result.name in NEEDLESS:
+            del left[result.name]
+            kept.add(result)
+            yield result
+        else:
+            print(f"not soon: {result.name}", file=sys.stderr, flush=True)
+    for result in run([Job(mutant, late(mutant)) for mutant in left.values()], most):
+        kept.add(result)
+        yield result
+
+
+def main() -> int:
+    """See above."""
+    parser = argparse.ArgumentParser(prog="python -m tests.durability.mutation")
+    parser.add_argument("--list", action="store_true", help="only say what there is")
+    parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--done", type=Path, help="file of results")
+    parser.add_argument("--page", type=Path, help="file to write the table to")
+    parser.add_argument("--only-known", action="store_true", help="judge nothing: tell what the file of results tells")
+    parser.add_argument("parts", nargs="*", help="only mutants whose name has one of these in it")
+    options = parser.parse_args()
+    mutants = [m for m in find(sources()) if not options.parts or any(part in m.name for part in options.parts)]
+    if options.list:
+        print("\n".join(mutant.name for mutant in mutants))
+        return 0
+    kept = Kept(options.done)
+    asked: list[Mutant | None] = [*mutants] if options.parts else [*mutants, None]
+    if options.only_known:
+        asked = [mutant for mutant in mutants if mutant.name in kept.now]
+    first = remembered([mutant.name for mutant in mutants], PAGE.read_text() if PAGE.exists() else "")
+    results = []
+    for result in run_all(asked, kept, first, options.jobs):
+        if not result.name and result.by:
+            print(f"the source as it is fails already: {result}", flush=True)
+        if result.name:
+            print(result.line(), flush=True)
+            results.append(result)
+    results.sort(key=lambda result: list(first).index(result.name))
+    wrong = [result for result in results if not result.is_fine]
+    caught = sum(bool(result.by) for result in results)
+    print(f"\n{len(results)} mutants, {caught} caught, {len(results) - caught} not; {len(wrong)} of them wrong.")
+    if options.page is not None:
+        options.page.write_text(page(results, [name for name in first if name not in {result.name for result in results}]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Who judges a mutant: crash points, a quick selection of them, and the tests of the formats, the provider and of faults.
+
+It stops at the first that fails; a mutant that makes the server fail outright is caught too. Who caught it the last time is
+asked first; then what catches most in little time, so that a run over all mutants knows soon which may survive. For a check,
+which is for damage more than for crashes, tests come first; a repair, which no server does, has no other judges.
+
+*Rules*: nothing of the product is imported before the mutant is in place.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+import attrs
+import pytest
+
+from tests.durability.mutation.mutants import ROOT, Kind, Mutant
+
+TESTS = ("journal", "spool", "fsck", "clustered")
+"""Directories of tests that judge; and those of faults."""
+
+SLOW = ("test_calendar.py", "test_few_files.py", "test_idtable.py", "test_references.py", "test_references_machine.py")
+"""Tests of them that are not asked soon."""
+
+LONG = ("test_checkpoints.py", "test_clustered_contract.py", "test_take_over.py", "test_plan.py", "test_dump.py")
+"""Tests of them that are asked behind the others."""
+
+REPAIR = "fsck"
+"""Whose mutants are judged by its own tests alone."""
+
+REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("acts", "hands", "aside", "repair_crashes"))
+"""What is asked of them soon."""
+
+_FAR = re.compile(r"^(?:\.\.)?/\S*/(?=[^/\s]+/[^/\s]+:\d+)")
+"""Where a library lies: its own directory tells enough."""
+
+AT_ONCE, SOON = 20, 30
+"""So many workloads are."""
+
+CRASHES = "crash points: "
+
+
+@attrs.frozen
+class Judge:
+    """Crash points: those workloads of the selection from `begin` to `end`, or the one called `only`; or tests."""
+
+    tests: tuple[str, ...] = ()
+    """Below `tests/`; none: crash points."""
+    without: tuple[str, ...] = ()
+    begin: int = 0
+    end: int | None = None
+    only: str = ""
+
+    def ask(self) -> tuple[str, str]:
+        """Who caught the mutant that is in place, and what was seen; empty: nobody, nothing."""
+        found = by_tests(self.tests, self.without) if self.tests else by_crash_points(self.begin, self.end, self.only)
+        return next(found, ("", ""))
+
+
+def soon(mutant: Mutant | None, first: str = "") -> list[Judge]:
+    """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time."""
+    own = _own(mutant)
+    narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
+    found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())
+    at_once, after = Judge(end=AT_ONCE), Judge(begin=AT_ONCE, end=SOON)
+    near = [*([Judge(found)] if found else []), Judge((own,), (*SLOW, *LONG))]
+    is_check = mutant is not None and mutant.kind is Kind.CHECK
+    asked = [*near, at_once] if is_check else [at_once, *near]
+    long = _there(own, LONG)
+    asked += [*([Judge(long)] if long else []), after]
+    if own == REPAIR:
+        asked = [near[0], Judge(tuple(name for name in REPAIRS if name not in found))]
+    if first.startswith(CRASHES):
+        asked.insert(0, Judge(only=first.removeprefix(CRASHES)))
+    elif first.startswith("tests/"):
+        asked.insert(0, Judge((first.removeprefix("tests/"),)))
+    return asked
+
+
+def late(mutant: Mutant | None) -> list[Judge]:
+    """Who is asked then."""
+    own = _own(mutant)
+    if own == REPAIR:
+        return [Judge((REPAIR,))]
+    others = tuple(directory for directory in TESTS if directory not in (own, REPAIR))
+    slow = _there(own, SLOW)
+    return [Judge(others), *([Judge(slow)] if slow else []), Judge(begin=SOON), Judge(("faults",))]
+
+
+def _there(own: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Those of these files that are there."""
+    return tuple(f"{own}/{name}" for name in names if (ROOT / "tests" / own / name).exists())
+
+
+def _own(mutant: Mutant | None) -> str:
+    parts = PurePath(mutant.path).parts if mutant is not None else ()
+    return next((directory for directory in TESTS if directory in parts), "clustered")
+
+
+def by_crash_points(begin: int = 0, end: int | None = None, only: str = "") -> Iterator[tuple[str, str]]:
+    """Who caught it and what was seen. Of the selection those from `begin` to `end`, or the one of this name."""
+    from tests.durability.crash.explorer import Explorer
+    from tests.durability.crash.knowledge import Broken
+    from tests.durability.crash.workloads import quick_selection
+
+    for look in quick_selection()[begin:end]:
+        if only not in ("", str(look)):
+            continue
+        try:
+            explorer = Explorer(hardlinks=look.before, then=look.after)
+            explorer.explore(look.task.names, look.task.depth, whole=len(look.task.names) > 1)
+        except Broken as broken:
+            yield f"{CRASHES}{look}", str(broken).split("\n")[0]
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            yield f"{CRASHES}{look}", f"fails outright: {error!r} in {last.name}"
+
+
+def by_tests(names: Sequence[str], without: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """The same. `names`: below `tests/`."""
+
+    class Listener:
+        failed: tuple[str, str] | None = None
+
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            if report.failed and self.failed is None:
+                self.failed = report.nodeid, _FAR.sub("", report.longreprtext.strip().split("\n")[-1])
+
+        def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+            if report.failed and self.failed is None:
+                self.failed = report.nodeid, "can't be imported"
+
+    listener = Listener()
+    paths = [str(ROOT / "tests" / name) for name in names]
+    left_out = [f"--ignore-glob=*/{name}" for name in without]
+    pytest.main([*paths, *left_out, "-x", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}"], plugins=[listener])
+    if listener.failed is not None:
+        yield listener.failed
