@@ -12,16 +12,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.append_loop import Appends, append_loop
+from benchmarks.clients.append_loop import Appends, append_loop
+from benchmarks.clients.heavy_writer import Writer, heavy_writer
 from benchmarks.drain import percentile
-from benchmarks.grounds import ground
-from benchmarks.handover import WAYS, measure, turns_alone
-from benchmarks.heavy_writer import Writer, heavy_writer
-from benchmarks.processes import TrialError
-from benchmarks.report import number, table
-from benchmarks.stage import Stage, say, stage
-from benchmarks.sync_calls import Timed, new_files, writes
+from benchmarks.measure.handover import WAYS, measure, turns_alone
+from benchmarks.measure.sync_calls import Timed, new_files, writes
+from benchmarks.results.report import number, table
+from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.file_systems import ground
 from tests.support.power import FileSystem
+from tests.support.processes import TrialError
 
 BATCHES, FILES = (1, 10, 100), (1, 4, 10, 100, 1000)
 PARTS = ("writes", "files", "handover")

@@ -15,17 +15,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.closed_loop import Answers
-from benchmarks.commit_cells import Cell, Measured, cells, markdown
-from benchmarks.counting import Counted
-from benchmarks.grounds import ground
-from benchmarks.heavy_writer import heavy_writer
-from benchmarks.load import Sink
-from benchmarks.processes import TrialError, free_port, start
-from benchmarks.report import number
-from benchmarks.servers import TREE, Extras
-from benchmarks.stage import Stage, say, stage
+from benchmarks.clients.closed_loop import Answers
+from benchmarks.clients.heavy_writer import heavy_writer
+from benchmarks.measure.disk_calls import Counted
+from benchmarks.results.commit_cells import Cell, Measured, cells, markdown
+from benchmarks.results.report import number
+from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.file_systems import ground
+from benchmarks.stage.load import Sink
+from benchmarks.stage.servers import TREE, Extras
 from tests.support.power import FileSystem
+from tests.support.processes import TrialError, free_port, start
 
 WARM_UP_S = 1.2
 TIMEOUT_S = 60.0
@@ -53,7 +53,7 @@ def measure(at: Stage, cell: Cell, seconds: float) -> Measured:
         if cell.has_writer:
             stack.enter_context(heavy_writer(at.root, at.logs, LONGEST_CELL_S))
         record = place.logs / "answers"
-        argv = [sys.executable, "-m", "benchmarks.closed_loop", str(record), str(server.port)]
+        argv = [sys.executable, "-m", "benchmarks.clients.closed_loop", str(record), str(server.port)]
         argv += ["--sessions", str(cell.sessions), "--size", str(cell.size_bytes), "--seconds", str(WARM_UP_S + seconds)]
         with start("closed-loop", argv, place.logs, cwd=TREE) as clients:
             time.sleep(WARM_UP_S)

@@ -20,18 +20,18 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.append_loop import append_loop
-from benchmarks.closed_loop import Answers, Lone
-from benchmarks.counting import Counted
+from benchmarks.clients.append_loop import append_loop
+from benchmarks.clients.closed_loop import Answers, Lone
 from benchmarks.drain import percentile
-from benchmarks.load import Sink
 from benchmarks.main_path import measure_barriers
-from benchmarks.processes import TrialError, free_port, start, wait_until
-from benchmarks.report import number, table
-from benchmarks.servers import TREE, Extras, Ours
-from benchmarks.stage import Stage, file_system, say, stage
-from benchmarks.sync_calls import MESSAGE, WrittenFile
-from benchmarks.workloads import WORKLOADS
+from benchmarks.measure.disk_calls import Counted
+from benchmarks.measure.sync_calls import MESSAGE, WrittenFile
+from benchmarks.results.report import number, table
+from benchmarks.results.workloads import WORKLOADS
+from benchmarks.stage.directories import Stage, file_system, say, stage
+from benchmarks.stage.load import Sink
+from benchmarks.stage.servers import TREE, Extras, Ours
+from tests.support.processes import TrialError, free_port, start, wait_until
 
 SESSIONS, SIZE_BYTES = 50, 4096
 BARRIERS_A_MESSAGE, FILES_A_MESSAGE = 0.2, 0.05
@@ -113,7 +113,7 @@ def files(at: Stage, options: argparse.Namespace) -> list[Finding]:
 def send(server: Ours, logs: Path, bounds: Sequence[str]) -> Answers:
     """Messages over 50 sessions, to the end. Raises: TrialError."""
     record = logs / "answers"
-    argv = [sys.executable, "-m", "benchmarks.closed_loop", str(record), str(server.port)]
+    argv = [sys.executable, "-m", "benchmarks.clients.closed_loop", str(record), str(server.port)]
     argv += ["--sessions", str(SESSIONS), "--size", str(SIZE_BYTES), *bounds]
     with start("closed-loop", argv, logs, cwd=TREE) as clients:
         if clients.wait(LONGEST_S + DRAIN_S):

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.load import Sink
-from benchmarks.pressured import LOCAL, Pressured, client_tls
-from benchmarks.stage import Stage, say, stage
+from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.load import Sink
+from benchmarks.stage.pressured import LOCAL, Pressured, client_tls
 
 TIMEOUT_S = 20.0
 SETTLE_S = 1.0

@@ -25,15 +25,15 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.load import Sink, program, send
-from benchmarks.measure import at_rest
-from benchmarks.processes import TrialError, free_port, wait_until
-from benchmarks.records import Acknowledged, Delivery
-from benchmarks.report import number, table
-from benchmarks.servers import Extras, Ours, Place, Postfix, Server
-from benchmarks.stage import Stage, say, stage
-from benchmarks.trial import SMALL, Trial, administer, queue_counts
-from benchmarks.workloads import WORKLOADS
+from benchmarks.measure.costs import at_rest
+from benchmarks.results.records import Acknowledged, Delivery
+from benchmarks.results.report import number, table
+from benchmarks.results.workloads import WORKLOADS
+from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.load import Sink, program, send
+from benchmarks.stage.servers import Extras, Ours, Place, Postfix, Server
+from benchmarks.stage.trial import SMALL, Trial, administer, queue_counts
+from tests.support.processes import TrialError, free_port, wait_until
 
 FILL = WORKLOADS["W2"]
 NEW_DOMAIN = "to.trial.example"

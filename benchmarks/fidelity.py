@@ -14,11 +14,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.processes import TrialError
-from benchmarks.servers import Other, Ours, Place, Server
-from benchmarks.stage import file_system, say, stage
-from benchmarks.trial import MIXES, keep, left_in_queue, trial
-from benchmarks.verdict import judge
+from benchmarks.results.verdict import judge
+from benchmarks.stage.directories import file_system, say, stage
+from benchmarks.stage.servers import Other, Ours, Place, Server
+from benchmarks.stage.trial import MIXES, keep, left_in_queue, trial
+from tests.support.processes import TrialError
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -25,13 +25,13 @@ from pathlib import Path
 import attrs
 
 from benchmarks.drain import delays, percentile
-from benchmarks.hanging_sink import Way, hung
-from benchmarks.processes import Process, TrialError, free_port, listeners, start, wait_until
-from benchmarks.records import Acknowledged, Delivery
-from benchmarks.report import table
-from benchmarks.servers import TREE, Extras, Ours
-from benchmarks.stage import Stage, say, stage
-from benchmarks.trial import SMALL, Trial, queue_counts
+from benchmarks.results.records import Acknowledged, Delivery
+from benchmarks.results.report import table
+from benchmarks.sinks.hanging import Way, hung
+from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.servers import TREE, Extras, Ours
+from benchmarks.stage.trial import SMALL, Trial, queue_counts
+from tests.support.processes import Process, TrialError, free_port, listeners, start, wait_until
 
 WARM_UP = 100
 """Messages at the beginning of each run that are not counted."""
@@ -137,7 +137,7 @@ class Hops:
         self._records: dict[Way, Path] = {}
         for way in Way:
             port, path = free_port(), directory / f"hung-{way.value}"
-            argv = [sys.executable, "-m", "benchmarks.hanging_sink", str(path), str(port), way.value]
+            argv = [sys.executable, "-m", "benchmarks.sinks.hanging", str(path), str(port), way.value]
             sink = stack.enter_context(start(f"hanging-{way.value}", argv, at.logs, cwd=TREE))
             await_listener(port, sink)
             self.ports[way], self._records[way] = port, path

@@ -20,16 +20,16 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks import barriers as trace
-from benchmarks.budget import BUDGET_US, budget_table, heaviest, shares, thread_shares
-from benchmarks.load import Sink, send
-from benchmarks.measure import Machine, cpu_of, pss_bytes
-from benchmarks.processes import TrialError
-from benchmarks.profiling import RATE_HZ, profiler, record
-from benchmarks.report import Run, figures, ratios
-from benchmarks.servers import TREE, Other, Ours, Place, Postfix, Server
-from benchmarks.stage import Stage, say, stage
-from benchmarks.workloads import WORKLOADS, Workload
+from benchmarks.measure import barriers as trace
+from benchmarks.measure.budget import BUDGET_US, budget_table, heaviest, shares, thread_shares
+from benchmarks.measure.costs import Machine, cpu_of, pss_bytes
+from benchmarks.measure.profiling import RATE_HZ, profiler, record
+from benchmarks.results.report import Run, figures, ratios
+from benchmarks.results.workloads import WORKLOADS, Workload
+from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.load import Sink, send
+from benchmarks.stage.servers import TREE, Other, Ours, Place, Postfix, Server
+from tests.support.processes import TrialError
 
 WARM_UP = 300
 BARRIER_MESSAGES = 1000

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.processes import TrialError, free_port, listeners, start, wait_until
-from benchmarks.refusing_sink import parse_refusals
-from benchmarks.report import Spread, table
-from benchmarks.servers import TREE, Extras, Ours
-from benchmarks.stage import say, stage
-from benchmarks.trial import Mix, Trial, queue_counts
+from benchmarks.results.report import Spread, table
+from benchmarks.sinks.refusing import parse_refusals
+from benchmarks.stage.directories import say, stage
+from benchmarks.stage.servers import TREE, Extras, Ours
+from benchmarks.stage.trial import Mix, Trial, queue_counts
+from tests.support.processes import TrialError, free_port, listeners, start, wait_until
 
 DELAYS_S, MAXTIME_S = (1.0, 2.0), 7.0
 RULE = Extras(queue="<retry_delays>1s | 2s</retry_delays><retry_maxtime>7s</retry_maxtime>")
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> bool:
     with contextlib.ExitStack() as stack:
         at = stack.enter_context(stage(options.directory))
         refusals, port = at.root / "refused", free_port()
-        argv = [sys.executable, "-m", "benchmarks.refusing_sink", str(refusals), str(port)]
+        argv = [sys.executable, "-m", "benchmarks.sinks.refusing", str(refusals), str(port)]
         sink = stack.enter_context(start("refusing-sink", argv, at.logs, cwd=TREE))
         wait_until(lambda: listeners(port) > 0 or not sink.running(), 20, "the sink to listen")
         if not sink.running():

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.load import Sink
-from benchmarks.pressured import LOCAL, Pressured
-from benchmarks.processes import TrialError
-from benchmarks.stage import say, stage
+from benchmarks.stage.directories import say, stage
+from benchmarks.stage.load import Sink
+from benchmarks.stage.pressured import LOCAL, Pressured
+from tests.support.processes import TrialError
 
 HOST = "127.0.0.1"
 STEP_S = 1.0

@@ -27,16 +27,16 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.content import recipient
-from benchmarks.flatness import Counting, Measured, Start, broken, markdown
-from benchmarks.load import Sink, program, send
-from benchmarks.measure import at_rest, pss_bytes
-from benchmarks.processes import Process, TrialError, free_port, listeners, start, wait_until
-from benchmarks.recorded import first_arrival, recipients_in, recording
-from benchmarks.servers import TREE, Extras, Ours, Place
-from benchmarks.stage import Stage, say, stage
-from benchmarks.trial import SMALL, Follower, Trial, administer, queue_counts
-from benchmarks.workloads import SENDER, WORKLOADS, Connections, Workload
+from benchmarks.measure.costs import at_rest, pss_bytes
+from benchmarks.results.content import recipient
+from benchmarks.results.flatness import Counting, Measured, Start, broken, markdown
+from benchmarks.results.workloads import SENDER, WORKLOADS, Connections, Workload
+from benchmarks.sinks.recorded import first_arrival, recipients_in, recording
+from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.load import Sink, program, send
+from benchmarks.stage.servers import TREE, Extras, Ours, Place
+from benchmarks.stage.trial import SMALL, Follower, Trial, administer, queue_counts
+from tests.support.processes import Process, TrialError, free_port, listeners, start, wait_until
 
 RECIPIENTS, SIZE_BYTES = 1000, 4096
 HOURS = "<retry_delays>4h</retry_delays>"

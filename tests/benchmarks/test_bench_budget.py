@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import budget
-from benchmarks.budget import Profile, budget_table, part_of_stack, receives, shares, thread_shares
-from benchmarks.workloads import WORKLOADS
+from benchmarks.measure import budget
+from benchmarks.measure.budget import Profile, budget_table, part_of_stack, receives, shares, thread_shares
+from benchmarks.results.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REACTOR = "EPollReactor.doPoll (twisted/internet/epollreactor.py:244)"

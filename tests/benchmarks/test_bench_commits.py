@@ -10,12 +10,12 @@ from pathlib import Path
 import attrs
 import pytest
 
-from benchmarks.append_loop import Appends
-from benchmarks.closed_loop import Answers, Lone, Loop, Refused, wire
-from benchmarks.commit_cells import DEFAULT, SMALL_BYTES, STANDARD, YARDSTICK, Cell, Measured, cells, markdown
+from benchmarks.clients.append_loop import Appends
+from benchmarks.clients.closed_loop import Answers, Lone, Loop, Refused, wire
 from benchmarks.commit_goals import Gap, lone_limit_s
-from benchmarks.counting import Counts, Ledger
-from benchmarks.sync_calls import Timed, WrittenFile, in_turn, new_files, writes
+from benchmarks.measure.disk_calls import Counts, Ledger
+from benchmarks.measure.sync_calls import Timed, WrittenFile, in_turn, new_files, writes
+from benchmarks.results.commit_cells import DEFAULT, SMALL_BYTES, STANDARD, YARDSTICK, Cell, Measured, cells, markdown
 
 
 def test_a_message_on_the_wire_has_its_size_and_the_final_dot() -> None:

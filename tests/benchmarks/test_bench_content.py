@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.content import Block, Size, number_and_index, recipient, sender, skip_trace, unstuff
+from benchmarks.results.content import Block, Size, number_and_index, recipient, sender, skip_trace, unstuff
 
 BLOCK = Block()
 SIZES = st.integers(0, 300_000).filter(lambda size: size != 1)

@@ -8,9 +8,9 @@ import math
 
 import pytest
 
-from benchmarks.hanging_sink import Hanging, Way, hung
 from benchmarks.isolation import WARM_UP, Run, Verdict, judge, markdown, measured, turns
-from benchmarks.records import Acknowledged, Delivery
+from benchmarks.results.records import Acknowledged, Delivery
+from benchmarks.sinks.hanging import Hanging, Way, hung
 
 
 class Wire(asyncio.Transport):

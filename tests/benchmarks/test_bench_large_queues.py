@@ -7,12 +7,12 @@ import math
 import attrs
 import pytest
 
-from benchmarks.content import recipient, sender
 from benchmarks.drain import Drained, delays, markdown, percentile, ratio
-from benchmarks.flatness import Counting, Measured, Start, broken, is_flat
-from benchmarks.flatness import markdown as flatness_markdown
 from benchmarks.queue_builder import SIZE_BYTES, content
-from benchmarks.records import Acknowledged, Delivery
+from benchmarks.results.content import recipient, sender
+from benchmarks.results.flatness import Counting, Measured, Start, broken, is_flat
+from benchmarks.results.flatness import markdown as flatness_markdown
+from benchmarks.results.records import Acknowledged, Delivery
 
 START = Start(0.4, 0.9, 1.0, 1.1, 50_000_000, 60_000_000)
 COUNT = Counting(0.4, 0.6, True, 1000.0, 950.0)

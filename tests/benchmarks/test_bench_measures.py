@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import barriers
-from benchmarks.load import last_count
-from benchmarks.measure import Cpu, Machine, descendants
-from benchmarks.report import Run, Spread, figures, number, ratios
-from benchmarks.servers import ready_port
-from benchmarks.workloads import WORKLOADS
+from benchmarks.measure import barriers
+from benchmarks.measure.costs import Cpu, Machine, descendants
+from benchmarks.results.report import Run, Spread, figures, number, ratios
+from benchmarks.results.workloads import WORKLOADS
+from benchmarks.stage.load import last_count
+from benchmarks.stage.servers import ready_port
 
 TRACE = """\
 100 1000.000001 openat(AT_FDCWD, "/q/a", O_RDWR|O_CREAT|O_CLOEXEC, 0600) = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered, parse_broken, parse_deliveries, parse_sent
+from benchmarks.results.records import Acknowledged, Broken, Delivery, Unanswered, parse_broken, parse_deliveries, parse_sent
 
 
 def test_the_generators_record_is_read_back() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 
-from benchmarks.flaky_sink import Flaky, Mood, Weather
-from benchmarks.recording_sink import Recording
-from benchmarks.records import parse_broken, parse_deliveries
-from benchmarks.refusing_sink import Refusing, parse_refusals
+from benchmarks.results.records import parse_broken, parse_deliveries
+from benchmarks.sinks.flaky import Flaky, Mood, Weather
+from benchmarks.sinks.recording import Recording
+from benchmarks.sinks.refusing import Refusing, parse_refusals
 
 HELLO = b"EHLO x\r\n"
 MAIL = b"MAIL FROM:<s0.n7@a.example>\r\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from benchmarks.content import recipient, sender
-from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered
-from benchmarks.verdict import Outage, judge
+from benchmarks.results.content import recipient, sender
+from benchmarks.results.records import Acknowledged, Broken, Delivery, Unanswered
+from benchmarks.results.verdict import Outage, judge
 
 
 def _sent(number: int, recipients: int = 1, digest: str = "good") -> Acknowledged:

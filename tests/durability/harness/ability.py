@@ -6,9 +6,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks.load import program
-from benchmarks.processes import TrialError
+from benchmarks.stage.load import program
 from tests.support.power import FileSystem, LoopDisk
+from tests.support.processes import TrialError
 
 SMALLEST_MB = {FileSystem.EXT4: 16, FileSystem.XFS: 320}
 

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.processes import TrialError, wait_until
-from benchmarks.report import table
-from benchmarks.servers import Extras, Ours, Place
-from benchmarks.stage import say, stage
-from benchmarks.trial import VARIED, Follower, NextHop, Trial, administer, left_in_queue, trial
-from benchmarks.verdict import Verdict, judge
+from benchmarks.results.report import table
+from benchmarks.results.verdict import Verdict, judge
+from benchmarks.stage.directories import say, stage
+from benchmarks.stage.servers import Extras, Ours, Place
+from benchmarks.stage.trial import VARIED, Follower, NextHop, Trial, administer, left_in_queue, trial
 from tests.durability.harness.rounds import FLUSH_IDLE_S, MAX_FLUSHES, complaints
 from tests.support.power import FileSystem, LoopDisk
+from tests.support.processes import TrialError, wait_until
 
 PIECE_BYTES = 1 << 20
 

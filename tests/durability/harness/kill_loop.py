@@ -23,13 +23,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.processes import TrialError
-from benchmarks.servers import Extras, Other, Ours, Single
-from benchmarks.stage import file_system, say, stage
-from benchmarks.trial import MIXES, NextHop, Trial, keep, trial
+from benchmarks.stage.directories import file_system, say, stage
+from benchmarks.stage.servers import Extras, Other, Ours, Single
+from benchmarks.stage.trial import MIXES, NextHop, Trial, keep, trial
 from tests.durability.harness.rounds import Ground, Outcome, Plan, Round, Step, in_turn
 from tests.durability.harness.tally import Figures, Record
 from tests.support.power import FileSystem, LoopDisk
+from tests.support.processes import TrialError
 
 IN_START_SHARE = 0.2
 """Of the kills, those in a start."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from benchmarks.barriers import BARRIERS
+from benchmarks.measure.barriers import BARRIERS
 from tests.durability.harness.trace import Event, Phase
 
 WRITES = frozenset(("pwritev2", "pwritev", "pwrite64"))

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.load import program
-from benchmarks.processes import TrialError, free_port, wait_until
-from benchmarks.servers import Extras, Ours, Place, Single
-from benchmarks.stage import Stage, say
-from benchmarks.trial import Follower, Mix, NextHop, Trial, administer, left_in_queue, queue_counts
-from benchmarks.verdict import Outage, Verdict, judge
+from benchmarks.results.verdict import Outage, Verdict, judge
+from benchmarks.stage.directories import Stage, say
+from benchmarks.stage.load import program
+from benchmarks.stage.servers import Extras, Ours, Place, Single
+from benchmarks.stage.trial import Follower, Mix, NextHop, Trial, administer, left_in_queue, queue_counts
 from tests.support.power import LoopDisk
+from tests.support.processes import TrialError, free_port, wait_until
 
 MESSAGES_A_ROUND = 1_000_000
 """Numbers set aside for each round."""

@@ -14,13 +14,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.processes import TrialError
-from benchmarks.report import table
-from benchmarks.servers import Extras, Ours, Place
-from benchmarks.stage import say, stage
-from benchmarks.trial import MIXES, left_in_queue, trial
+from benchmarks.results.report import table
+from benchmarks.stage.directories import say, stage
+from benchmarks.stage.servers import Extras, Ours, Place
+from benchmarks.stage.trial import MIXES, left_in_queue, trial
 from tests.durability.harness.order import CALLS, Findings, Order
 from tests.durability.harness.trace import command, events
+from tests.support.processes import TrialError
 
 MOST_BYTES = 512
 """Of each buffer that strace prints: heads of records and replies are at its beginning."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.report import table
+from benchmarks.results.report import table
 from tests.durability.harness.rounds import Outcome, Plan
 
 SETTLE_S = 0.020

@@ -7,9 +7,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from benchmarks.servers import Extras
-from benchmarks.trial import SMALL, NextHop
-from benchmarks.verdict import judge
+from benchmarks.results.verdict import judge
+from benchmarks.stage.servers import Extras
+from benchmarks.stage.trial import SMALL, NextHop
 from tests.durability.harness.kill_loop import arguments, plan_round
 from tests.durability.harness.rounds import Outcome, Plan, Step
 from tests.durability.harness.tally import Figures, Record

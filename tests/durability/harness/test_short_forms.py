@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.stage import MEMORY_FILE_SYSTEMS, file_system
+from benchmarks.stage.directories import MEMORY_FILE_SYSTEMS, file_system
 from tests.durability.harness import full_disk, kill_loop, sync_check
 from tests.durability.harness.ability import lacks_power_cuts, lacks_tracing
 from tests.durability.harness.tally import Figures, Record

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from benchmarks.load import program
+from benchmarks.stage.load import program
 
 LINE = re.compile(
     r"(?P<pid>\d+)\s+(?P<at>\d+\.\d+)\s+(?:(?P<name>\w+)\((?P<rest>.*)|<\.\.\. (?P<again>\w+) resumed>(?P<end>.*))\s*$"

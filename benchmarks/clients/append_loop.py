@@ -1,4 +1,4 @@
-"""A bare append loop: `python -m benchmarks.append_loop FILE RECORD`. What a barrier costs, beside whatever runs.
+"""A bare append loop: `python -m benchmarks.clients.append_loop FILE RECORD`. What a barrier costs, beside whatever runs.
 
 It writes 4 KiB into blocks that exist and makes them durable, again and again with a short pause. The record gets two
 doubles an append: when it began (monotonic clock) and how long it took, both in seconds. It ends by SIGTERM or after
@@ -18,9 +18,9 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.processes import Process, TrialError, start, wait_until
-from benchmarks.servers import TREE
-from benchmarks.sync_calls import MESSAGE, WrittenFile
+from benchmarks.measure.sync_calls import MESSAGE, WrittenFile
+from benchmarks.stage.servers import TREE
+from tests.support.processes import Process, TrialError, start, wait_until
 
 PAUSE_S = 0.005
 
@@ -64,7 +64,7 @@ def append_loop(directory: Path, logs: Path, seconds: float) -> Iterator[Running
     """One that runs, in `directory`. Raises: TrialError."""
     path, record = directory / "appended", logs / "appends"
     record.unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "benchmarks.append_loop", str(path), str(record), "--seconds", str(seconds)]
+    argv = [sys.executable, "-m", "benchmarks.clients.append_loop", str(path), str(record), "--seconds", str(seconds)]
     with start("append-loop", argv, logs, cwd=TREE) as process:
         wait_until(lambda: record.exists() or not process.running(), 20, "the append loop to begin")
         try:
@@ -86,7 +86,7 @@ def loop(path: Path, seconds: float, record: array.array[float], begins: Callabl
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.append_loop", description="A bare append loop.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.clients.append_loop", description="A bare append loop.")
     parser.add_argument("file", type=Path, help="a new file")
     parser.add_argument("record", type=Path, help="a new file for the record")
     parser.add_argument("--seconds", type=float, default=60.0, help="it ends then")

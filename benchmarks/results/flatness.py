@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from benchmarks.report import Spread, number, table
+from benchmarks.results.report import Spread, number, table
 
 GREETING_BEYOND_IMPORT_S, DELIVERY_S, PSS_BYTES, COUNT_S = 1.5, 2.5, 150e6, 15.0
 RATE_SHARE = 0.9

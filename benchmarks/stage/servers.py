@@ -20,9 +20,9 @@ from typing import Protocol
 
 import attrs
 
-from benchmarks.load import program
-from benchmarks.measure import Account, account
-from benchmarks.processes import Process, TrialError, free_port, start, tail, wait_until
+from benchmarks.measure.costs import Account, account
+from benchmarks.stage.load import program
+from tests.support.processes import Process, TrialError, free_port, start, tail, wait_until
 
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parent

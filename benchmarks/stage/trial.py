@@ -21,9 +21,9 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.processes import Process, TrialError, free_port, listeners, start, wait_until
-from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered, parse_broken, parse_deliveries, parse_sent
-from benchmarks.servers import TREE, Ours, Server
+from benchmarks.results.records import Acknowledged, Broken, Delivery, Unanswered, parse_broken, parse_deliveries, parse_sent
+from benchmarks.stage.servers import TREE, Ours, Server
+from tests.support.processes import Process, TrialError, free_port, listeners, start, wait_until
 
 EMPTY_TIMEOUT_S = 60.0
 
@@ -109,7 +109,15 @@ class Trial:
 
     def start_generator(self, port: int, messages: int, rate: float, seed: int, first: int = 0) -> Process:
         """Starts the numbered generator; with 0 messages it ends by `end_load`."""
-        argv = [sys.executable, "-m", "benchmarks.generator", str(self.sent_path), str(port), "--messages", str(messages)]
+        argv = [
+            sys.executable,
+            "-m",
+            "benchmarks.clients.generator",
+            str(self.sent_path),
+            str(port),
+            "--messages",
+            str(messages),
+        ]
         argv += ["--rate", str(rate), "--seed", str(seed), "--first", str(first), *self.mix.arguments()]
         process = start("generator", argv, self.directory, cwd=TREE)
         self._processes.append(process)

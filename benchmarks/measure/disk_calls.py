@@ -1,4 +1,4 @@
-"""Our server with its disk door counted: `python -m benchmarks.counting COUNTS twistd's arguments...`.
+"""Our server with its disk door counted: `python -m benchmarks.measure.disk_calls COUNTS twistd's arguments...`.
 
 Barriers, and files made, are counted where they are called, into a file that whoever measures maps too: exact, at no cost
 to speak of, and no tracer stops the server. Rules: the counts of one process, from its start on. Not here: the proof
@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import attrs
 
-from benchmarks.servers import Ours, Place
+from benchmarks.stage.servers import Ours, Place
 
 MESSAGE_FILE, CLUSTER, SEGMENT = ".msg", ".mqc", ".mqj"
 _COUNTS = struct.Struct("<6Q")
@@ -78,7 +78,7 @@ class Counted(Ours):
         path = place.logs / "counts"
         path.unlink(missing_ok=True)
         self._counts = Ledger(path)
-        return ["-m", "benchmarks.counting", str(path)]
+        return ["-m", "benchmarks.measure.disk_calls", str(path)]
 
     def counts(self) -> Counts:
         """Of the process started last."""

@@ -1,4 +1,4 @@
-"""A recording sink that is in trouble: `python -m benchmarks.flaky_sink FILE PORT SEED`.
+"""A recording sink that is in trouble: `python -m benchmarks.sinks.flaky FILE PORT SEED`.
 
 Its mood changes at random every 0.2 to 1.5 s: well; port closed, the connections that stand too; 421 in place of a greeting;
 451 to some recipients; 451 to some final dots; connections closed in place of the answer to some final dots. What it has
@@ -16,7 +16,7 @@ import signal
 import sys
 from typing import BinaryIO
 
-from benchmarks.recording_sink import Final, Recording, keep_record, listen
+from benchmarks.sinks.recording import Final, Recording, keep_record, listen
 
 SHORTEST_S, LONGEST_S = 0.2, 1.5
 SHARE = 0.3

@@ -24,7 +24,7 @@ from typing import Protocol
 
 import attrs
 
-from benchmarks.sync_calls import MESSAGE, Timed, WrittenFile
+from benchmarks.measure.sync_calls import MESSAGE, Timed, WrittenFile
 
 WORK = 450
 """Steps of the loop that stands for Python's work in one turn."""

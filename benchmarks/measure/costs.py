@@ -15,7 +15,7 @@ from typing import Protocol
 
 import attrs
 
-from benchmarks.processes import TrialError, wait_until
+from tests.support.processes import TrialError, wait_until
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 AT_REST_S, AT_REST_SHARE = 2.0, 0.05

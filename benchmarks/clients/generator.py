@@ -1,4 +1,4 @@
-"""A numbered generator: `python -m benchmarks.generator RECORD PORT --messages N ...`.
+"""A numbered generator: `python -m benchmarks.clients.generator RECORD PORT --messages N ...`.
 
 It keeps some sessions to the server, reconnects when they break, and writes a line for each message that was answered, or
 whose final dot was not (`records`): that one is in doubt and not sent again, while one that never got so far is. Rules:
@@ -20,8 +20,8 @@ from typing import BinaryIO
 
 import attrs
 
-from benchmarks.content import Block, Size, recipient, sender
-from benchmarks.records import Acknowledged, Unanswered
+from benchmarks.results.content import Block, Size, recipient, sender
+from benchmarks.results.records import Acknowledged, Unanswered
 
 REPLY_TIMEOUT_S = 60.0
 RECONNECT_S = 0.05
@@ -208,7 +208,7 @@ async def generate(options: argparse.Namespace, record: BinaryIO) -> None:
 
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.generator")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.clients.generator")
     parser.add_argument("record", help="the file for the record")
     parser.add_argument("port", type=int, help="where the server listens on 127.0.0.1")
     parser.add_argument("--messages", type=int, default=10000, help="how many (0: until SIGUSR1)")

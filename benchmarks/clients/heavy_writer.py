@@ -1,4 +1,4 @@
-"""Another heavy writer: `python -m benchmarks.heavy_writer FILE [--lazy] [--seconds S]`.
+"""Another heavy writer: `python -m benchmarks.clients.heavy_writer FILE [--lazy] [--seconds S]`.
 
 It writes large blocks into one file, round and round, and makes each durable, as a database would; or, lazy,
 writes them at a bounded pace and leaves it to the system when they reach the disk, as a copy of files would. It ends by
@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.processes import start, wait_until
-from benchmarks.servers import TREE
+from benchmarks.stage.servers import TREE
+from tests.support.processes import start, wait_until
 
 BLOCK_BYTES, BLOCKS = 8 << 20, 16
 LAZY_PAUSE_S = 0.1
@@ -57,7 +57,7 @@ def heavy_writer(directory: Path, logs: Path, seconds: float, kind: Writer = Wri
         yield
         return
     path = directory / "written-by-another"
-    argv = [sys.executable, "-m", "benchmarks.heavy_writer", str(path), "--seconds", str(seconds)]
+    argv = [sys.executable, "-m", "benchmarks.clients.heavy_writer", str(path), "--seconds", str(seconds)]
     argv += ["--lazy"] if kind is Writer.LAZY else []
     with start("heavy-writer", argv, logs, cwd=TREE) as process:
         try:
@@ -69,7 +69,7 @@ def heavy_writer(directory: Path, logs: Path, seconds: float, kind: Writer = Wri
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.heavy_writer", description="Another heavy writer.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.clients.heavy_writer", description="Another heavy writer.")
     parser.add_argument("file", type=Path, help="a new file")
     parser.add_argument("--seconds", type=float, default=60.0, help="it ends then")
     parser.add_argument("--lazy", action="store_true", help="nothing is made durable")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from benchmarks.content import number_and_index
+from benchmarks.results.content import number_and_index
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""A fast SMTP sink that keeps a record of what it took: `python -m benchmarks.recording_sink FILE PORT`.
+"""A fast SMTP sink that keeps a record of what it took: `python -m benchmarks.sinks.recording FILE PORT`.
 
 It offers PIPELINING and 8BITMIME, takes everything, and writes a line for each message (`records.Delivery`) at the moment
 it answers the final dot, and for each transaction that its peer broke off (`records.Broken`). Rules: the record is in the
@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from typing import BinaryIO
 
-from benchmarks.content import digest, skip_trace, unstuff
-from benchmarks.records import Broken, Delivery
+from benchmarks.results.content import digest, skip_trace, unstuff
+from benchmarks.results.records import Broken, Delivery
 
 END = b"\r\n.\r\n"
 MAX_LINE = 4096

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.processes import TrialError, free_port, listeners, start, wait_until
-from benchmarks.workloads import Workload
+from benchmarks.results.workloads import Workload
+from tests.support.processes import TrialError, free_port, listeners, start, wait_until
 
 SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))
 

@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.processes import TrialError
-from benchmarks.stage import Stage
+from benchmarks.stage.directories import Stage
 from tests.support.power import FileSystem, LoopDisk
+from tests.support.processes import TrialError
 
 SIZE_MB = 2500
 _BLOCK = bytes(8 << 20)

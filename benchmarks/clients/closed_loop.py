@@ -1,4 +1,4 @@
-"""Clients in a closed loop: `python -m benchmarks.closed_loop RECORD PORT --sessions N --size BYTES --seconds S`.
+"""Clients in a closed loop: `python -m benchmarks.clients.closed_loop RECORD PORT --sessions N --size BYTES --seconds S`.
 
 Each session keeps its connection, pipelines its commands, and begins its next message when it has the 250 of the one
 before. All bytes are made before; one process serves all sessions by epoll, so that it costs the machine little. The
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.processes import TrialError
+from tests.support.processes import TrialError
 
 COMMANDS = b"MAIL FROM:<sender@from.bench.example>\r\nRCPT TO:<recipient@to.bench.example>\r\nDATA\r\n"
 CONNECTED_WITHIN_S = 30.0
@@ -206,7 +206,9 @@ class Answers:
 
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.closed_loop", description="Clients in a closed loop.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.clients.closed_loop", description="Clients in a closed loop."
+    )
     parser.add_argument("record", type=Path, help="the file for the record")
     parser.add_argument("port", type=int, help="where the server listens on 127.0.0.1")
     parser.add_argument("--sessions", type=int, default=50)

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.processes import TrialError, listeners, start, wait_until
-from benchmarks.records import parse_deliveries
-from benchmarks.servers import TREE
+from benchmarks.results.records import parse_deliveries
+from benchmarks.stage.servers import TREE
+from tests.support.processes import TrialError, listeners, start, wait_until
 
 
 @contextlib.contextmanager
@@ -18,7 +18,7 @@ def recording(directory: Path, port: int) -> Iterator[Path]:
     """A recording sink on this port, with a fresh record; gives the record's path. Raises: TrialError."""
     path = directory / f"arrived-{port}"
     path.unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "benchmarks.recording_sink", str(path), str(port)]
+    argv = [sys.executable, "-m", "benchmarks.sinks.recording", str(path), str(port)]
     with start(f"recording-sink-{port}", argv, directory, cwd=TREE) as process:
         wait_until(lambda: listeners(port) > 0 or not process.running(), 20, "the recording sink to listen")
         if not process.running():

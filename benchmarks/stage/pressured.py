@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from benchmarks.processes import TrialError, tail, wait_until
-from benchmarks.servers import Ours, Place, ready_port
+from benchmarks.stage.servers import Ours, Place, ready_port
+from tests.support.processes import TrialError, tail, wait_until
 
 LOCAL = b"joe@slow.trial.example"
 CONFIG = """<mailserver>

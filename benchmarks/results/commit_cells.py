@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from benchmarks.counting import Counts
 from benchmarks.drain import percentile
-from benchmarks.report import number, table
+from benchmarks.measure.disk_calls import Counts
+from benchmarks.results.report import number, table
 
 SMALL_BYTES, LARGE_BYTES = 4096, 300_000
 DEFAULT = "default"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.budget import Profile
-from benchmarks.processes import TrialError, start
+from benchmarks.measure.budget import Profile
+from tests.support.processes import TrialError, start
 
 RATE_HZ = 500
 WEIGH_S = 1.0

@@ -1,4 +1,4 @@
-"""A sink that says "not now" to every recipient and writes down when: `python -m benchmarks.refusing_sink FILE PORT`.
+"""A sink that says "not now" to every recipient and writes down when: `python -m benchmarks.sinks.refusing FILE PORT`.
 
 A line a refusal, `AT NUMBER INDEX` (seconds of the machine's monotonic clock; the address's numbers as in `content`).
 """
@@ -9,9 +9,9 @@ import asyncio
 import sys
 import time
 
-from benchmarks.content import number_and_index
-from benchmarks.recording_sink import Recording, serve
-from benchmarks.records import whole_lines
+from benchmarks.results.content import number_and_index
+from benchmarks.results.records import whole_lines
+from benchmarks.sinks.recording import Recording, serve
 
 
 class Refusing(Recording):

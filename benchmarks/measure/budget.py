@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from benchmarks.report import number, table
-from benchmarks.workloads import Connections, Workload
+from benchmarks.results.report import number, table
+from benchmarks.results.workloads import Connections, Workload
 
 CONNECTION = "connection"
 COMMANDS = "commands and replies"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.load import program
+from benchmarks.stage.load import program
 
 BARRIERS = frozenset(("fsync", "fdatasync", "sync_file_range", "msync", "syncfs", "sync"))
 TRACED = (*sorted(BARRIERS), "pwritev2", "open", "openat", "openat2")

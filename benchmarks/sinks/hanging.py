@@ -1,4 +1,4 @@
-"""A sink that hangs for ever: `python -m benchmarks.hanging_sink FILE PORT WAY`, WAY one of `greeting` and `dot`.
+"""A sink that hangs for ever: `python -m benchmarks.sinks.hanging FILE PORT WAY`, WAY one of `greeting` and `dot`.
 
 It takes each connection and never greets, or behaves until the final dot and never answers that. A line `B AT` when it
 begins to hang on a connection (seconds of the machine's monotonic clock), a line `E AT` when the peer has given that one up.
@@ -12,8 +12,8 @@ import sys
 import time
 from typing import BinaryIO
 
-from benchmarks.recording_sink import Final, Recording, serve
-from benchmarks.records import whole_lines
+from benchmarks.results.records import whole_lines
+from benchmarks.sinks.recording import Final, Recording, serve
 
 
 class Way(enum.Enum):

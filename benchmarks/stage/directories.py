@@ -12,8 +12,8 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.processes import TrialError
-from benchmarks.servers import Place
+from benchmarks.stage.servers import Place
+from tests.support.processes import TrialError
 
 MEMORY_FILE_SYSTEMS = frozenset(("tmpfs", "ramfs"))
 

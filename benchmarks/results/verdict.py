@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from benchmarks.records import Acknowledged, Broken, Delivery, Unanswered
-from benchmarks.report import table
+from benchmarks.results.records import Acknowledged, Broken, Delivery, Unanswered
+from benchmarks.results.report import table
 
 BEFORE_KILL_S = 1.0
 
