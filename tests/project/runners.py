@@ -35,6 +35,11 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+def clean_environment() -> dict[str, str]:
+    """Return the environment of a process that finds only what is installed."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP", "VIRTUAL_ENV"))}
+
+
 def command(way: str, config: str) -> list[str]:
     """The command line of one way of starting."""
     return [*WAYS[way], "mailismus", "--config", config]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+README = ROOT / "README.rst"
 
 
 def slug(heading: str) -> str:
@@ -22,14 +23,23 @@ def anchors(page: str) -> set[str]:
     return {slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
+def is_dead(page: Path, link: str) -> bool:
+    """Whether a link of a page leads to no file, or to no heading of it. Links to other sites are taken on trust."""
+    path, _, anchor = link.partition("#")
+    target = page.parent / path if path else page
+    return not link.startswith("https://") and not (
+        target.exists() and (not anchor or anchor in anchors(target.read_text()))
+    )
+
+
 def dead_links(page: Path) -> Iterator[str]:
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
-        if link.startswith("https://"):
-            continue
-        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
-            yield link
+    """Dead links of a page of Markdown."""
+    yield from (link for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()) if is_dead(page, link))
+
+
+def dead_references(page: Path) -> Iterator[str]:
+    """Dead links of a page of reStructuredText: `text <target>`_."""
+    yield from (link for link in re.findall(r"`[^`<]+<([^`>\s]+)>`_", page.read_text()) if is_dead(page, link))
 
 
 def dead_paths(text: str) -> list[str]:
@@ -51,16 +61,24 @@ def test_a_dead_link_is_seen(tmp_path: Path) -> None:
     assert list(dead_links(page)) == ["#no-heading", "page.md#x", "none.md"]
 
 
+def test_every_link_of_the_readme_leads_somewhere(tmp_path: Path) -> None:
+    assert list(dead_references(README)) == []
+    page = tmp_path / "page.rst"
+    page.write_text("`a <none.md>`_ `b <page.rst>`_ ``c <code>`` `d <page.md#no-heading>`_")
+    (tmp_path / "page.md").write_text("# Heading")
+    assert list(dead_references(page)) == ["none.md", "page.md#no-heading"]
+
+
 def test_what_the_readme_names_is_there() -> None:
-    text = (ROOT / "README.rst").read_text()
+    text = README.read_text()
     assert dead_paths(text) == []
     assert dead_paths("``docs/none.md`` ``docs/formats/``") == ["docs/none.md"]
 
 
-def test_every_page_beside_the_formats_is_named_by_the_readme() -> None:
-    text = (ROOT / "README.rst").read_text()
-    for page in (ROOT / "docs").glob("*.md"):
-        assert f"``docs/{page.name}``" in text
+def test_the_readme_links_to_every_page_beside_the_formats() -> None:
+    text = README.read_text()
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        assert f"<{page.relative_to(ROOT)}>`_" in text
 
 
 def test_the_service_is_installed_where_its_unit_looks() -> None:
