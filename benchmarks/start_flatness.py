@@ -47,7 +47,7 @@ LOAD_S = 6.5
 BUILD_TIMEOUT_S = 1800.0
 FRESH = 1_000_000_000
 """The number of the first fresh message."""
-IMPORTS = "import twisted.scripts.twistd, twisted.internet.reactor, mailismus.start.maker, mailismus.app"
+IMPORTS = "import twisted.scripts.twistd, twisted.internet.reactor, mailismus.run, mailismus.app"
 WINDOW_S = 5.0
 IMPORT_RUNS = 3
 

@@ -1,0 +1,27 @@
+"""Mailismus: a mail queue server.
+
+Mail flows from `submit` through `queue` to `deliver`; what fails for good comes back through `report`. The packages, bottom
+first; a package imports only packages above it in this list (`docs/architecture.md`, `tests/project/rules.py`):
+
+    errors      every exception of our own
+    mail        values: address, envelope, reply, outcome, ids
+    regular     regular files, read without waiting for another process
+    smtp        the SMTP protocol without I/O: server engine, client engine
+    disk        the file system and threads for blocking calls, each behind one interface
+    config      the configuration file: table of settings, reading, checking, advice
+    observe     mail log, audit logs, metrics
+    dns         names to mail hosts
+    net         sockets: accept, listen, send, close, TLS
+    journal     write-ahead log of the queue: batches, segments, group commit, replay
+    spool       message files in 32 silo directories, and when each may be removed
+    maildir     delivery into a maildir
+    queue       entries and messages: the provider interface, the manager, the providers
+    submit      SMTP reception: from a client into the queue
+    deliver     from the queue to a mail host or a maildir
+    report      non-delivery reports
+    admin       commands about the queue, the admin socket, the shell
+    start       what `twistd` and `twist` call: options, privileges, signals, log, reload
+    app         composition: the one module that names every class
+    run         `start` and `app` put together, for `twistd` and `twist`
+    __main__    the command line `mailismus`
+"""

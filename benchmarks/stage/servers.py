@@ -24,7 +24,7 @@ from benchmarks.measure.costs import Account, account
 from benchmarks.stage.load import program
 from tests.support.processes import Process, TrialError, free_port, start, tail, wait_until
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent.parent
 TREE = HERE.parent
 READY = re.compile(rb"ready: .*?\bSMTP=127\.0\.0\.1:(\d+)")
 

@@ -90,7 +90,7 @@ class Trial:
 
     def start_sink(self) -> None:
         """Starts the sink. Raises: TrialError."""
-        kind = "flaky_sink" if self.next_hop is NextHop.FLAKY else "recording_sink"
+        kind = "sinks.flaky" if self.next_hop is NextHop.FLAKY else "sinks.recording"
         argv = [sys.executable, "-m", f"benchmarks.{kind}", str(self.sink_path), str(self.sink_port)]
         argv += [str(self._seed)] if self.next_hop is NextHop.FLAKY else []
         self.sink = start("recording-sink", argv, self.directory, cwd=TREE)

@@ -1,0 +1,27 @@
+"""From the queue to mail hosts and maildirs.
+
+Modules, each with what it is:
+
+    queue_seam  what delivering needs of the queue manager
+    route       a recipient's route: local, relay, MX, or none. Pure
+    job         the recipients of a message for one next hop
+    hosts       what is known of each address and port. Pure
+    habits      what a host is known not to support. Pure
+    objection   why a host can't take a message, by its EHLO. Pure
+    idle        idle sessions, and which one is closed first. Pure
+    schedule    which job goes next, over which connection. Pure
+    locator     the hosts of a next hop, in order
+    connector   a connection to the host that the schedule chooses
+    protocol    one session over a socket
+    sessions    all sessions: gives them jobs, collects outcomes
+    workers     threads for blocking calls
+    deposit     one message into one maildir
+    turns       which local delivery is next. Pure
+    hanging     local deliveries that hang. Pure
+    watch       what hangs, on which file system, and its log lines
+    local       deliveries into maildirs
+    settling    outcomes to the queue and the mail log
+    log_line    the `status=` line. Pure
+    metrics     metrics of delivering
+    task        takes entries, routes them, starts deliveries
+"""

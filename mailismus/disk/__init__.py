@@ -1,0 +1,9 @@
+"""The file system and worker threads.
+
+Modules, each with what it is:
+
+    interface   `IDisk`, `IFile`: every file operation of queue and spool, and what is durable after it
+    posix       `IDisk` over system calls
+    presence    whether what was opened still has its name
+    worker      `IWorker`: a blocking call in a thread, its result in the reactor's thread
+"""

@@ -1,0 +1,14 @@
+"""The journal: the write-ahead log of a queue. Many messages share one barrier.
+
+Modules, each with what it is:
+
+    batch       segment headers and batches as bytes. Pure
+    segment     one journal file: created, used, used again
+    pool        free segments, created ahead
+    writer      one batch, one write, one barrier; in the journal's thread
+    commit      group commit: gathers items into batches, tells each item its result
+    replay      which batches of the segments found are valid, in order
+    lenient     reads a journal of which some segments can't be read
+    throttle    delays 250s while the journal is longer than `maxsize`
+    pressure    refuses mail while a message would wait too long for the disk
+"""

@@ -1,0 +1,26 @@
+"""The queue: what a provider promises, and the manager that every task uses.
+
+Rooms, bottom first; modules without a room stand between `files` and `providers`:
+
+    interface   what a provider promises, and what it does not
+    files       what providers on local files share
+    providers   the implementations of the interface
+
+The modules:
+
+    retry       the retry rule. Pure
+    ages        the age of a message, whatever the clock did. Pure
+    verdict     what becomes of an entry after an attempt. Pure
+    dating      messages with their age, for reports and listings
+    gaps        what a listing could not read. Pure
+    disposition what the queue does about an outcome
+    clockwatch  time of day, and whether the clock jumped
+    listeners   who waits for entries of an area
+    rounds      which bounces are reported together. Pure
+    bounces     bounces on their way to their reports
+    manager     outcomes to settlements; counts what is out and what is not durable yet
+    audited     what the audit says of an entry. Pure
+    filter      the words of FILTER. Pure
+    finding     results of fsck as values. Pure
+    metrics     metrics of the manager
+"""

@@ -1,0 +1,13 @@
+"""Message files in 32 silo directories.
+
+Modules, each with what it is:
+
+    silo            directory and names of a message file. Pure
+    message_file    one message file: written, read, checked, removed
+    draft           a message while it arrives: in memory, or streamed into its silo
+    aside           damaged files are moved to quarantine
+    idtable         64-bit ids to small counts, in flat arrays. Pure
+    references      reference cache: live entries of each message, in bounded memory. Pure
+    unsure          messages whose count is not known until the next scan. Pure
+    sweep           removes message files that no entry needs
+"""

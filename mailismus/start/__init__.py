@@ -1,0 +1,20 @@
+"""What `twistd`, `twist` and the command line call.
+
+Modules, each with what it is:
+
+    version         the version of the program
+    exits           exit codes, and the line on stderr
+    output          a descriptor that log lines go to without waiting
+    logfile         mail log and program log in one stream
+    privileges      user and group of the server
+    notify          systemd's notification protocol
+    server          interface of a whole server
+    reload          SIGHUP: another configuration, all or nothing
+    service         the server as a Twisted service; signals
+    signals     SIGUSR1 and SIGHUP, from the first line of a start on
+    observation     audit logs and metrics of one server
+    maker           options to a service
+    wording         help texts. Pure
+    configcommands  `config check|show|sample|schema`
+    manual          `manual commands|settings`
+"""

@@ -34,6 +34,9 @@ from mailismus.start.version import program_version
 
 _PROGRAM = "mailismus"
 
+Build = Callable[..., Server]
+"""Makes a server of settings, reactor, mail log and what raises privileges, as `app.build`."""
+
 
 class Options(usage.Options):
     """The options of `twistd mailismus` and `twist mailismus`. Wrong ones end the program with 64."""
@@ -59,12 +62,13 @@ class Options(usage.Options):
         raise SystemExit(0)
 
 
-def makeService(options: usage.Options) -> MailismusService:
-    """The service, everything tried that can refuse a start. Raises `SystemExit` with an exit code of ours."""
+def make_service(options: usage.Options, find_build: Callable[[], Build]) -> MailismusService:
+    """The service, after all has been tried that can refuse a start. `find_build` is called before the user changes, for the
+    program may lie where only root can read. Raises `SystemExit` with an exit code of ours."""
     os.umask(0o077)
     signals = remember()  # the plugin has seen to it; whoever calls this otherwise begins here
     try:
-        return _make_service(options, signals)
+        return _make_service(options, find_build, signals)
     except (ConfigError, StartError, StorageError) as error:
         complain(str(error))
         raise SystemExit(exit_code_of(error)) from None
@@ -77,16 +81,15 @@ def makeService(options: usage.Options) -> MailismusService:
         raise SystemExit(int(Exit.SOFTWARE)) from None
 
 
-def _make_service(options: usage.Options, signals: Signals) -> MailismusService:
+def _make_service(options: usage.Options, find_build: Callable[[], Build], signals: Signals) -> MailismusService:
     from twisted.internet import reactor as installed
 
     reactor = cast(Reactor, installed)
     runner: Mapping[str, Any] = options.parent or {}  # Any: options of Twisted's runners, of many types
-    from mailismus import app  # before the user changes: where the program lies is root's affair
-
+    build = find_build()
     privileges = find_privileges(runner)
     with privileges.lowered():
-        return _make_as_user(options, runner, reactor, privileges, app.build, signals)
+        return _make_as_user(options, runner, reactor, privileges, build, signals)
 
 
 def _make_as_user(
@@ -94,7 +97,7 @@ def _make_as_user(
     runner: Mapping[str, Any],
     reactor: Reactor,
     privileges: Privileges,
-    build: Callable[..., Server],
+    build: Build,
     signals: Signals,
 ) -> MailismusService:
     # Its path as of now: a daemon changes its directory, and reads the file again on SIGHUP.

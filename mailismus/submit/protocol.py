@@ -13,9 +13,6 @@ TLS has `HANDSHAKE_S` to begin, and nothing is said in plain text meanwhile. A s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import attrs
 from twisted.internet.interfaces import IProtocol, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -24,34 +21,17 @@ from mailismus.net.close import close_now
 from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.smtp import replies
 from mailismus.smtp.server import Server
-from mailismus.smtp.server_state import Security, ServerLimits, State
+from mailismus.smtp.server_state import Security, State
 from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing
 from mailismus.submit.reception import Reception
-
-if TYPE_CHECKING:  # a server without certificates shall not load OpenSSL
-    from mailismus.net.tls import TlsServer
-    from mailismus.submit.sessions import SessionFactory
+from mailismus.submit.terms import SessionOwner
 
 MIN_RATE = 100
 """Bytes a second that content must bring in each two times `timeout`: the slowest line brings ten times as much, and who
 holds a thousand connections has to send for it."""
-MAX_CONTENT_S = 6 * 3600.0
-"""Seconds that one content may take: 50 MB at 2400 bytes a second, the slowest modem that anybody had."""
 CLOSE_TICKS = 10
 """Ticks that a closing connection has to take our last reply, and to end TLS."""
-HANDSHAKE_S = 30.0
-"""Seconds for a TLS handshake, where a command has not less."""
-
-
-@attrs.frozen
-class Terms:
-    """What a session is begun with, and keeps. `relay_limits`: those of relay clients, who may ask for any number of users
-    that there are not."""
-
-    limits: ServerLimits
-    relay_limits: ServerLimits
-    tls: TlsServer | None
 
 
 @implementer(IProtocol)
@@ -79,7 +59,7 @@ class Session:
 
     transport: ITransport
 
-    def __init__(self, factory: SessionFactory, host: str, standing: Standing, counted_as: str | bytes) -> None:
+    def __init__(self, factory: SessionOwner[Session], host: str, standing: Standing, counted_as: str | bytes) -> None:
         self._factory, self._host, self._standing, self.counted_as = factory, host, standing, counted_as
         self._is_draining = self._is_paused = False
         self._tick = factory.tick

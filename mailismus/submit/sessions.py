@@ -24,8 +24,9 @@ from mailismus.smtp.server_state import MAX_REFUSED, Security, ServerLimits
 from mailismus.submit.admission import CROWDED_TIMEOUT_S, check_client, is_crowded
 from mailismus.submit.ending import Ending, Endings
 from mailismus.submit.policy import Policy, Standing
-from mailismus.submit.protocol import HANDSHAKE_S, MAX_CONTENT_S, Session, Terms
+from mailismus.submit.protocol import Session
 from mailismus.submit.reception import Desk
+from mailismus.submit.terms import HANDSHAKE_S, MAX_CONTENT_S, Terms
 
 if TYPE_CHECKING:  # a server without certificates shall not load OpenSSL
     from mailismus.net.tls import TlsServer

@@ -1,4 +1,4 @@
-"""Barriers that fail, and what a later start believes: the stories that the model tells (`python -m tests.durability.model`)."""
+"""Barriers that fail, and what a later start believes: the stories of the model (`python -m tests.durability.model`)."""
 
 from __future__ import annotations
 

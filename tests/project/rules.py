@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = "mailismus"
-TOP = 6
 LEVELS = {
     "errors": -1,
     "mail": 0,
@@ -31,85 +30,53 @@ LEVELS = {
     "deliver": 5,
     "report": 5,
     "admin": 5,
-    "app": TOP,
-    "start": TOP,
-    "__main__": TOP,
+    "start": 6,
+    "app": 7,
+    "run": 8,
+    "__main__": 8,
 }
-"""Lower levels are imported by higher ones; packages of one level never import one another, but for the top."""
+"""Lower levels are imported by higher ones; packages of one level never import one another."""
+
+OWN = "."
+"""In `ROOMS`: the modules of the package that stand in no room."""
+
+ROOMS = {
+    "config": ("values", "table", "read", "advice", "generate", OWN),
+    "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
+    "queue": ("interface", "files", OWN, "providers"),
+    "queue.providers.clustered": (
+        *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery"),
+        OWN,
+        "fsck",
+    ),
+    "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
+}
+"""The rooms of a package, bottom first: each is imported by itself and by those behind it. A room is a sub-package, or one
+module."""
 
 IMPURE = frozenset({"twisted", "os", "time", "random", "socket", "threading", "subprocess", "secrets"})
 PURE = (
-    *(
-        "mail",
-        "smtp",
-        "errors",
-        "observe.audit",
-        "observe.metrics",
-        "observe.text",
-        "journal.batch",
-        "spool.silo",
-        "spool.idtable",
-        "spool.references",
-        "spool.unsure",
-        "queue.finding",
-        "queue.gaps",
-        "queue.providers.clustered.calendar",
-        "queue.providers.clustered.fsck.lines",
-        "queue.providers.clustered.fsck.onebyte",
-        "queue.providers.clustered.cluster",
-        "queue.providers.clustered.counting",
-        "queue.providers.clustered.plan",
-        "queue.providers.clustered.line",
-        "queue.providers.clustered.resting",
-        "queue.providers.clustered.young",
-        "queue.ages",
-        "queue.retry",
-        "queue.verdict",
-        "queue.audited",
-        "queue.disposition",
-        "queue.rounds",
-        "report.compose",
-        "report.delivery_status",
-        "report.excerpt",
-        "report.notice",
-        "report.wording",
-        "submit.policy",
-        "submit.admission",
-        "submit.ending",
-        "deliver.hanging",
-        "deliver.route",
-        "deliver.turns",
-        "deliver.hosts",
-        "deliver.idle",
-        "deliver.habits",
-        "deliver.objection",
-    ),
-    *(
-        "config.settings",
-        "config.units",
-        "config.names",
-        "config.blocks",
-        "config.kinds",
-        "config.table",
-        "config.table_root",
-    ),
-    *("config.table_application", "config.table_queue", "config.table_submit", "config.table_deliver"),
-    "config.table_report",
+    "errors",
+    "mail",
+    "smtp",
+    *("config.values", "config.table", "config.generate", "config.read.check", "config.advice.values"),
+    "config.advice.places",
     *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.chance"),
     *("dns.addresses", "dns.choice"),
-    *("config.openfiles", "config.check", "config.sample", "config.schema", "config.advice", "config.advice_places"),
-    *(
-        "config.manual",
-        "config.roff",
-        "admin.screen",
-        "admin.shape",
-        "admin.listing",
-        "admin.leftout",
-        "admin.wire",
-        "admin.stuck",
-        "admin.wording",
-        "start.wording",
-    ),
+    *("observe.audit", "observe.metrics", "observe.text"),
+    "journal.batch",
+    *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
+    *("queue.finding", "queue.gaps", "queue.ages", "queue.retry", "queue.verdict", "queue.audited", "queue.disposition"),
+    *("queue.rounds", "queue.files.recipient_line"),
+    *("queue.providers.clustered.format", "queue.providers.clustered.index"),
+    *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
+    *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),
+    *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.wording"),
+    *("submit.policy", "submit.admission", "submit.ending"),
+    *("deliver.route", "deliver.hosts", "deliver.idle", "deliver.habits", "deliver.objection"),
+    *("deliver.hanging", "deliver.turns"),
+    *("admin.model", "admin.protocol.wire", "admin.render", "admin.commands.wording"),
+    "start.wording",
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
@@ -123,10 +90,10 @@ PURE_EXEMPT = {
 REACTOR_USERS = frozenset({"start.maker"})
 """The start-up code: whoever else needs the reactor is given it."""
 
-SHARED_CONFIG = (f"{ROOT}.config.settings.", f"{ROOT}.config.units.", f"{ROOT}.config.openfiles.")
+SHARED_CONFIG = (f"{ROOT}.config.values.",)
 """What everyone may know of the configuration: the values, how people write times and sizes, how open files are shared."""
 
-WRITERS = tuple(f"{ROOT}.config.{name}" for name in ("sample.", "schema.", "manual", "roff"))
+WRITERS = (f"{ROOT}.config.generate.",)
 """What start-up code may have written from the table, without knowing it."""
 
 LOADER_USERS = frozenset({"app", "start.maker", "start.reload", "start.configcommands", "__main__"})
@@ -134,14 +101,14 @@ LOADER_USERS = frozenset({"app", "start.maker", "start.reload", "start.configcom
 FILE_USERS = {
     "disk": "the one door to the file system",
     "maildir": "maildirs are no part of the queue: other programs work in them at the same time",
-    "admin.socketfile": "the socket's directory, and a socket left over",
-    "admin.socket": "the socket, at a stop",
+    "admin.protocol.socket_file": "the socket's directory, and a socket left over",
+    "admin.server.task": "the socket, at a stop",
     "regular": "reads what others wrote: the configuration, the files that it names, those of the system",
-    "admin.history": "what was typed into the shell, in the user's home",
+    "admin.commands.history": "what was typed into the shell, in the user's home",
     "observe.audit_file": "the audit logs",
     "start.output": "the log",
     "start.maker": "/dev/null in place of a standard output that is closed",
-    "admin.unread": "/dev/null in place of a standard output that nobody reads",
+    "admin.commands.broken_pipe": "/dev/null in place of a standard output that nobody reads",
 }
 FILE_CALLS = frozenset(
     {"open", "os.open", "os.fdopen", "io.open", "os.mkfifo", "os.mkdir", "os.makedirs", "os.rename", "os.unlink"}
@@ -195,8 +162,68 @@ def check_levels(sources: Sources) -> Iterator[str]:
             other = package_of(imported.removeprefix(ROOT + "."))
             if not other or other == own or not own:
                 continue
-            if not (LEVELS[other] < LEVELS[own] or LEVELS[own] == LEVELS[other] == TOP):
+            if LEVELS[other] >= LEVELS[own]:
                 yield f"{name}:{line} (level {LEVELS[own]}) imports {imported} (level {LEVELS[other]})"
+
+
+def _room_of(name: str, package: str) -> int:
+    """Where a module stands among the rooms of the package that it is in."""
+    first = name.removeprefix(package).removeprefix(".").partition(".")[0]
+    rooms = ROOMS[package]
+    return rooms.index(first if first in rooms else OWN)
+
+
+def check_rooms(sources: Sources) -> Iterator[str]:
+    """Inside a package with rooms a module imports only its own room and those before it."""
+    for name, module in sources.items():
+        for package in ROOMS:
+            if not name.startswith(package + "."):
+                continue
+            for line, imported in imports_of(module):
+                other = imported.removeprefix(ROOT + ".")
+                if other.startswith(package + ".") and _room_of(other, package) > _room_of(name, package):
+                    yield f"{name}:{line} imports {imported}, which is above it in the rooms of {package}"
+
+
+def check_map(sources: Sources) -> Iterator[str]:
+    """A package's docstring has a line for each module and package in it; rooms stand in the order of `ROOMS`."""
+    for package, module in sources.items():
+        inside = {
+            name.removeprefix(package).removeprefix(".") for name in sources if package in ("", name.rpartition(".")[0])
+        }
+        inside = {name for name in inside if name and "." not in name}
+        text = ast.get_docstring(module, clean=False) or ""
+        for name in sorted(inside - {"__main__"}):
+            if f"\n    {name} " not in text:
+                yield f"the map of {package or ROOT} has no line for {name}"
+        places = [text.find(f"\n    {room} ") for room in ROOMS.get(package, ()) if room != OWN]
+        if places != sorted(places):
+            yield f"the map of {package} has its rooms in another order than {', '.join(ROOMS[package])}"
+
+
+def check_cycles(sources: Sources) -> Iterator[str]:
+    """No module is imported by what it imports, for types neither."""
+    graph = {name: _imported_modules(name, sources) for name in sources}
+    done: set[str] = set()
+    for name in sources:
+        yield from _find_cycle(name, graph, [], done)
+
+
+def _imported_modules(name: str, sources: Sources) -> list[str]:
+    found = set()
+    for _, imported in imports_of(sources[name]):
+        other = imported.removeprefix(ROOT + ".")
+        found |= {part for part in (other, other.rpartition(".")[0]) if part in sources and part}
+    return sorted(found)
+
+
+def _find_cycle(name: str, graph: dict[str, list[str]], above: list[str], done: set[str]) -> Iterator[str]:
+    if name in above:
+        yield " -> ".join([*above[above.index(name) :], name])
+    elif name not in done:
+        for other in graph[name]:
+            yield from _find_cycle(other, graph, [*above, name], done)
+        done.add(name)
 
 
 def check_loader(sources: Sources) -> Iterator[str]:

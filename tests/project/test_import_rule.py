@@ -12,7 +12,10 @@ from tests.project import rules
 from tests.project.rules import Sources
 
 DIRECTORY = Path(__file__).parents[2] / rules.ROOT
-RULES = [rules.check_levels, rules.check_loader, rules.check_purity, rules.check_reactor, rules.check_files]
+RULES = [
+    *(rules.check_levels, rules.check_rooms, rules.check_map, rules.check_cycles, rules.check_loader),
+    *(rules.check_purity, rules.check_reactor, rules.check_files),
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +34,29 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sourc
         (rules.check_levels, "mail.address", "from mailismus.smtp import server"),
         (rules.check_levels, "disk.posix", "import mailismus.net.peer"),
         (rules.check_levels, "submit.task", "from mailismus.deliver.task import DeliverTask"),
-        (rules.check_levels, "admin.verbs", "def f():\n    from mailismus.report import task"),
+        (rules.check_levels, "admin.server.answers", "def f():\n    from mailismus.report import task"),
         (rules.check_levels, "queue.manager", "from mailismus.queue.providers.clustered import provider"),
         (rules.check_levels, "queue.providers.memory.x", "from mailismus.queue.providers.clustered.y import z"),
         (rules.check_levels, "journal.batch", "from mailismus.app import build"),
         (rules.check_levels, "novelty.thing", ""),
+        (rules.check_rooms, "config.values.units", "from mailismus.config.read import load"),
+        (rules.check_rooms, "config.table.kinds", "from mailismus.config.read.load import load"),
+        (rules.check_rooms, "queue.interface", "from mailismus.queue.files import recipient_line"),
+        (rules.check_rooms, "queue.files.free_space", "import mailismus.queue.manager"),
+        (rules.check_rooms, "queue.providers.clustered.read.x", "from mailismus.queue.providers.clustered import provider"),
+        (rules.check_rooms, "queue.providers.clustered.provider", "from mailismus.queue.providers.clustered.fsck import x"),
+        (
+            rules.check_map,
+            "admin",
+            '"""M.\n\n    protocol  x\n    model     x\n    render  x\n    server  x\n    client  x\n    commands  x"""',
+        ),
+        (rules.check_cycles, "mail.reply", "from mailismus.mail.reply import Reply\nfrom mailismus.mail import reply"),
         (rules.check_loader, "deliver.task", "from mailismus.config.read.load import load"),
         (rules.check_loader, "submit.task", "from mailismus.config import table"),
         (rules.check_purity, "mail.reply", "import time"),
         (rules.check_purity, "smtp.server", "from twisted.internet import defer"),
         (rules.check_purity, "queue.retry", "from random import random"),
-        (rules.check_purity, "config.units", "import os.path"),
+        (rules.check_purity, "config.values.units", "import os.path"),
         (rules.check_reactor, "net.peer", "from twisted.internet import reactor"),
         (rules.check_reactor, "app", "import twisted.internet.reactor"),
         (rules.check_files, "journal.writer", "x = open('y', 'wb')"),
@@ -51,6 +66,11 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sourc
 )
 def test_each_rule_can_fail(rule: Callable[[Sources], Iterator[str]], name: str, text: str) -> None:
     assert len(list(rule({name: ast.parse(text)}))) == 1
+
+
+def test_a_module_without_a_line_in_its_package_s_map_is_found() -> None:
+    tree = {"mail": ast.parse('"""M.\n\n    reply   x\n"""'), "mail.reply": ast.parse(""), "mail.other": ast.parse("")}
+    assert list(rules.check_map(tree)) == ["the map of mail has no line for other"]
 
 
 def test_every_exemption_is_still_needed(sources: Sources) -> None:

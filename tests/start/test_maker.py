@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 from twisted.internet.task import Clock
@@ -104,19 +103,13 @@ def test_what_was_tried_for_a_setting_is_refused_where_it_stands(
 def start_with(error: Exception, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, document: str) -> object:
     """The exit code of a start whose `build` raises this."""
 
-    def build(*_: object) -> None:
+    def build(*_: object) -> NoReturn:
         raise error
 
-    fake = ModuleType("mailismus.app")
-    monkeypatch.setattr(fake, "build", build, raising=False)
-    monkeypatch.setitem(sys.modules, "mailismus.app", fake)
-    import mailismus
-
-    monkeypatch.setattr(mailismus, "app", fake, raising=False)
     (tmp_path / "c.xml").write_text(document)
     options = maker.Options()
     options.parseOptions(["--config", str(tmp_path / "c.xml")])
     options.parent = cast(usage.Options, twistd(nodaemon=True))
     with pytest.raises(SystemExit) as caught:
-        maker.makeService(options)
+        maker.make_service(options, lambda: build)
     return caught.value.code

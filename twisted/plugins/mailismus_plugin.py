@@ -17,4 +17,4 @@ class _Maker(ServiceMaker):
         return options
 
 
-mailismus = _Maker("Mailismus", "mailismus.start.maker", "A mail queue server.", "mailismus")
+mailismus = _Maker("Mailismus", "mailismus.run", "A mail queue server.", "mailismus")

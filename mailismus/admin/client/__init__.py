@@ -1,0 +1,7 @@
+"""Where a command gets the queue from.
+
+Modules, each with what it is:
+
+    background  work in a thread of low priority
+    source      the running server, or the files of a stopped queue
+"""

@@ -1,0 +1,9 @@
+"""Counts and shapes of a queue. Pure.
+
+Modules, each with what it is:
+
+    tally   counts by area
+    shape   counts by domain, host or sender, and by age
+    left_out    what could not be read, in words
+    stuck       an entry whose delivery hangs
+"""

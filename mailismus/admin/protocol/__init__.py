@@ -1,0 +1,7 @@
+"""What is said over the admin socket.
+
+Modules, each with what it is:
+
+    wire            requests and answers as lines of JSON. Pure
+    socket_file     the socket in the file system: bind, connect
+"""

@@ -1,0 +1,9 @@
+"""How a queue is printed. Pure.
+
+Modules, each with what it is:
+
+    content     a stored message: unstuffed, harmless for a terminal
+    listing     entries like `mailq`, or as JSON
+    screen      a listing folded to the terminal's width
+    message     one message: envelope, recipients, attempts
+"""

@@ -1,0 +1,9 @@
+"""The admin task of the running server.
+
+Modules, each with what it is:
+
+    answers     one answer for each verb, in parts
+    admission   which requests are answered at a time
+    session     one connection: request, answer
+    task        the listening socket
+"""

@@ -1,0 +1,8 @@
+"""What is wrong with a configuration although each of its values is right.
+
+Modules, each with what it is:
+
+    values      rules that never match, networks that overlap, times that contradict each other. Pure
+    host_probe  what this host says of paths, users, ports and addresses
+    places      directories, files, ports and addresses on this host. Pure: the host is a parameter
+"""

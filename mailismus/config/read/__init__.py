@@ -1,0 +1,16 @@
+"""From the XML file to `Settings`.
+
+Modules, each with what it is:
+
+    document        the XML file as a tree of elements with line numbers
+    files           every file that is read, once a load
+    lists           domains and users, in the file or in files that it names
+    certificates    certificates and private keys of listeners
+    hostname        the full name of this host
+    check           the document against the table: a value for each setting
+    effective       every setting in force, with its origin
+    relays          relay rules, checked against each other
+    assemble        checked values to `Settings`
+    changes         the difference between two configurations
+    load            all of the above, for one file
+"""

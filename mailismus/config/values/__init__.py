@@ -1,0 +1,10 @@
+"""Settings as values, and how people write them. Pure.
+
+Modules, each with what it is:
+
+    settings    the whole configuration as frozen values
+    units       numbers, times, sizes, booleans, lists
+    names       domains, users, hosts with ports, paths with tokens
+    networks    CIDR blocks
+    open_files  how the open-file limit is shared by connections
+"""

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def fingerprint(paths: Iterable[Path] | None = None) -> str:
     """Of the code."""
     if paths is None:
-        parts = (ROOT / "mailismus", ROOT / "tests" / "crash")
+        parts = (ROOT / "mailismus", ROOT / "tests" / "durability" / "crash")
         paths = sorted(path for part in parts for path in part.rglob("*.py"))
     digest = blake2b(digest_size=12)
     for path in paths:

@@ -1,4 +1,4 @@
-"""Nothing lost by `kill -9`, power cuts or clean stops: `python -m tests.durability.harness.kill_loop [--power-cut ext4|xfs]`.
+"""No loss by `kill -9`, power cuts or clean stops: `python -m tests.durability.harness.kill_loop [--power-cut ext4|xfs]`.
 
 A numbered generator sends without pause while the server's processes are killed at random moments, in their start too, and
 started again on the same queue; now and then it is stopped by SIGTERM. With `--power-cut` queue and spool lie on a

@@ -6,9 +6,9 @@
     python -m tests.durability.model -m all              each rule in turn
 
 It is read as a specification: the acts are what the server may do, in any order that `explore` allows; `replay` is what a
-start believes; `promises` is what was promised. It runs none of the server's code (`tests/durability/crash` does that), so that a
-fault of thought shows without a fault of hand, and it goes further: every order of acts, every loss of a power cut, two
-crashes, failures beside both.
+start believes; `promises` is what was promised. It runs none of the server's code (`tests/durability/crash` does that), so
+that a fault of thought shows without a fault of hand, and it goes further: every order of acts, every loss of a power cut,
+two crashes, failures beside both.
 
     records, disk, state, world    what there is      |  replay, start       what a start does
     journal, checkpoint, spool     what may happen    |  promises, explore, scenarios

@@ -1,4 +1,4 @@
-"""`python -m tests.durability.model [-s SCENARIO] [-m MUTANT|all] [-n STATES]`: explore by hand; prints the shortest story to damage.
+"""`python -m tests.durability.model [-s SCENARIO] [-m MUTANT|all] [-n STATES]`: explore; print the shortest way to damage.
 
 Without a mutant no state may break an invariant; a mutant leaves one barrier, order or check out and must. Exit code: how
 many did otherwise.

@@ -48,8 +48,11 @@ class Kept:
 
 def _code() -> str:
     """Of what is judged, and of what judges."""
-    parts = [ROOT / "mailismus", *(ROOT / "tests" / name for name in (*TESTS, "faults", "crash", "contracts", "fakes"))]
-    own = [ROOT / "tests" / "mutation" / f"{name}.py" for name in ("hook", "judges", "mutants", "rules")]
+    parts = [
+        ROOT / "mailismus",
+        *(ROOT / "tests" / name for name in (*TESTS, "durability/faults", "durability/crash", "contracts", "fakes")),
+    ]
+    own = [ROOT / "tests" / "durability" / "mutation" / f"{name}.py" for name in ("hook", "judges", "mutants", "rules")]
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
 
 

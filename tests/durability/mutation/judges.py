@@ -87,7 +87,7 @@ def late(mutant: Mutant | None) -> list[Judge]:
         return [Judge((REPAIR,))]
     others = tuple(directory for directory in TESTS if directory not in (own, REPAIR))
     slow = _there(own, SLOW)
-    return [Judge(others), *([Judge(slow)] if slow else []), Judge(begin=SOON), Judge(("faults",))]
+    return [Judge(others), *([Judge(slow)] if slow else []), Judge(begin=SOON), Judge(("durability/faults",))]
 
 
 def _there(own: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -25,19 +25,19 @@ import attrs
 
 from tests.durability.mutation.rules import RULES
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 PACKAGES = (
     "mailismus/journal",
+    "mailismus/queue/files",
     "mailismus/queue/providers/clustered",
-    "mailismus/queue/providers/clustered/fsck",
     "mailismus/spool",
 )
 
-LOOKING = ("dump.py", "offline.py", "listing.py")
+LOOKING = ("dump.py", "offline.py", "search.py")
 """Files that change nothing on a disk."""
 
-REPAIRING = ("acts.py", "aside.py", "hands.py")
+REPAIRING = ("actions.py", "executor.py", "quarantine.py")
 """Of `fsck` those that do."""
 
 BARRIERS = frozenset(("sync", "sync_directory", "sync_file_system"))
@@ -122,8 +122,8 @@ class _Place:
 
 def sources(root: Path = ROOT) -> dict[str, str]:
     """The packages' files."""
-    paths = sorted(path for package in PACKAGES for path in (root / package).glob("*.py") if path.name not in LOOKING)
-    paths = [path for path in paths if path.parent.name != "fsck" or path.name in REPAIRING]
+    paths = sorted(path for package in PACKAGES for path in (root / package).rglob("*.py") if path.name not in LOOKING)
+    paths = [path for path in paths if "fsck" not in path.parts or path.name in REPAIRING]
     return {str(path.relative_to(root)): path.read_text() for path in paths}
 
 

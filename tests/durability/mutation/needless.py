@@ -22,13 +22,13 @@ _ALL_SAID = (
 )
 
 NEEDLESS: dict[str, str] = {
-    "rule | clustered/opening.py | a start's first header tells the horizon of before": (
+    "rule | clustered/recovery/opening.py | a start's first header tells the horizon of before": (
         "A header counts with its first batch alone, and that one is the last batch again, which says the later horizon."
     ),
     "check | journal/replay.py | look_at_file | not counts": _ALIKE,
-    "check | clustered/cluster.py | read_lines | parsed is not None": _ALIKE,
-    "check | clustered/cluster.py | scan_lines | scanned is not None": _ALIKE,
-    "check | clustered/cluster.py | _raw_lines | committed < len(data)": "So many bytes of what is no longer are all of it.",
+    "check | clustered/format/cluster.py | read_lines | parsed is not None": _ALIKE,
+    "check | clustered/format/cluster.py | scan_lines | scanned is not None": _ALIKE,
+    "check | clustered/format/cluster.py | _raw_lines | committed < len(data)": "So many bytes of what is no longer are all of it.",
     "order | journal/segment.py | make_segment | file.sync() <> disk.sync_directory(directory)": (
         "Nobody is told of the file before both are done, and no header that checks is in it."
     ),
@@ -43,36 +43,36 @@ NEEDLESS: dict[str, str] = {
     "order | clustered/provider.py | ClusteredQueue._on_batch | self._refused.drop() <> self.checkpoints.has_changed()": (
         "The files of refused messages are no part of a checkpoint."
     ),
-    "order | clustered/upkeep.py | Upkeep.run | for cluster in list(self._resting.clusters.values()): <> for cluster_id in "
+    "order | clustered/checkpoint/cleanup.py | Upkeep.run | for cluster in list(self._resting.clusters.values()): <> for cluster_id in "
     "self._distrusted - kept.gone.keys() - moving.grown.keys():": "An empty one is written anew before it goes: in vain.",
-    "order | clustered/opening.py | begin_journal | if reuse is Reuse.WHAT_IS_FREE: <> _write_first_batch(loaded, pool, "
+    "order | clustered/recovery/opening.py | begin_journal | if reuse is Reuse.WHAT_IS_FREE: <> _write_first_batch(loaded, pool, "
     "writer, beside_epoch)": "Which file takes the batch is all that changes.",
     "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
-    "order | clustered/checkpoint.py | Checkpoints.has_changed | self._pool.top_up() <> if self.moving is None and "
+    "order | clustered/checkpoint/run.py | Checkpoints.has_changed | self._pool.top_up() <> if self.moving is None and "
     "(self._young.entry_count >= MOST_ENTRIES or self._commit.item..": _AHEAD,
-    "order | clustered/checkpoint.py | Checkpoints._tick | self._pool.top_up() <> if self._sick & "
+    "order | clustered/checkpoint/run.py | Checkpoints._tick | self._pool.top_up() <> if self._sick & "
     "self._writer.segments.keys() or (since is not None and (not 0 <= now - s..": _AHEAD,
-    "order | clustered/checkpoint.py | Checkpoints._run | await self._write_contents(moving, youngs) <> for start in "
+    "order | clustered/checkpoint/run.py | Checkpoints._run | await self._write_contents(moving, youngs) <> for start in "
     "range(0, len(entries), SLICE):": _BOTH_BEFORE,
-    "order | clustered/checkpoint.py | Checkpoints._free_segments | for number, segment in "
+    "order | clustered/checkpoint/run.py | Checkpoints._free_segments | for number, segment in "
     "sorted(writer.segments.copy().items()): <> self._pool.top_up()": _AHEAD,
-    "order | clustered/writebehind.py | WriteBehind.make_durable | if with_rest: <> self._sync(moving)": _BOTH_BEFORE,
-    "order | clustered/writebehind.py | WriteBehind._sync | self._disk.sync_file_system(self._queue_path) <> "
+    "order | clustered/checkpoint/write.py | WriteBehind.make_durable | if with_rest: <> self._sync(moving)": _BOTH_BEFORE,
+    "order | clustered/checkpoint/write.py | WriteBehind._sync | self._disk.sync_file_system(self._queue_path) <> "
     "self._disk.sync_file_system(self._spool_path)": _BOTH_BEFORE,
-    "order | clustered/upkeep.py | Upkeep.run | for cluster_id in sorted(self._dead, key=str): <> for cluster in "
+    "order | clustered/checkpoint/cleanup.py | Upkeep.run | for cluster_id in sorted(self._dead, key=str): <> for cluster in "
     "list(self._resting.clusters.values()):": _OTHER_FILES,
-    "order | clustered/upkeep.py | Upkeep.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
+    "order | clustered/checkpoint/cleanup.py | Upkeep.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
     "owed.items():": _OTHER_FILES,
-    "order | clustered/opening.py | _open_clusters | for path in leftovers: <> rescued = rescue(loaded, disk, root, "
+    "order | clustered/recovery/opening.py | _open_clusters | for path in leftovers: <> rescued = rescue(loaded, disk, root, "
     "found)": _NOT_READ,
-    "order | clustered/opening.py | _set_aside | for damage in damages: <> for bad in loaded.bad_lines:": _OTHER_FILES,
+    "order | clustered/recovery/opening.py | _set_aside | for damage in damages: <> for bad in loaded.bad_lines:": _OTHER_FILES,
     "order | spool/message_file.py | MessageFileWriter.finish | file.sync() <> self._name(numbers)": _NAMED_BEFORE,
     "order | spool/message_file.py | MessageFileWriter.close_unsynced | self._end().close() <> self._name(numbers)": (
         _NAMED_BEFORE
     ),
-    "order | clustered/fsck/aside.py | Aside.move | self._disk.sync_directory(self.path) <> "
+    "order | clustered/fsck/repairs/quarantine.py | Aside.move | self._disk.sync_directory(self.path) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/hands.py | Hands.rename | self._disk.sync_directory(directory) <> "
+    "order | clustered/fsck/repairs/executor.py | Hands.rename | self._disk.sync_directory(directory) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/hands.py | Hands.finish | for patch in self._to_write: <> for path in self._to_move:": _ALL_SAID,
+    "order | clustered/fsck/repairs/executor.py | Hands.finish | for patch in self._to_write: <> for path in self._to_move:": _ALL_SAID,
 }

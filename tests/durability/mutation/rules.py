@@ -38,6 +38,10 @@ def _clustered(name: str, old: str, new: str) -> Rule:
     return Rule(f"{_CLUSTERED}{name}.py", old, new)
 
 
+def _at(path: str, old: str, new: str) -> Rule:
+    return Rule(f"mailismus/{path}.py", old, new)
+
+
 RULES: dict[str, Rule] = {
     # segments
     "a header counts with its first batch alone": _journal(
@@ -95,19 +99,21 @@ RULES: dict[str, Rule] = {
     ),
     "a sick segment is not used again": _clustered("provider", "self.checkpoints.is_sick(sick)", "pass"),
     "a segment is used again only when no batch behind the horizon is in it": _clustered(
-        "checkpoint", "if segment.last_sequence <= horizon and segment is", "if segment is"
+        "checkpoint/run", "if segment.last_sequence <= horizon and segment is", "if segment is"
     ),
     "the journal stays until all is taken over": _clustered(
-        "checkpoint",
+        "checkpoint/run",
         "        self._go_on(moving)\n\n    def hurry",
         "        self._free_segments(moving.horizon)\n        self._go_on(moving)\n\n    def hurry",
     ),
     "a cluster grows over what is taken over alone": _clustered(
-        "takeover", "            cluster.length = length\n", "            cluster.length = self._moving.grown[cluster_id]\n"
+        "checkpoint/apply",
+        "            cluster.length = length\n",
+        "            cluster.length = self._moving.grown[cluster_id]\n",
     ),
     "what a durable checkpoint moved is not said again": _clustered("provider", "        self.checkpoints.hurry()\n", ""),
     "segments are free only when the record is durable": _clustered(
-        "checkpoint",
+        "checkpoint/run",
         "        moving.is_sealed = True\n",
         "        moving.is_sealed = True\n        self._free_segments(moving.horizon)\n",
     ),
@@ -115,55 +121,63 @@ RULES: dict[str, Rule] = {
         "provider", "return again or [EpochItem(epoch_record(self.naming.epoch), lambda: None)]", "return again"
     ),
     "no checkpoint begins before all is said again": _clustered(
-        "checkpoint", "if self.moving is None and self._commit.trouble is not None:", "if False:"
+        "checkpoint/run", "if self.moving is None and self._commit.trouble is not None:", "if False:"
     ),
     "a checkpoint over directories that are away comes to nothing": _clustered(
-        "checkpoint", "        self._presence.check()  #", "        pass  #"
+        "checkpoint/run", "        self._presence.check()  #", "        pass  #"
     ),
     "a checkpoint over directories that were away comes to nothing": _clustered(
-        "checkpoint", "if self._commit.interruptions != interruptions:", "if False:"
+        "checkpoint/run", "if self._commit.interruptions != interruptions:", "if False:"
     ),
     "what lives in a sick segment leaves it soon": _clustered(
-        "checkpoint", "self._sick & self._writer.segments.keys()", "False"
+        "checkpoint/run", "self._sick & self._writer.segments.keys()", "False"
     ),
     "bytes stay while a cluster is away": _clustered(
-        "walk", "                raise  # nobody", "                pass  # nobody"
+        "reclaim/reference_scan", "                raise  # nobody", "                pass  # nobody"
     ),
-    "a checkpoint begins between two batches": _clustered("checkpoint", "if self._commit.is_telling:", "if False:"),
+    "a checkpoint begins between two batches": _clustered("checkpoint/run", "if self._commit.is_telling:", "if False:"),
     # starts
-    "a start raises the epoch": _clustered("opening", "writer.epoch = loaded.epoch + 1", "writer.epoch = loaded.epoch"),
+    "a start raises the epoch": _clustered(
+        "recovery/opening", "writer.epoch = loaded.epoch + 1", "writer.epoch = loaded.epoch"
+    ),
     "a start acts on nothing before its own barrier": _clustered(
-        "opening",
+        "recovery/opening",
         "        _write_first_batch(loaded, pool, writer, beside_epoch)\n",
         "",
     ),
-    "a start says the last batch again": _clustered("opening", "if last is None or last_segment is None:", "if True:"),
+    "a start says the last batch again": _clustered(
+        "recovery/opening", "if last is None or last_segment is None:", "if True:"
+    ),
     "a start uses again only what was free before the last batch": _clustered(
-        "start",
+        "recovery/replay",
         "        found.sure_horizon = found.horizon\n        with suppress(Corrupt):\n",
         "        found.sure_horizon = 1 << 62\n        with suppress(Corrupt):\n",
     ),
     "a start's first header tells the horizon of before": _clustered(
-        "opening", "    writer.horizon = loaded.sure_horizon\n", "    writer.horizon = loaded.horizon\n"
+        "recovery/opening", "    writer.horizon = loaded.sure_horizon\n", "    writer.horizon = loaded.horizon\n"
     ),
     "a start counts no cluster of a checkpoint that came to nothing": _clustered(
-        "opening",
+        "recovery/opening",
         "if cluster_id.checkpoint <= loaded.checkpoint or cluster_id in rescued:",
         "if True:",
     ),
-    "a start unlinks those": _clustered("opening", "            disk.unlink(cluster_id.path(root))\n", "            pass\n"),
+    "a start unlinks those": _clustered(
+        "recovery/opening", "            disk.unlink(cluster_id.path(root))\n", "            pass\n"
+    ),
     "a start has open clusters cut": _clustered(
-        "upkeep", "{c.id: c.length for c in resting.clusters.values() if c.length is not None}", "{}"
+        "checkpoint/cleanup", "{c.id: c.length for c in resting.clusters.values() if c.length is not None}", "{}"
     ),
     "numbers of removed clusters are not used again": _clustered(
-        "opening", "max([loaded.checkpoint, *named, *(cluster_id", "max([loaded.checkpoint, *(cluster_id"
+        "recovery/opening", "max([loaded.checkpoint, *named, *(cluster_id", "max([loaded.checkpoint, *(cluster_id"
     ),
     "numbers of dead clusters are not used again": _clustered(
-        "opening", ", *(cluster_id.checkpoint for cluster_id in found)])", "])"
+        "recovery/opening", ", *(cluster_id.checkpoint for cluster_id in found)])", "])"
     ),
-    "a settle's place is owed": _clustered("start", "    if place is not None:\n        found.owed.add(place)\n", ""),
+    "a settle's place is owed": _clustered(
+        "recovery/replay", "    if place is not None:\n        found.owed.add(place)\n", ""
+    ),
     "places before a checkpoint's record are owed": _clustered(
-        "start", "found.owed.update(place for _, place in parse_placed(record.text) if place is not None)", "pass"
+        "recovery/replay", "found.owed.update(place for _, place in parse_placed(record.text) if place is not None)", "pass"
     ),
     # commits
     "a 250 waits for the barrier": _clustered(
@@ -190,98 +204,116 @@ RULES: dict[str, Rule] = {
     ),
     # checkpoints
     "the horizon is what has been applied": _clustered(
-        "checkpoint", "self._commit.applied_sequence", "self._writer.sequence"
+        "checkpoint/run", "self._commit.applied_sequence", "self._writer.sequence"
     ),
     "the horizon is not behind that": _clustered(
-        "checkpoint", "self._commit.applied_sequence", "self._commit.applied_sequence - 1"
+        "checkpoint/run", "self._commit.applied_sequence", "self._commit.applied_sequence - 1"
     ),
     "everything is durable before the record": _clustered(
-        "checkpoint",
+        "checkpoint/run",
         "            await self._worker.run(partial(self._make_durable, moving, with_rest=self._syncs_all))\n",
         "",
     ),
     "marks wait for the durable settle": _clustered(
-        "checkpoint", "frozenset(cluster.owed) for cluster in", "frozenset(cluster.owed | cluster.taken) for cluster in"
+        "checkpoint/run", "frozenset(cluster.owed) for cluster in", "frozenset(cluster.owed | cluster.taken) for cluster in"
     ),
     "what is settled while it is moved is told before the record": _clustered(
         "ledger", "        moving.late.add(queue_id)\n", ""
     ),
     "and what was asked for before": _clustered(
-        "checkpoint", "{queue_id for queue_id in self._mover.asked if queue_id in moving.entries}", "set()"
+        "checkpoint/run", "{queue_id for queue_id in self._mover.asked if queue_id in moving.entries}", "set()"
     ),
     "and is owed its mark": _clustered(
         "ledger", "                resting.owe(cluster, place.offset)\n", "                pass\n"
     ),
-    "a cluster with a live line stays": _clustered("upkeep", "cluster.is_empty\n", "True\n"),
-    "a cluster that grows stays": _clustered("upkeep", "                and cluster.id not in moving.grown\n", ""),
+    "a cluster with a live line stays": _clustered("checkpoint/cleanup", "cluster.is_empty\n", "True\n"),
+    "a cluster that grows stays": _clustered(
+        "checkpoint/cleanup", "                and cluster.id not in moving.grown\n", ""
+    ),
     "committed lengths are in the record": _clustered(
-        "checkpoint", "{grown.id: grown.length for grown in grows.values()} | self", "self"
+        "checkpoint/run", "{grown.id: grown.length for grown in grows.values()} | self", "self"
     ),
     "and lengths of what could not be cut": _clustered(
-        "upkeep",
+        "checkpoint/cleanup",
         "for cluster_id, length in self._uncut.items() if cluster_id not in kept.cut}",
         "for cluster_id, length in ()}",
     ),
     "and those of what could not be unlinked": _clustered(
-        "upkeep", "return found | dict.fromkeys(self._dead - kept.swept, 0)", "return found"
+        "checkpoint/cleanup", "return found | dict.fromkeys(self._dead - kept.swept, 0)", "return found"
     ),
-    "and places of what could not be marked": _clustered("checkpoint", "[*places, *kept.places()]", "places"),
+    "and places of what could not be marked": _clustered("checkpoint/run", "[*places, *kept.places()]", "places"),
     "a checkpoint begun before a barrier failed is abandoned": _clustered(
-        "checkpoint", "        if self._commit.failures != failures:\n", "        if False:\n"
+        "checkpoint/run", "        if self._commit.failures != failures:\n", "        if False:\n"
     ),
     "the files of an abandoned checkpoint are unlinked": _clustered(
-        "upkeep", "                self._dead.add(cluster_id)\n", "                pass\n"
+        "checkpoint/cleanup", "                self._dead.add(cluster_id)\n", "                pass\n"
     ),
-    "what it appended is cut off": _clustered("upkeep", "self._uncut[cluster_id] = self._resting", "_ = self._resting"),
+    "what it appended is cut off": _clustered(
+        "checkpoint/cleanup", "self._uncut[cluster_id] = self._resting", "_ = self._resting"
+    ),
     "what it appended to does not grow": _clustered(
-        "checkpoint",
+        "checkpoint/run",
         "if grown.id not in moving.grown and grown.id.path",
         "if grown.id.path",
     ),
     "what it could not sync does not grow": _clustered(
-        "checkpoint", "grown.id not in moving.grown and grown.id.path(self._queue_path) not in moving.suspects", "True"
+        "checkpoint/run", "grown.id not in moving.grown and grown.id.path(self._queue_path) not in moving.suspects", "True"
     ),
     "a cluster whose sync failed is written anew": _clustered(
-        "upkeep", "                self._distrusted.add(cluster_id)\n", "                pass\n"
+        "checkpoint/cleanup", "                self._distrusted.add(cluster_id)\n", "                pass\n"
     ),
-    "it is not cut or marked as if well": _clustered("upkeep", "return cluster_id not in self._distrusted", "return True"),
-    "an abandoned checkpoint has had its number": _clustered("checkpoint", "            self._next_number += 1\n", ""),
+    "it is not cut or marked as if well": _clustered(
+        "checkpoint/cleanup", "return cluster_id not in self._distrusted", "return True"
+    ),
+    "an abandoned checkpoint has had its number": _clustered("checkpoint/run", "            self._next_number += 1\n", ""),
     "the first checkpoint syncs what a start changed": _clustered(
-        "checkpoint",
+        "checkpoint/run",
         '        self._syncs_all = True\n        """The next',
         '        self._syncs_all = False\n        """The next',
     ),
     "so does one behind an abandoned one": _clustered(
-        "checkpoint", "        self._syncs_all = True\n        self._tell()\n", "        self._tell()\n"
+        "checkpoint/run", "        self._syncs_all = True\n        self._tell()\n", "        self._tell()\n"
     ),
     # rescues
-    "what a lost checkpoint moved is rescued": _clustered("rescue", "    if not loaded.is_doubtful:\n", "    if True:\n"),
-    "nothing is rescued that the journal holds": _clustered(
-        "rescue", " for queue_id in lines.values() if not _is_young(loaded, queue_id)}", " for queue_id in lines.values()}"
+    "what a lost checkpoint moved is rescued": _clustered(
+        "recovery/salvage", "    if not loaded.is_doubtful:\n", "    if True:\n"
     ),
-    "nothing is rescued that the journal settles": _clustered("rescue", "    wanted -= settled_among(loaded, wanted)\n", ""),
+    "nothing is rescued that the journal holds": _clustered(
+        "recovery/salvage",
+        " for queue_id in lines.values() if not _is_young(loaded, queue_id)}",
+        " for queue_id in lines.values()}",
+    ),
+    "nothing is rescued that the journal settles": _clustered(
+        "recovery/salvage", "    wanted -= settled_among(loaded, wanted)\n", ""
+    ),
     "an entry is rescued once": _clustered(
-        "rescue", "            wanted.difference_update(lines.values())", "            pass"
+        "recovery/salvage", "            wanted.difference_update(lines.values())", "            pass"
     ),
     "what a lost header told of epochs is allowed for": _clustered(
-        "start", "max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
+        "recovery/replay", "max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
     ),
-    "a content that is cut short is not read": _clustered("content", "len(content) != size", "False"),
-    "a content that is cut short is not moved": _clustered("writebehind", "if len(content) != size else", "if False else"),
+    "a content that is cut short is not read": _clustered("read/content", "len(content) != size", "False"),
+    "a content that is cut short is not moved": _clustered(
+        "checkpoint/write", "if len(content) != size else", "if False else"
+    ),
     # bytes
-    "the file of a refused message stays until its batch is denied": _clustered(
-        "draft", "if may_be_found and draft.is_in_silo:", "if False:"
+    "the file of a refused message stays until its batch is denied": _at(
+        "spool/draft", "if may_be_found and draft.is_in_silo:", "if False:"
     ),
     "what gets a new line while a walk runs stays": _clustered(
-        "release", "        self.walk.got_line(message.spool_id, message.recipient_count)\n", "        pass\n"
+        "reclaim/release", "        self.walk.got_line(message.spool_id, message.recipient_count)\n", "        pass\n"
     ),
     "the sweep leaves what is young": _clustered(
-        "walk", "if spool_id in self._young.messages or spool_id in self._protected or spool_id in young_then:", "if False:"
+        "reclaim/reference_scan",
+        "if spool_id in self._young.messages or spool_id in self._protected or spool_id in young_then:",
+        "if False:",
     ),
     "the sweep leaves what this start named": _clustered(
-        "walk", "self._spool_path, silo, self._first_new, is_needed,", "self._spool_path, silo, SpoolId(1 << 62), is_needed,"
+        "reclaim/reference_scan",
+        "self._spool_path, silo, self._first_new, is_needed,",
+        "self._spool_path, silo, SpoolId(1 << 62), is_needed,",
     ),
     "a message with other live entries stays": _clustered(
-        "release", "        if message.recipient_count == 1:\n", "        if True:\n"
+        "reclaim/release", "        if message.recipient_count == 1:\n", "        if True:\n"
     ),
 }

@@ -1,0 +1,26 @@
+"""The clustered queue: entries in cluster files, messages in a spool, both behind a journal.
+
+    draft -> commit -> [one batch, one barrier] -> memtable -> take -> settle -> [the next batch] -> gone
+                                                      |                  ^
+                                                      +- [checkpoint] -> cluster index
+
+Rooms, bottom first; a room imports itself and the rooms above it in this list; `fsck` is above the modules:
+
+    format      bytes on disk: cluster file, journal record, slot names. Pure
+    index       what is in memory: memtable (entries in the journal), cluster index (entries in clusters). Pure
+    commit      items of the journal, spool ids
+    read        due scan, content, search, counting
+    reclaim     when message bytes go: release, reference scan
+    checkpoint  flushes live entries to cluster and message files, then frees journal segments
+    recovery    opening: locks, replay, salvage, a missing journal; reading a stopped queue
+    fsck        checks and repairs a stopped queue
+
+The modules:
+
+    ledger      what a settlement does to records and indexes
+    admission   refuses mail while it could not be committed
+    closing     what a clean stop flushes
+    provider    `ClusteredQueue`: the `IQueue` over all of it
+    metrics     metrics of journal, checkpoints, entries, references
+    dump        prints a file of the queue
+"""

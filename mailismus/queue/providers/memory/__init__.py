@@ -1,4 +1,13 @@
-"""A queue in memory: the model of the seam, for tests."""
+"""A queue in memory: the model of the provider interface, for tests. Durable never.
+
+Modules, each with what it is:
+
+    held        messages with their contents, entries
+    content     the bytes of a large message, in pieces
+    draft       a message while it arrives
+    looking     counts and pages. Pure
+    provider    `MemoryQueue`
+"""
 
 from mailismus.queue.providers.memory.provider import MemoryQueue
 

@@ -1,0 +1,11 @@
+"""What fsck finds.
+
+Modules, each with what it is:
+
+    kinds           the table of findings: severity, meaning, repair
+    names           directories and files: which belong there, and whose they are
+    segments        the journal
+    clusters        cluster files and their lines
+    message_file    one message file
+    spool           entries without a message, messages without an entry
+"""
