@@ -16,7 +16,7 @@ from mailismus.queue.providers.clustered.index.waiting_lines import WaitingLines
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness
 from tests.clustered.test_settles_while_moved import checkpoint, running
-from tests.clustered.visits_machine import VisitsMachine
+from tests.clustered.visits_machine import MESSAGES, VisitsMachine
 from tests.contracts.bench import Bench, addresses
 
 
@@ -25,6 +25,17 @@ def test_every_take_ends_and_visits_a_cluster_once_at_most() -> None:
         VisitsMachine,
         settings=settings(max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)),
     )
+
+
+def test_a_flush_while_a_cluster_is_read_counts_for_lines_behind_the_read() -> None:
+    machine = VisitsMachine()
+    machine.begin(most=0)
+    machine.append(message=MESSAGES[0], waits=[4000])
+    machine.flush()
+    machine.take(limit=1, per_message=1)
+    machine.append(message=MESSAGES[0], waits=[4000])
+    machine.flush()
+    machine.teardown()  # looks whether all of it is handed out in time
 
 
 def resting(waits_s: list[float]) -> tuple[ClusteredHarness, Bench, ClusteredQueue, float]:

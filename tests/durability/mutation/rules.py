@@ -133,7 +133,7 @@ RULES: dict[str, Rule] = {
         "checkpoint/run", "self._sick & self._writer.segments.keys()", "False"
     ),
     "bytes stay while a cluster is away": _clustered(
-        "reclaim/reference_scan", "                raise  # nobody", "                pass  # nobody"
+        "read/cluster_reader", "is_removed = self._others_remove and", "is_removed ="
     ),
     "a checkpoint begins between two batches": _clustered("checkpoint/run", "if self._commit.is_telling:", "if False:"),
     # starts

@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import attrs
@@ -246,12 +246,18 @@ class RestingIndex:
     # taking
 
     def were_read(
-        self, cluster: Cluster, lines: Iterable[FoundLine], marked: Container[int], length: int | None, now: float
+        self,
+        cluster: Cluster,
+        lines: Iterable[FoundLine],
+        marked: Container[int],
+        length: int | None,
+        flushes: Sequence[Predicate],
+        now: float,
     ) -> None:
-        """The first `length` bytes of its file (None: all of it) have been read, and `marked` meanwhile; `unread_at` says
-        what came up since the read began."""
+        """The first `length` bytes of its file (None: all of it) have been read, and `marked` meanwhile; `flushes` were
+        asked for before the read began. `Cluster.unread_at` and `Cluster.flushes` say what came up since."""
         found: list[tuple[FoundLine, float]] = []
-        not_before, flushes = cluster.not_before, cluster.flushes
+        not_before = cluster.not_before
         for line in lines:
             offset = line.offset
             if line.is_done or cluster.is_hidden(offset) or offset in marked:
@@ -262,7 +268,6 @@ class RestingIndex:
                 if at > now and any(wanted(line.message, line.entry) for wanted in flushes):
                     at = not_before[offset] = now
             found.append((line, at))
-        cluster.flushes = []
         unread_at = self._waiting_of(cluster).replace(found, length, now)
         if unread_at is not None:
             self.read_again(cluster, unread_at)

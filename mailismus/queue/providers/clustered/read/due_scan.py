@@ -20,7 +20,7 @@ from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
+from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message, Predicate
 from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLine, read_lines
 from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
 from mailismus.queue.providers.clustered.index.memtable import YoungIndex
@@ -165,24 +165,30 @@ class Visits:
 
     async def _read(self, cluster: Cluster, now: float) -> None:
         """Read the lines of a cluster that count into memory. One that can't be read is tried again later."""
-        length, cluster.unread_at = cluster.length, None  # what comes up from now on sets it again
+        length, flushes = cluster.length, cluster.flushes
+        cluster.unread_at, cluster.flushes = None, []  # what comes up from now on sets them again, for the next read
         try:
             with cluster.reading() as marked:
                 read = await self._read_file(cluster, length)
                 if isinstance(read, Unread):
                     if read.gaps:
-                        self._index.read_again(cluster, now + UNREADABLE_S)
+                        self._read_later(cluster, flushes, now)
                     return
                 lines, bad = read
                 if bad:
                     await self.set_aside(cluster, bad)
         except BaseException:
-            self._index.read_again(cluster, now + UNREADABLE_S)
+            self._read_later(cluster, flushes, now)
             raise
         if cluster.live is None:
             cluster.live = sum(not (line.is_done or line.offset in cluster.owed or line.offset in marked) for line in lines)
         cluster.heed_limits(lines)
-        self._index.were_read(cluster, lines, marked, length, now)
+        self._index.were_read(cluster, lines, marked, length, flushes, now)
+
+    def _read_later(self, cluster: Cluster, flushes: list[Predicate], now: float) -> None:
+        """It could not be read."""
+        cluster.flushes = flushes + cluster.flushes
+        self._index.read_again(cluster, now + UNREADABLE_S)
 
     async def set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:
         """Keep a copy of lines that do not check, and tell of those that are new."""
