@@ -242,8 +242,10 @@ RULES: dict[str, Rule] = {
         "checkpoint/cleanup", "return found | dict.fromkeys(self._dead - kept.swept, 0)", "return found"
     ),
     "and places of what could not be marked": _clustered("checkpoint/run", "[*places, *kept.places()]", "places"),
-    "a checkpoint begun before a barrier failed is abandoned": _clustered(
-        "checkpoint/run", "        if self._commit.failures != failures:\n", "        if False:\n"
+    "a checkpoint begun before a barrier failed is abandoned": _journal(
+        "commit",
+        "            self.failures += 1\n            self.interruptions += 1\n",
+        "            self.failures += 1\n",
     ),
     "the files of an abandoned checkpoint are unlinked": _clustered(
         "checkpoint/cleanup", "                self._dead.add(cluster_id)\n", "                pass\n"
