@@ -120,9 +120,6 @@ RULES: dict[str, Rule] = {
     "a checkpoint over directories that are away comes to nothing": _clustered(
         "checkpoint", "        self._presence.check()  #", "        pass  #"
     ),
-    "a checkpoint over directories that were away comes to nothing": _clustered(
-        "checkpoint", "if self._commit.interruptions != interruptions:", "if False:"
-    ),
     "what lives in a sick segment leaves it soon": _clustered(
         "checkpoint", "self._sick & self._writer.segments.keys()", "False"
     ),
@@ -227,7 +224,7 @@ RULES: dict[str, Rule] = {
     ),
     "and places of what could not be marked": _clustered("checkpoint", "[*places, *kept.places()]", "places"),
     "a checkpoint begun before a barrier failed is abandoned": _clustered(
-        "checkpoint", "        if self._commit.failures != failures:\n", "        if False:\n"
+        "checkpoint", "        if self._commit.interruptions != interruptions:\n", "        if False:\n"
     ),
     "the files of an abandoned checkpoint are unlinked": _clustered(
         "upkeep", "                self._dead.add(cluster_id)\n", "                pass\n"
