@@ -87,6 +87,30 @@ def test_mail_without_a_journal_is_refused_with_65_and_left_as_it_is(rests: bool
     assert harness.disk.locks == set()
 
 
+@pytest.mark.parametrize("area", ["incoming", "deferred", "bounces"])
+def test_a_start_without_the_directory_of_an_area_is_refused_with_65_and_changes_nothing(area: str) -> None:
+    """Else the message files of its entries would be removed as strays."""
+    harness = ClusteredHarness()
+    bench = running(harness)
+    bench.put(content=b"x" * 300_000 + b"\r\n")
+    bench.wait(bench.queue.close())
+    harness.clock.calls.clear()
+    harness.disk.locks.clear()
+    directory = f"/q/{area}"
+    for name in [name for name in harness.disk.names if name.startswith(directory + "/")]:
+        harness.disk.unlink(name)
+    harness.disk.directories -= {name for name in harness.disk.directories if (name + "/").startswith(directory + "/")}
+    before = sorted(harness.disk.names)
+    with pytest.raises(
+        StartError, match=rf"{directory} is gone, .*: move it back, .* run mailismus fsck --repair"
+    ) as refused:
+        harness.open()
+    assert refused.value.status == 65
+    assert sorted(harness.disk.names) == before
+    assert directory not in harness.disk.directories
+    assert harness.disk.locks == set()
+
+
 def test_no_spool_id_is_used_twice_over_starts_that_accept_nothing() -> None:
     harness = ClusteredHarness()
     seen = set()

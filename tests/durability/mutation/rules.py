@@ -126,9 +126,6 @@ RULES: dict[str, Rule] = {
     "a checkpoint over directories that are away comes to nothing": _clustered(
         "checkpoint/run", "        self._presence.check()  #", "        pass  #"
     ),
-    "a checkpoint over directories that were away comes to nothing": _clustered(
-        "checkpoint/run", "if self._commit.interruptions != interruptions:", "if False:"
-    ),
     "what lives in a sick segment leaves it soon": _clustered(
         "checkpoint/run", "self._sick & self._writer.segments.keys()", "False"
     ),
@@ -242,10 +239,8 @@ RULES: dict[str, Rule] = {
         "checkpoint/cleanup", "return found | dict.fromkeys(self._dead - kept.swept, 0)", "return found"
     ),
     "and places of what could not be marked": _clustered("checkpoint/run", "[*places, *kept.places()]", "places"),
-    "a checkpoint begun before a barrier failed is abandoned": _journal(
-        "commit",
-        "            self.failures += 1\n            self.interruptions += 1\n",
-        "            self.failures += 1\n",
+    "a checkpoint begun before a barrier failed is abandoned": _clustered(
+        "checkpoint/run", "        if self._commit.interruptions != interruptions:\n", "        if False:\n"
     ),
     "the files of an abandoned checkpoint are unlinked": _clustered(
         "checkpoint/cleanup", "                self._dead.add(cluster_id)\n", "                pass\n"

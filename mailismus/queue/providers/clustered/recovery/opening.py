@@ -29,9 +29,11 @@ from mailismus.disk.worker import IWorker
 from mailismus.errors import StartError
 from mailismus.journal.batch import BLOCK, padded_size
 from mailismus.journal.pool import SegmentPool
+from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
 from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
 from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES, Locations, remember
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.commit.spool_ids import SpoolIds
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.record import epoch_record
@@ -74,6 +76,7 @@ def open_queue(
 ) -> Opened:
     """Open it. Raises `StartError` with what an administrator must do."""
     try:
+        refuse_missing_areas(settings, disk)
         make_directories(settings, disk)
         return open_locked(settings, disk, lock_queue(settings, disk), files, reactor, random_bytes)
     except PermissionError as error:
@@ -109,6 +112,23 @@ def open_locked(
         for lock in locks:
             lock.release()
         raise
+
+
+def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
+    """Refuse to start without the directory of an area that the queue has had: its entries would be gone, and their message
+    files would be removed as strays. All areas are made before the first segment of the journal. Raises `StartError`,
+    `OSError`, having changed nothing."""
+    journal = os.path.join(settings.rootpath, "journal")
+    areas = [os.path.join(settings.rootpath, area.value) for area in Area]
+    missing = next((path for path in areas if not disk.exists(path)), None)
+    if missing is None or not disk.exists(journal):
+        return
+    if any(name.endswith(SEGMENT_SUFFIX) for name in disk.list_directory(journal)):
+        text = (
+            f"{missing} is gone, with all entries that were in it: move it back, or mount it; "
+            "or run mailismus fsck --repair, which goes on without it and keeps the messages"
+        )
+        raise StartError(os.EX_DATAERR, text)
 
 
 def make_directories(settings: QueueSettings, disk: IDisk) -> None:
