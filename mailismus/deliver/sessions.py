@@ -39,8 +39,9 @@ MAX_PUT_BACKS = 3
 MAX_AGE_S = 300.0
 """A session older than this ends after its job, so that load moves to other hosts."""
 TICK_S = 0.1
-STOOD_STILL_S = 1.0
-"""A tick that comes so late: the process stood still (SIGSTOP, a paused machine), and its time-outs with it."""
+STOOD_STILL_S = 10.0
+"""A tick that comes so late: the process stood still (SIGSTOP, a paused machine), and its time-outs with it. Turns of a loop
+that is merely busy are shorter: they must not put time-outs off for ever."""
 HOPS_A_TICK = 250
 """Next hops that a tick looks at, the others come later: thousands that wait are not to keep us busy."""
 GIVE_BACK_DELAY_S = 0.0
