@@ -175,6 +175,11 @@ class Session(Protocol):
             self.on_ready()
         self._extend()
 
+    def stood_still(self, seconds: float) -> None:
+        """Nothing of ours ran for so long: this time is not the host's, whose reply may wait unread."""
+        self.deadline += seconds
+        self._cap += seconds
+
     def on_deadline(self) -> None:
         """The deadline has passed."""
         if self.state is State.IDLE:

@@ -39,6 +39,9 @@ MAX_PUT_BACKS = 3
 MAX_AGE_S = 300.0
 """A session older than this ends after its job, so that load moves to other hosts."""
 TICK_S = 0.1
+STOOD_STILL_S = 10.0
+"""A tick that comes so late: the process stood still (SIGSTOP, a paused machine), and its time-outs with it. Turns of a loop
+that is merely busy are shorter: they must not put time-outs off for ever."""
 HOPS_A_TICK = 250
 """Next hops that a tick looks at, the others come later: thousands that wait are not to keep us busy."""
 GIVE_BACK_DELAY_S = 0.0
@@ -78,6 +81,7 @@ class Sessions:
         """Sessions that ended before they took a message, while there was another host, and why."""
         self._idle: IdleSessions[Session] = IdleSessions()
         self._tick: IDelayedCall | None = None
+        self._ticks_at = 0.0
         self._looked_at = 0
         self._waits_to_begin = False
         self._is_stopping = False
@@ -347,8 +351,9 @@ class Sessions:
         if self._tick is None:
             client = self._settings.client
             shortest_s = min(client.timeout_s, client.timeout_final_s, client.timeout_connect_s)
-            self._tick_s = max(0.02, min(TICK_S, shortest_s / 2))
-            self._tick = self._clock.callLater(self._tick_s, self._on_tick)
+            tick_s = max(0.02, min(TICK_S, shortest_s / 2))
+            self._ticks_at = self.monotonic() + tick_s
+            self._tick = self._clock.callLater(tick_s, self._on_tick)
 
     def _end_ticks(self) -> None:
         if self._tick is not None and self._tick.active():
@@ -358,6 +363,9 @@ class Sessions:
     def _on_tick(self) -> None:
         self._tick = None
         now = self.monotonic()
+        if now - self._ticks_at >= STOOD_STILL_S:
+            for session in self._all:
+                session.stood_still(now - self._ticks_at)
         for session in [session for session in self._all if session.deadline <= now]:
             session.on_deadline()
         if not self._is_stopping:

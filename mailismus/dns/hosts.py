@@ -8,6 +8,8 @@ trouble of ours, and temporary as well. Addresses are in the order to try, each 
 
 from __future__ import annotations
 
+import ipaddress
+
 from twisted.internet.defer import Deferred
 
 from mailismus.dns.addresses import order_addresses
@@ -17,6 +19,7 @@ from mailismus.dns.choice import defer
 from mailismus.dns.client import DnsClient
 from mailismus.dns.name import to_ascii
 from mailismus.dns.system import SystemHosts
+from mailismus.mail.networks import unmapped
 from mailismus.mail.outcome import Outcome
 
 
@@ -38,8 +41,12 @@ class HostResolver:
         if known:
             return known
         v4, v6 = await self._client.query_all(((name, RecordType.A), (name, RecordType.AAAA)))
-        addresses = order_addresses(v4.addresses, v6.addresses, self._random)
+        addresses = order_addresses(v4.addresses, map(_plain, v6.addresses), self._random)
         if addresses:
             return addresses
         told = next((answer for answer in (v4, v6) if answer.status in (Status.FAILED, Status.NO_NAME)), None)
         return defer(f"no address for {name}: {told.text if told else f'{v4.text}, {v6.text}'}")
+
+
+def _plain(address: str) -> str:
+    return str(unmapped(ipaddress.ip_address(address)))

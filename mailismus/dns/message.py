@@ -1,8 +1,10 @@
 """The message: a question as bytes, and what comes back, checked (pure).
 
 *Rules*: what does not carry our id, our question and the mark of a response is not for us. Of a response that is, everything
-must be sound, or nothing of it counts. Aliases are followed inside the answer section, `MAX_ALIASES` of them; records of
-other names prove nothing and are not looked at. Work and memory are linear in the size of a message.
+must be sound, or nothing of it counts. A denial counts from a server that offers recursion, has authority, or shows an SOA
+record: the empty answer of a lame server must not make mail fail. Aliases are followed inside the answer section,
+`MAX_ALIASES` of them; records of other names prove nothing and are not looked at. Work and memory are linear in the size of
+a message.
 
 *Weakness*: no DNSSEC: an answer is as true as the name server and the way to it.
 
@@ -35,7 +37,7 @@ _HEADER = struct.Struct("!HHHHHH")
 _RECORD = struct.Struct("!HHIH")
 _IN = 1
 _OPT = 41
-_QR, _TC, _RD, _AA = 0x8000, 0x0200, 0x0100, 0x0400
+_QR, _TC, _RD, _AA, _RA = 0x8000, 0x0200, 0x0100, 0x0400, 0x0080
 _OPCODE = 0x7800
 _NOERROR, _FORMERR, _NXDOMAIN, _NOTIMP = 0, 1, 3, 4
 _RCODES = {1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED", 6: "YXDOMAIN", 8: "NXRRSET", 9: "NOTAUTH"}
@@ -185,6 +187,8 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
     aliases = len(passed) - 1
     records = found.records.get((final, rdtype), [])
     is_denied = flags & 0xF == _NXDOMAIN
+    # A lame server: it has not asked anybody, and does not say that the zone is its own.
+    proves_nothing = found.negative_ttl_s is None and not flags & (_AA | _RA)
     if records and is_denied:
         return Trouble(f"records with NXDOMAIN from {server}")
     if records:
@@ -194,6 +198,8 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
         text = f"{rdtype.name} record from {server}"
         return Answer(Status.FOUND, final, ttl_s, text, addresses[:MAX_RECORDS], exchanges[:MAX_RECORDS], aliases)
     negative_ttl_s = min(ttl_s, FAILURE_TTL_S if found.negative_ttl_s is None else found.negative_ttl_s)
+    if proves_nothing and (is_denied or not aliases):
+        return Trouble(f"an empty answer from {server}, which offers no recursion")
     if is_denied:
         return Answer(Status.NO_NAME, final, negative_ttl_s, f"NXDOMAIN from {server}", aliases=aliases)
     if found.negative_ttl_s is None:

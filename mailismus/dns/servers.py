@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from mailismus.mail.networks import unmapped
+
 DNS_PORT = 53
 DEAD_S = 30.0
 MAX_DEAD_S = 900.0
@@ -47,7 +49,7 @@ def parse_server(text: str) -> Server | None:
     if colon and not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
         return None
     try:
-        address = ipaddress.ip_address(host)
+        address = unmapped(ipaddress.ip_address(host))
     except ValueError:
         return None
     return Server(str(address), int(port) if colon else DNS_PORT)

@@ -23,6 +23,7 @@ from typing import Generic, TypeVar
 from twisted.logger import Logger
 
 from mailismus.dns.servers import Server, parse_server
+from mailismus.mail.networks import unmapped
 from mailismus.regular import read_regular
 
 RESOLV_CONF = "/etc/resolv.conf"
@@ -105,7 +106,7 @@ def read_hosts(text: str) -> dict[str, tuple[str, ...]]:
 
 def _parse_address(text: str) -> str | None:
     try:
-        return str(ipaddress.ip_address(text))
+        return str(unmapped(ipaddress.ip_address(text)))
     except ValueError:
         return None
 

@@ -9,6 +9,12 @@ from collections.abc import Iterable
 import attrs
 
 
+def unmapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The address; an IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`) is that IPv4 address."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return address if mapped is None else mapped
+
+
 @attrs.frozen
 class Networks:
     """Blocks as (first address, mask) of integers; IPv4 addresses mapped into IPv6 count as IPv4."""

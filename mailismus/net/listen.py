@@ -101,4 +101,6 @@ def _explain(trouble: OSError, name: str, interface: str, port: int) -> StartErr
         return StartError(77, f"{where}permission denied")
     if trouble.errno == errno.EADDRNOTAVAIL:
         return StartError(78, f"{where}this host does not have that address")
+    if trouble.errno == errno.EINVAL:
+        return StartError(78, f"{where}a link-local address needs its interface behind it, such as fe80::1%eth0")
     return StartError(75, f"{where}{trouble.strerror}")

@@ -132,6 +132,29 @@ def test_a_referral_is_no_answer() -> None:
     assert response == Trouble("a referral in place of an answer from 192.0.2.1:53")
 
 
+@pytest.mark.parametrize("rcode", [0, 3])
+@pytest.mark.parametrize(
+    ("flags", "authority", "counts"),
+    [
+        (0, (), False),
+        (dns.flags.RA, (), True),
+        (dns.flags.AA, (), True),
+        (0, (SOA,), True),
+    ],
+)
+def test_a_denial_counts_from_a_server_that_asks_others_has_authority_or_shows_a_soa_record(
+    rcode: int, flags: int, authority: tuple[str, ...], counts: bool
+) -> None:
+    wire = bytearray(response_to(QUERY, *authority, rcode=rcode))
+    wire[2:4] = (int.from_bytes(wire[2:4], "big") & ~(dns.flags.RA | dns.flags.AA) | flags).to_bytes(2, "big")
+    response = read(bytes(wire))
+    if counts:
+        assert isinstance(response, Answer)
+        assert response.status is (Status.NO_NAME if rcode else Status.NO_RECORDS)
+    else:
+        assert response == Trouble("an empty answer from 192.0.2.1:53, which offers no recursion")
+
+
 def test_records_and_a_denial_together_make_no_sense() -> None:
     assert isinstance(read(response_to(QUERY, "example.net MX 1 mx.example", rcode=3)), Trouble)
 

@@ -32,6 +32,7 @@ followed as a recursive server does. An act changes what is done with the answer
     !bare-cname      the CNAME record alone, not what it leads to
     !circle          CNAME records that go in a circle, in one message
     !referral        NS records of somebody else in place of an answer
+    !lame            nothing at all, from a server that offers no recursion
 
 By hand: python -m tests.fakes.dnsserver ZONEFILE --port N
 """
@@ -107,6 +108,9 @@ class Zone:
             return response
         if "referral" in acts:
             response.authority.append(_rrset(name.parent(), "NS", ["ns.elsewhere.invalid."]))
+            return response
+        if "lame" in acts:
+            response.flags &= ~dns.flags.RA
             return response
         for _ in range(MAX_CHAIN):
             alias = self.records.get((name, "CNAME"))

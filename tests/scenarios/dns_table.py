@@ -39,7 +39,8 @@ POLICY = MxPolicy(own_names=frozenset({"own.example"}), own_endpoints=frozenset(
 @attrs.frozen
 class Situation:
     """One row. `expected`: hosts as `name address..`, or kind, enhanced status and a part of the text. `dead`, `silent`:
-    name servers asked before it, where nobody listens, and that never answer; -1: and it itself is not asked."""
+    name servers asked before it, where nobody listens, and that never answer; -1: and it itself is not asked. `first`: the
+    zone of a name server that is asked before it and disagrees with it."""
 
     title: str
     zone: str
@@ -49,6 +50,7 @@ class Situation:
     timeout_s: float = PATIENT_S
     silent: int = 0
     dead: int = 0
+    first: str = ""
     asked_by_tcp: bool = False
     any_order: bool = False
 
@@ -263,6 +265,38 @@ SITUATIONS = (
         "d.example MX 1 a.example\na.example A 127.0.0.1\na.example A 192.0.2.5\n",
         ("a.example 192.0.2.5",),
     ),
+    *(
+        Situation(f"a first name server that says {act}, and one that knows", MX, HOST, first=MX + f"d.example * !{act}\n")
+        for act in ("servfail", "refused", "formerr", "referral", "lame", "garbage", "loop")
+    ),
+    *(
+        Situation(f"a first name server that says {act} for the host alone", MX, HOST, first=MX + f"m1.example * !{act}\n")
+        for act in ("servfail", "refused", "referral", "lame")
+    ),
+    Situation("a first name server whose TCP is closed", MX, HOST, first=MX + "d.example * !tcp-close\n"),
+    Situation("a first name server that forges", MX, HOST, first=MX + "d.example * !wrong-id\n", timeout_s=1.0),
+    Situation(
+        "a first name server that says NXDOMAIN: its word is final", MX, never("5.1.2", "NXDOMAIN"), first=". SOA x\n"
+    ),
+    Situation(
+        "a first name server that knows another alias, where nothing is",
+        MX,
+        never("5.1.2", "NXDOMAIN"),
+        first="d.example CNAME other.example\n",
+    ),
+    Situation(
+        "a first name server that knows the alias alone, and not what it leads to",
+        "d.example CNAME e.example\ne.example MX 10 m1.example\nm1.example A 192.0.2.1\n",
+        ("m1.example 192.0.2.1",),
+        first="d.example CNAME e.example\nd.example * !bare-cname\ne.example * !lame\nm1.example * !servfail\n",
+    ),
+    Situation(
+        "aliases in a circle over two name servers",
+        "d.example * !servfail\ne.example * !bare-cname\ne.example CNAME d.example\n",
+        later("more than 8 CNAME records"),
+        first="e.example * !servfail\nd.example * !bare-cname\nd.example CNAME e.example\n",
+    ),
+    Situation("every name server is lame", "d.example * !lame\n", later("no recursion"), first="d.example * !lame\n"),
     Situation("an address literal", "", ("192.0.2.1 192.0.2.1",), domain="[192.0.2.1]"),
     Situation("an IPv6 address literal", "", ("2001:db8::1 2001:db8::1",), domain="[IPv6:2001:db8::1]"),
     Situation(
@@ -290,12 +324,13 @@ def play(situation: Situation) -> Played:
     reactor: Any = EPollReactor()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
     fake = FakeNameServer(reactor, situation.zone)
     silent = [FakeNameServer(reactor, "* * !drop\n. * !drop\n") for _ in range(situation.silent)]
+    first = [FakeNameServer(reactor, situation.first)] if situation.first else []
     for one in silent:
         one.zone.acts_for = lambda name, rdtype: {"drop": ""}  # type: ignore[method-assign]  # whatever is asked
     servers = [Server("127.0.0.1", DEAD_PORT)] * min(1, situation.dead) + [Server("127.0.0.2", DEAD_PORT)] * (
         situation.dead > 1
     )
-    servers += [Server("127.0.0.1", one.port) for one in silent]
+    servers += [Server("127.0.0.1", one.port) for one in [*first, *silent]]
     servers += [Server("127.0.0.1", fake.port)] if situation.silent >= 0 else []
     client = DnsClient(reactor, lambda: servers, situation.timeout_s, random.SystemRandom(), reactor.seconds)
     resolver = MxResolver(client, situation.policy, reactor, random.Random(1))
@@ -306,7 +341,7 @@ def play(situation: Situation) -> Played:
         for _ in range(2):
             results.append(await resolver.locate(situation.domain))
             asked.append(fake.asked.total())
-        for one in (fake, *silent):
+        for one in (fake, *first, *silent):
             one.close()
         client.close()
         reactor.callLater(0.01, reactor.stop)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from mailismus.config.values.units import UnitError, parse_count
 from mailismus.mail.address import is_domain, is_mailbox
+from mailismus.mail.networks import unmapped
 
 DOMAIN_FORM = "a domain name such as mail.example.net"
 SENDER_FORM = "an address such as joe@a.example, or a domain"
@@ -105,7 +106,7 @@ def parse_interface(text: str) -> str:
     if not bare:
         return ""
     try:
-        return str(ipaddress.ip_address(bare))
+        return str(unmapped(ipaddress.ip_address(bare)))
     except ValueError:
         raise UnitError(
             "write an IP address of this host such as 127.0.0.1 or ::1, or leave it out for all interfaces"
@@ -129,9 +130,9 @@ def parse_host_port(text: str, default_port: int) -> tuple[str, int]:
             host, bracket, rest = text[1:].partition("]")
             if not bracket or (rest and not rest.startswith(":")):
                 raise UnitError("no host")
-            return str(ipaddress.IPv6Address(host)), parse_port(rest[1:], 1) if rest else default_port
+            return str(unmapped(ipaddress.IPv6Address(host))), parse_port(rest[1:], 1) if rest else default_port
         if text.count(":") > 1:
-            return str(ipaddress.IPv6Address(text)), default_port
+            return str(unmapped(ipaddress.IPv6Address(text))), default_port
         host, colon, port_text = text.partition(":")
         port = parse_port(port_text, 1) if colon else default_port
         if host.replace(".", "").isdigit():
