@@ -78,7 +78,7 @@ RULES: dict[str, Rule] = {
     "segments without a name are said again": _journal("writer", "        if lost:\n", "        if False:\n"),
     "a segment without a name is not begun": _journal(
         "writer",
-        "while not (segment := self._next_segment(claim)).has_name():",
+        "while not (segment := self._next_segment(claim)).is_whole():",
         "while not (segment := self._next_segment(claim)):",
     ),
     "a name that leads elsewhere is not removed": _journal(
