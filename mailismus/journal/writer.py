@@ -62,13 +62,9 @@ class Unsound(OSError):
     they are sick (`sick`)."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
-        faults = [
-            f"{segment.path} is shorter than it was"
-            if segment.has_name()
-            else f"{segment.path} can't be found there any more"
-            for segment in segments
-        ]
-        super().__init__(errno.ENOENT, f"{', '.join(faults)}; what lives there is written again")
+        cut, lost = "is shorter than it was", "can't be found there any more"
+        faults = ", ".join(f"{segment.path} {cut if segment.has_name() else lost}" for segment in segments)
+        super().__init__(errno.ENOENT, f"{faults}; what lives there is written again")
 
     def __str__(self) -> str:
         return str(self.strerror)

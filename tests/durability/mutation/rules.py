@@ -292,9 +292,11 @@ RULES: dict[str, Rule] = {
     "what a lost header told of epochs is allowed for": _clustered(
         "recovery/replay", "max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
     ),
-    "a content that is cut short is not read": _clustered("read/content", "len(content) != size", "False"),
-    "a content that is cut short is not moved": _clustered(
-        "checkpoint/write", "if len(content) != size else", "if False else"
+    "a content that does not check is not read": _clustered(
+        "read/content", "if not young.has_written(content):", "if False:"
+    ),
+    "a content that does not check is not moved": _clustered(
+        "checkpoint/write", "if young.has_written(content) else", "if True else"
     ),
     # bytes
     "the file of a refused message stays until its batch is denied": _at(
