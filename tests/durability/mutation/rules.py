@@ -132,9 +132,7 @@ RULES: dict[str, Rule] = {
     "what lives in a sick segment leaves it soon": _clustered(
         "checkpoint/run", "self._sick & self._writer.segments.keys()", "False"
     ),
-    "bytes stay while a cluster is away": _clustered(
-        "reclaim/reference_scan", "                raise  # nobody", "                pass  # nobody"
-    ),
+    "bytes stay while a cluster is away": _clustered("reclaim/reference_scan", "if not read.gaps:", "if True:"),
     "a checkpoint begins between two batches": _clustered("checkpoint/run", "if self._commit.is_telling:", "if False:"),
     # starts
     "a start raises the epoch": _clustered(
@@ -243,7 +241,7 @@ RULES: dict[str, Rule] = {
     ),
     "and places of what could not be marked": _clustered("checkpoint/run", "[*places, *kept.places()]", "places"),
     "a checkpoint begun before a barrier failed is abandoned": _clustered(
-        "checkpoint/run", "        if self._commit.failures != failures:\n", "        if False:\n"
+        "checkpoint/run", "        if self._commit.interruptions != interruptions:\n", "        if False:\n"
     ),
     "the files of an abandoned checkpoint are unlinked": _clustered(
         "checkpoint/cleanup", "                self._dead.add(cluster_id)\n", "                pass\n"
