@@ -72,9 +72,10 @@ def decode_header(block: bytes) -> SegmentHeader | None:
     return SegmentHeader(number, first, last_good, epoch, horizon, nonce)
 
 
-def is_unused(beginning: bytes) -> bool:
-    """Whether a segment's file begins as one that was never begun: no header was ever there, and no batch."""
-    return not beginning.strip(b"\0")
+def is_unused(data: bytes) -> bool:
+    """Whether these bytes of a segment's file are those of one that was never begun: no header was ever there, and no
+    batch."""
+    return not data.strip(b"\0")
 
 
 def guess_header(data: bytes, number: int) -> SegmentHeader | None:

@@ -215,6 +215,8 @@ def look_at_file(path: str, file: IFile) -> FoundSegment:
     if header is not None and not counts:
         data = file.read_at(0, size)
         counts = next(read_batches(data, header), None) is not None
+    if header is None and is_unused(data) and named_number(path):
+        data = file.read_at(0, size)  # it was begun, or was to be: what begins with zeros may have lost its beginning
     found = FoundSegment(path, file, size, header, counts, is_unreadable=header is None and not is_unused(data))
     if header is not None:
         found.is_torn = not counts and looks_torn(data, BLOCK, header.nonce)

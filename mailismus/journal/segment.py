@@ -56,6 +56,14 @@ class Segment:
         except OSError:
             return False
 
+    def is_whole(self) -> bool:
+        """Whether its name leads to it and nobody cut it. What was cut off is lost, and beyond it a file can be written and
+        synced like any other, with zeros in between. One of which that can't be told is as good as cut."""
+        try:
+            return self.has_name() and self.file.size() >= self.size_bytes
+        except OSError:
+            return False
+
     def begin(self, header: SegmentHeader) -> None:
         """Take it into use: its header is written, not synced; the barrier of its first batch does that."""
         self.header = header

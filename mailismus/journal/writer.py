@@ -57,12 +57,14 @@ class NoSegment(OSError):
         self.is_coming = is_coming
 
 
-class Nameless(OSError):
-    """Segments have lost their names, in a directory that is where it was. Nothing was written; they are sick (`sick`)."""
+class Unsound(OSError):
+    """Segments have lost their names, or a part of their bytes, in a directory that is where it was. Nothing was written;
+    they are sick (`sick`)."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        what = "what lives there is written again"
-        super().__init__(errno.ENOENT, f"{', '.join(paths)} can't be found there any more; {what}")
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        cut, lost = "is shorter than it was", "can't be found there any more"
+        faults = ", ".join(f"{segment.path} {cut if segment.has_name() else lost}" for segment in segments)
+        super().__init__(errno.ENOENT, f"{faults}; what lives there is written again")
 
     def __str__(self) -> str:
         return str(self.strerror)
@@ -136,17 +138,18 @@ class JournalWriter:
         return Written(segment.number, offset + BATCH_HEAD_SIZE, sequence)
 
     def check(self) -> None:
-        """Look whether directory, lock and segments are where they were opened. Raises `Missing`, `Nameless`."""
+        """Look whether directory, lock and segments are where they were opened, and segments as long as they were made.
+        Raises `Missing`, `Unsound`."""
         self.sick = frozenset()
         if self._presence is None:
             return
         self._presence.check()
-        lost = [one for one in list(self.segments.values()) if not one.is_given_up and not one.has_name()]
+        lost = [one for one in list(self.segments.values()) if not one.is_given_up and not one.is_whole()]
         # What the horizon has passed meanwhile is somebody else's: its name may be gone for good.
         lost = [segment for segment in lost if self.segments.get(segment.number) is segment]
         if lost:
             self.sick = frozenset(segment.number for segment in lost)
-            raise Nameless([segment.path for segment in lost])
+            raise Unsound(lost)
 
     def _check_for(self, claim: Claim) -> None:
         """Before a batch. A segment that is gone for good is nobody else's: what empties the queue is written into it all
@@ -178,7 +181,7 @@ class JournalWriter:
         return self.append(records, records_size)
 
     def _begin(self, last_good: int, claim: Claim) -> Segment:
-        while not (segment := self._next_segment(claim)).has_name():
+        while not (segment := self._next_segment(claim)).is_whole():
             self.spoiled.append(segment)
         self._number += 1
         # Not synced, and no reason to stop: the header, not the name, says which segment this is.

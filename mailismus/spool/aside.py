@@ -31,6 +31,9 @@ def set_aside(disk: IDisk, path: str, directory: str) -> bool:
         return False
     try:
         disk.link(path, new_path)
+    except FileExistsError:
+        disk.sync_directory(directory)  # another reader was faster
+        return False
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise

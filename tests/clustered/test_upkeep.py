@@ -12,6 +12,7 @@ from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.clustered.checkpoint.run import AGAIN_S, MOST_TRIES
 from mailismus.queue.providers.clustered.checkpoint.write import Moving, WriteBehind
+from mailismus.queue.providers.clustered.index.memtable import YoungMessage
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
@@ -251,25 +252,35 @@ def test_a_checkpoint_whose_own_code_fails_is_not_the_last(resting: Resting, mon
     assert resting.queue.checkpoints.checkpoints == made + 1
 
 
-@pytest.mark.parametrize("ends_early", [False, True])
+def leave_content(resting: Resting, young: YoungMessage) -> None:
+    """As if memory were full."""
+    content = young.content
+    assert content is not None
+    resting.queue.ledger.forget_content(young)
+    young.leave_content(content)
+
+
+@pytest.mark.parametrize("worn", ["fails", "ends early", "is overwritten"])
 def test_a_message_that_can_not_be_read_in_the_journal_rests_without_its_content(
-    resting: Resting, monkeypatch: pytest.MonkeyPatch, ends_early: bool
+    resting: Resting, monkeypatch: pytest.MonkeyPatch, worn: str
 ) -> None:
     sick = resting.bench.put(content=b"can't be read")
     well = resting.bench.put(content=b"can be read")
     young = resting.queue.ledger.young.messages
     segment = young[sick].segment
     path = resting.queue.opened.writer.segments[segment].path
-    for spool_id in (sick, well):  # as if memory were full
-        resting.queue.ledger.forget_content(young[spool_id])
+    for spool_id in (sick, well):
+        leave_content(resting, young[spool_id])
     offset = young[sick].offset
     file = resting.queue.opened.writer.segments[segment].file
     read_at = file.read_at
 
     def read(at: int, size: int) -> bytes:
-        if at == offset and not ends_early:
+        if at != offset:
+            return read_at(at, size)
+        if worn == "fails":
             raise EIO
-        return read_at(at, size - (at == offset))
+        return bytes(size) if worn == "is overwritten" else read_at(at, size - 1)
 
     monkeypatch.setattr(file, "read_at", read)  # one place of it is worn out
     with pytest.raises(Unavailable):
@@ -292,6 +303,17 @@ def test_a_message_that_can_not_be_read_in_the_journal_rests_without_its_content
     assert [name for name in resting.harness.disk.names if name.startswith("/q/corrupt/")] == [
         "/q/corrupt/" + path.rsplit("/", 1)[1]
     ]
+
+
+def test_a_message_that_was_overwritten_in_the_journal_after_a_start_is_not_delivered(resting: Resting) -> None:
+    sick, well = resting.bench.put(content=b"overwritten"), resting.bench.put(content=b"as it was")
+    resting.restart()
+    young = resting.queue.ledger.young.messages[sick]
+    file = resting.queue.opened.writer.segments[young.segment].file
+    file.write_at(young.offset, [bytes(len(b"overwritten"))])
+    with pytest.raises(Unavailable):
+        resting.bench.read(sick)
+    assert resting.bench.read(well) == b"as it was"
 
 
 def test_the_file_of_a_large_message_that_was_refused_stays_until_the_journal_denies_it(resting: Resting) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 
+import pytest
+
 from mailismus.disk.presence import Missing
+from mailismus.journal.batch import BLOCK
 from mailismus.journal.commit import COMPANY_S, RETRY_S
-from mailismus.journal.writer import Nameless
-from tests.journal.world import Item, World
+from mailismus.journal.writer import Unsound
+from tests.journal.world import SEGMENT, Item, World
 
 
 def begun() -> World:
@@ -204,7 +207,7 @@ def test_a_segment_that_lost_its_name_is_left_and_what_lives_there_is_said_again
     mail = Item(b"mail")
     world.append(mail)
     world.turns()
-    assert isinstance(mail.error, Nameless)
+    assert isinstance(mail.error, Unsound)
     assert "/j/00000001.mqj can't be found" in str(mail.error)
     world.pool.top_up()
     world.clock.advance(1)
@@ -230,6 +233,55 @@ def test_segments_in_use_that_are_not_written_to_are_looked_for_too() -> None:
     world.said_again = []
     look(world)
     assert not world.writer.sick
+
+
+@pytest.mark.parametrize("size", [0, 10 * BLOCK, SEGMENT - 1])
+def test_a_segment_that_was_cut_is_left_and_what_lives_there_is_said_again(size: int) -> None:
+    world = begun()
+    world.said_again = [Item(b"before again", may_fail=False)]
+    world.disk.open("/j/00000001.mqj").truncate(size)
+    mail = Item(b"mail")
+    world.append(mail)
+    world.turns()
+    assert isinstance(mail.error, Unsound)
+    assert "/j/00000001.mqj is shorter than it was" in str(mail.error)
+    world.pool.top_up()
+    world.clock.advance(1)
+    world.turns(50)
+    again = Item(b"again")
+    world.append(again)
+    world.turns()
+    assert again.place is not None
+    assert world.commit.trouble is None
+    assert world.found()[1][-2:] == [b"before again", b"again"]
+
+
+def test_a_segment_that_was_cut_and_written_to_since_is_found_by_the_next_look() -> None:
+    world = begun()
+    world.append(Item(b"mail"))
+    world.turns()
+    world.disk.open("/j/00000001.mqj").truncate(0)
+    unlooked = Item(b"mail")
+    world.append(unlooked)
+    world.turns()
+    assert unlooked.place is not None
+    look(world)
+    assert world.writer.sick == {1}
+
+
+def test_a_free_segment_that_was_cut_is_not_begun_and_is_removed() -> None:
+    world = begun()
+    world.disk.open("/j/ready-1.mqj").truncate(BLOCK)
+    world.writer.turn_over()
+    mail = Item(b"mail")
+    world.append(mail)
+    world.turns()
+    assert mail.place is not None
+    (spoiled,) = world.writer.spoiled
+    assert spoiled.path == "/j/ready-1.mqj"
+    world.pool.remove(spoiled)
+    world.turns()
+    assert "ready-1.mqj" not in world.disk.list_directory("/j")
 
 
 def test_a_free_segment_without_its_name_is_not_begun_and_no_other_file_goes_in_its_place() -> None:

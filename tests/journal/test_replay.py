@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.journal.batch import BLOCK
-from mailismus.journal.replay import Journal, drop_explained, replay, replay_behind, survey
+from mailismus.journal.replay import FIRST_LOOK, Journal, drop_explained, replay, replay_behind, survey
 from mailismus.journal.segment import Segment
 from mailismus.journal.writer import Claim
 from tests.fakes.disk import MemoryDisk
@@ -125,6 +125,23 @@ def test_a_header_of_zeros_hides_no_batch(number: int) -> None:
     world = filled(6, size=400_000)
     world.disk.damage(world.writer.segments[number].path, 0, bytes(BLOCK))
     assert world.found()[1] == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_segment_that_begins_with_many_zeros_is_reported(number: int) -> None:
+    world = filled(6, size=400_000)
+    lost = world.writer.segments[number].path
+    world.disk.damage(lost, 0, bytes(FIRST_LOOK))
+    journal, _ = world.found()
+    assert lost in [damage.path for damage in journal.damages]
+
+
+def test_a_segment_that_was_never_begun_is_no_damage_though_it_has_a_number() -> None:
+    world = filled(6, size=400_000)
+    world.disk.rename("/j/ready-3.mqj", "/j/00000004.mqj")
+    journal, texts = world.found()
+    assert len(texts) == 6
+    assert not journal.is_doubtful
 
 
 def test_a_header_that_was_torn_when_its_segment_was_begun_brings_nothing_stale_back() -> None:

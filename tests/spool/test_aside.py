@@ -23,6 +23,14 @@ class OtherFileSystem(TreeDisk):
         raise OSError(errno.EXDEV, "another file system")
 
 
+class FasterReader(TreeDisk):
+    """On which another one has linked the file a moment before."""
+
+    def link(self, path: str, new_path: str) -> None:
+        super().link(path, new_path)
+        raise FileExistsError(errno.EEXIST, "it is there")
+
+
 def made(disk: TreeDisk) -> None:
     disk.make_directory("/s")
     disk.make_directory("/c")
@@ -57,6 +65,15 @@ def test_what_is_set_aside_is_whole_and_durable(act: object) -> None:
 def test_what_was_set_aside_by_one_who_was_killed_is_durable_too() -> None:
     def act(disk: TreeDisk) -> None:
         disk.link("/s/a.msg", "/c/a.msg")
+        assert not aside(disk)
+
+    for tree, is_over in moments(made, act):
+        assert is_whole(tree, "/c/a.msg", CONTENT, must_be_there=is_over)
+
+
+def test_what_another_reader_sets_aside_at_the_same_time_is_durable_and_no_trouble() -> None:
+    def act(disk: TreeDisk) -> None:
+        disk.__class__ = FasterReader
         assert not aside(disk)
 
     for tree, is_over in moments(made, act):

@@ -78,7 +78,7 @@ RULES: dict[str, Rule] = {
     "segments without a name are said again": _journal("writer", "        if lost:\n", "        if False:\n"),
     "a segment without a name is not begun": _journal(
         "writer",
-        "while not (segment := self._next_segment(claim)).has_name():",
+        "while not (segment := self._next_segment(claim)).is_whole():",
         "while not (segment := self._next_segment(claim)):",
     ),
     "a name that leads elsewhere is not removed": _journal(
@@ -129,9 +129,7 @@ RULES: dict[str, Rule] = {
     "what lives in a sick segment leaves it soon": _clustered(
         "checkpoint/run", "self._sick & self._writer.segments.keys()", "False"
     ),
-    "bytes stay while a cluster is away": _clustered(
-        "read/cluster_reader", "is_removed = self._others_remove and", "is_removed ="
-    ),
+    "bytes stay while a cluster is away": _clustered("reclaim/reference_scan", "if not read.gaps:", "if True:"),
     "a checkpoint begins between two batches": _clustered("checkpoint/run", "if self._commit.is_telling:", "if False:"),
     # starts
     "a start raises the epoch": _clustered(
@@ -289,9 +287,11 @@ RULES: dict[str, Rule] = {
     "what a lost header told of epochs is allowed for": _clustered(
         "recovery/replay", "max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
     ),
-    "a content that is cut short is not read": _clustered("read/content", "len(content) != size", "False"),
-    "a content that is cut short is not moved": _clustered(
-        "checkpoint/write", "if len(content) != size else", "if False else"
+    "a content that does not check is not read": _clustered(
+        "read/content", "if not young.has_written(content):", "if False:"
+    ),
+    "a content that does not check is not moved": _clustered(
+        "checkpoint/write", "if young.has_written(content) else", "if True else"
     ),
     # bytes
     "the file of a refused message stays until its batch is denied": _at(

@@ -227,7 +227,7 @@ class Ledger:
             if self._contents.has_room(len(content)):
                 self._contents.used += len(content)
             else:
-                young.content = None
+                young.leave_content(content)
 
     def forget_content(self, young: YoungMessage) -> None:
         content, young.content = young.content, None

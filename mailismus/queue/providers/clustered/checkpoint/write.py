@@ -296,7 +296,7 @@ def copy_contents(
             number, size = young.segment, young.message.stored_bytes
             try:
                 content = segments[number].file.read_at(young.offset, size)
-                why = "it is cut short" if len(content) != size else ""
+                why = "" if young.has_written(content) else "it does not check"
             except OSError as error:
                 why = str(error)
             if why and number not in given_up:

@@ -10,6 +10,7 @@ Per area: messages with entries that may be taken, oldest first; a heap of entri
 from __future__ import annotations
 
 import heapq
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -20,7 +21,7 @@ from mailismus.queue.interface import Area, Entry, Latest, Message
 class YoungMessage:
     """One message of the index."""
 
-    __slots__ = ("content", "entries", "is_in_silo", "message", "offset", "out", "segment", "since")
+    __slots__ = ("checksum", "content", "entries", "is_in_silo", "message", "offset", "out", "segment", "since")
 
     def __init__(self, message: Message) -> None:
         self.message = message
@@ -30,6 +31,8 @@ class YoungMessage:
         """Numbers of entries handed out."""
         self.content: bytes | None = None
         """The content when it is in memory."""
+        self.checksum = 0
+        """Of the content, where it is in the journal alone: what is read there may have been overwritten since."""
         self.segment = 0
         """Number of the segment that holds its newest record."""
         self.offset = 0
@@ -38,6 +41,15 @@ class YoungMessage:
         """The content is a message file, not in the journal."""
         self.since = 0.0
         """When it became young, UTC seconds."""
+
+    def leave_content(self, content: bytes | memoryview) -> None:
+        """This content is in the journal alone from now on."""
+        self.checksum = zlib.crc32(content)
+        self.content = None
+
+    def has_written(self, content: bytes) -> bool:
+        """Whether this, read in the journal, is what was written there."""
+        return zlib.crc32(content) == self.checksum
 
 
 class _Ready:

@@ -156,8 +156,8 @@ class Contents:
                 return self._open(spool_id)
             if young.segment != number or young.offset != offset:
                 return self._read_from_journal(young)
-            if len(content) != size:
-                raise Unavailable("a journal segment is shorter than it was")
+            if not young.has_written(content):
+                raise Unavailable("a message does not check in its journal segment: cut or overwritten there")
             return WholeContent(content)
 
         read = self._worker.run(lambda: segment.file.read_at(offset, size))

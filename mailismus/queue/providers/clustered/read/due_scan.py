@@ -79,6 +79,9 @@ class Visits:
         self._index = index
         self._young = young
         self._locks = {area: DeferredLock() for area in Area}
+        self._aside = DeferredLock()
+        """Held while a line is copied: the reference scan and a visit may find the same one at once, and two writers of one
+        copy would take it away from each other."""
         self.bad_lines = 0
         """Lines that did not check."""
 
@@ -198,7 +201,7 @@ class Visits:
             note = b"from %b at %d\n" % (os.fsencode(cluster.path), line.offset)
             keep = partial(keep_corrupt, self._disk, self._corrupt_path, name, note, line.data)
             try:
-                if not await self._worker.run(keep):
+                if not await self._aside.run(self._worker.run, keep):
                     continue
                 where = f"set aside in {self._corrupt_path}"
             except OSError as error:

@@ -172,3 +172,5 @@ def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batc
         young.is_in_silo = False
         young.segment = segment.header.number
         young.offset = batch.records_offset + record.content_offset
+        end = record.content_offset + record.content_size
+        young.leave_content(memoryview(batch.records)[record.content_offset : end])

@@ -1,0 +1,52 @@
+"""Two readers of a cluster find the same damage at once: it is copied by one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from twisted.internet.defer import Deferred
+
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.format.cluster import BadLine, ClusterId
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.index.memtable import YoungIndex
+from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
+from mailismus.queue.providers.clustered.read.due_scan import Visits
+from tests.fakes.disk import MemoryDisk
+
+T = TypeVar("T")
+
+
+class Threads:
+    """A worker with threads for all: what was handed over runs when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+
+    def run(self, function: Callable[[], T]) -> Deferred[T]:
+        done: Deferred[T] = Deferred()
+        self.waiting.append(lambda: done.callback(function()))
+        return done
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+
+def test_the_same_bytes_are_copied_by_one_reader_at_a_time() -> None:
+    disk, threads, resting = MemoryDisk(), Threads(), RestingIndex()
+    for path in ("/q", "/q/corrupt"):
+        disk.make_directory(path)
+    visits = Visits(disk, "/q", threads, ClusterReader(threads, resting), YoungIndex(), resting)
+    cluster_id = ClusterId(Area.INCOMING, "", 1, 2)
+    cluster = Cluster(cluster_id, cluster_id.path("/q"), None)
+    bad = [BadLine(40, b"damaged")]
+    readers = [Deferred.fromCoroutine(visits.set_aside(cluster, bad)) for _ in range(2)]
+    handed_over = []
+    while threads.waiting:
+        handed_over.append(len(threads.waiting))
+        threads.waiting.pop(0)()
+    assert handed_over == [1, 1]
+    assert all(reader.called for reader in readers)
+    (name,) = disk.list_directory("/q/corrupt")
+    assert disk.content_of(f"/q/corrupt/{name}").endswith(b"damaged")
