@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn, TextIO
 
-from mailismus.admin.client.source import OfflineQueue, PlanCounter
+from mailismus.admin.client.source import IPlanCounter, IStoppedQueue
 from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.fsck import FsckTools
 from mailismus.admin.commands.fsck import register as register_fsck
@@ -22,7 +22,7 @@ from mailismus.admin.commands.register import register as register_admin
 from mailismus.config.read.load import DEFAULT_FILES, find_file, load
 from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.errors import ConfigError, StartError, StorageError
-from mailismus.queue.finding import Report
+from mailismus.queue.finding import FsckReport
 from mailismus.start import configcommands, manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
@@ -81,14 +81,14 @@ def load_settings(arguments: argparse.Namespace) -> Settings:
     return load(find_file(arguments.config)).settings
 
 
-def _open_offline(queue_path: str, spool_path: str) -> OfflineQueue:
+def _open_offline(queue_path: str, spool_path: str) -> IStoppedQueue:
     # Imported where it is needed: most commands ask the running server and shall start fast.
     from mailismus.queue.providers.clustered.recovery.offline import open_readonly
 
     return open_readonly(queue_path, spool_path)
 
 
-def _new_counter() -> PlanCounter:
+def _new_counter() -> IPlanCounter:
     from mailismus.disk.posix import Access, PosixDisk
     from mailismus.queue.providers.clustered.read import planned_count as planned
 
@@ -101,19 +101,19 @@ def _dump(path: str, out: TextIO) -> None:
     dump(path, out)
 
 
-def _check_queue(settings: QueueSettings, now: float) -> Report:
+def _check_queue(settings: QueueSettings, now: float) -> FsckReport:
     from mailismus.queue.providers.clustered.fsck.check import check_configured
 
     return check_configured(settings, now)
 
 
-def _check_copy(queue_path: str, spool_path: str, now: float) -> Report:
+def _check_copy(queue_path: str, spool_path: str, now: float) -> FsckReport:
     from mailismus.queue.providers.clustered.fsck.check import check_copied
 
     return check_copied(queue_path, spool_path, now)
 
 
-def _repair_queue(settings: QueueSettings, now: float) -> Report:
+def _repair_queue(settings: QueueSettings, now: float) -> FsckReport:
     from mailismus.queue.providers.clustered.fsck.check import repair
 
     return repair(settings, now)

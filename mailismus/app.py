@@ -26,16 +26,16 @@ from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import Settings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.task import DeliverTask, RealSurroundings
+from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadWorker, Workers
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.choice import Fallback
 from mailismus.dns.client import DnsClient
-from mailismus.dns.counters import Counters as DnsCounters
+from mailismus.dns.counters import DnsCounters
 from mailismus.dns.hosts import HostResolver
 from mailismus.dns.mx import MxPolicy, MxResolver
-from mailismus.dns.servers import Server
+from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import DnsReactor
 from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.net.dispatch import shorten_dispatch
@@ -92,7 +92,7 @@ def elapsed_seconds() -> float:
 
 
 class MailServer:
-    """A whole server (`start.server.Server`)."""
+    """A whole server (`start.server.NameServer`)."""
 
     _log = Logger()
 
@@ -142,7 +142,7 @@ class MailServer:
         return [Listening(name, host, port) for name, host, port in self._bound]
 
     def prepare(self, settings: Settings) -> Callable[[], None]:
-        """As `start.server.Server`."""
+        """As `start.server.NameServer`."""
         locator, deaths = self._locator_of(settings), Deaths.within(settings.queue.retry.delays_s)
         terms = self._submit.prepare(settings.listeners, settings.directory)
 
@@ -160,7 +160,7 @@ class MailServer:
         return Deferred.fromCoroutine(self._stop())
 
     def reopen_logs(self) -> None:
-        """As `start.server.Server`."""
+        """As `start.server.NameServer`."""
         self._observation.reopen()
 
     async def _stop(self) -> None:
@@ -240,7 +240,7 @@ def build(
     except BaseException:
         opened.release()
         raise
-    world = RealSurroundings(reactor, clock, reactor)
+    world = RealDeliveryContext(reactor, clock, reactor)
     names = DnsCounters()
 
     def locator_of(settings: Settings) -> Locator:
@@ -290,7 +290,7 @@ def build_locator(
     """Who finds the hosts of relays and domains, knowing nothing yet. `bound`: where we ourselves listen; `counters`: what
     its questions are counted in."""
     dns, client = settings.deliver.dns, settings.deliver.client
-    named = tuple(Server(host, port) for host, port in dns.servers)
+    named = tuple(NameServer(host, port) for host, port in dns.servers)
     chance = random.SystemRandom()
     servers = (lambda: named) if named else SystemServers(time.monotonic)
     # Its timers do not jump: `build` has seen to that.

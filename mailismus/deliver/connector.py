@@ -28,10 +28,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import DeliverSettings
-from mailismus.deliver.hosts import Host, Trouble
+from mailismus.deliver.hosts import Host, HostTrouble
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Located, Locator
-from mailismus.deliver.protocol import Keeper, Session, State
+from mailismus.deliver.protocol import ClientSession, ClientSessionState, Keeper
 from mailismus.deliver.route import NOBODY
 from mailismus.deliver.schedule import Candidate, Hop, Schedule
 from mailismus.deliver.settling import Settling
@@ -44,13 +44,13 @@ _OURS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), NOBODY)
 
 
-class Owner(Keeper, Protocol):
+class ConnectionOwner(Keeper, Protocol):
     """What it needs of the keeper of all sessions."""
 
-    def dispatch(self, hops: tuple[Hop[Session], ...]) -> None:
+    def dispatch(self, hops: tuple[Hop[ClientSession], ...]) -> None:
         """The hosts of these next hops are known now: get going."""
 
-    def release(self, hop: Hop[Session], count: int) -> None:
+    def release(self, hop: Hop[ClientSession], count: int) -> None:
         """So many of its entries are settled."""
 
 
@@ -61,25 +61,25 @@ class Connector:
 
     def __init__(
         self,
-        owner: Owner,
+        owner: ConnectionOwner,
         settings: DeliverSettings,
         name: bytes,
         tcp: IReactorTCP,
         settling: Settling,
         locator: Locator,
-        schedule: Schedule[Session],
+        schedule: Schedule[ClientSession],
     ) -> None:
         self._owner, self._name, self._tcp = owner, name, tcp
         self._settling, self._schedule = settling, schedule
         self.settings, self.locator = settings, locator
         """Used for connections to come."""
-        self.sessions: dict[Session, Host] = {}
+        self.sessions: dict[ClientSession, Host] = {}
         self.is_stopped = False
         self._not_before = 0.0
         self._trusted_since = 0.0
         """Connections that were begun before tell nothing about their hosts."""
 
-    def connect(self, hop: Hop[Session], now: float) -> bool:
+    def connect(self, hop: Hop[ClientSession], now: float) -> bool:
         """One more connection for this next hop; False: not now, and why is dealt with."""
         if now < self._not_before or (hop.located_until <= now and not self._locate(hop, now)):
             return False
@@ -98,9 +98,9 @@ class Connector:
         for hop in self._schedule.hops.values():
             hop.located_until = 0.0
 
-    def _open(self, hop: Hop[Session], candidate: Candidate) -> None:
+    def _open(self, hop: Hop[ClientSession], candidate: Candidate) -> None:
         host, client = candidate.host, self.settings.client
-        session = Session(self._owner, hop, host.address, self._name, client)
+        session = ClientSession(self._owner, hop, host.address, self._name, client)
         session.label = f"{candidate.name}[{host.address}]:{host.port}".encode("ascii", "replace")
         self.sessions[session] = host
         self._schedule.connection_opened(hop, host)
@@ -110,7 +110,7 @@ class Connector:
 
     # ------------------------------------------------------------------ whose hosts are where
 
-    def _locate(self, hop: Hop[Session], now: float) -> bool:
+    def _locate(self, hop: Hop[ClientSession], now: float) -> bool:
         """Look up its hosts; False: they are not known now."""
         if hop.is_locating:
             return False
@@ -121,13 +121,13 @@ class Connector:
             return False
         return self._use(located, hop, now, was_known=True)
 
-    def _located(self, located: Located, hop: Hop[Session]) -> None:
+    def _located(self, located: Located, hop: Hop[ClientSession]) -> None:
         hop.is_locating = False
         if not self.is_stopped and self._use(located, hop, self._owner.monotonic()):
             self._owner.dispatch((hop,))
         self._schedule.forget_if_idle(hop)
 
-    def _use(self, located: Located, hop: Hop[Session], now: float, *, was_known: bool = False) -> bool:
+    def _use(self, located: Located, hop: Hop[ClientSession], now: float, *, was_known: bool = False) -> bool:
         """These are its hosts now, if there are any. `was_known`: nobody was asked."""
         if not isinstance(located, Outcome):
             find, port = self._schedule.hosts.find, hop.next_hop.port
@@ -146,8 +146,8 @@ class Connector:
 
     # ------------------------------------------------------------------ what can't be reached
 
-    def _connect_failed(self, session: Session, failure: Failure) -> None:
-        if session.state is State.GONE:
+    def _connect_failed(self, session: ClientSession, failure: Failure) -> None:
+        if session.state is ClientSessionState.GONE:
             return
         number = getattr(failure.value, "osError", None)
         if number in _OURS:
@@ -159,7 +159,7 @@ class Connector:
         else:
             words = os.strerror(number) if isinstance(number, int) else str(failure.value)
         text = f"connect to {session.label.decode('ascii')} failed: {words}"
-        self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), Trouble.NO_CONNECTION)
+        self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), HostTrouble.NO_CONNECTION)
         session.give_up(b"not connected")
 
     def _wait(self, reason: str) -> None:
@@ -169,7 +169,7 @@ class Connector:
             self._log.warn("No connections can be made, mail waits: {reason}", reason=reason)
         self._not_before = now + PAUSE_S
 
-    def host_failed(self, session: Session, reply: Reply, trouble: Trouble) -> None:
+    def host_failed(self, session: ClientSession, reply: Reply, trouble: HostTrouble) -> None:
         """There is no session with the host of this one, or it was worth nothing."""
         self._settling.counters.connections_failed += 1
         self._log.info(
@@ -182,7 +182,7 @@ class Connector:
         if not self.is_stopped:
             self._defer_tried(session.hop, now, session.label)
 
-    def _defer_tried(self, hop: Hop[Session], now: float, label: bytes) -> None:
+    def _defer_tried(self, hop: Hop[ClientSession], now: float, label: bytes) -> None:
         """What has been tried with every host is deferred for the reason of the last one. `label`: who was tried just now;
         `NOBODY`: all are known to be dead."""
         until = hop.tried_until(now)
@@ -190,7 +190,7 @@ class Connector:
             known_for_s = hop.dead_for_s(now) if label == NOBODY else None
             self._settle(hop, hop.drain(until), Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label), known_for_s)
 
-    def _settle(self, hop: Hop[Session], jobs: list[Job], outcome: Outcome, known_for_s: float | None) -> None:
+    def _settle(self, hop: Hop[ClientSession], jobs: list[Job], outcome: Outcome, known_for_s: float | None) -> None:
         now = self._owner.monotonic()
         for job in jobs:
             job.begun_at = now
@@ -203,10 +203,10 @@ class _Connecting(ClientFactory):
 
     noisy = False
 
-    def __init__(self, session: Session, on_failed: Callable[[Session, Failure], None]) -> None:
+    def __init__(self, session: ClientSession, on_failed: Callable[[ClientSession, Failure], None]) -> None:
         self._session, self._on_failed = session, on_failed
 
-    def buildProtocol(self, addr: IAddress | IPv4Address | IPv6Address | None) -> Session:
+    def buildProtocol(self, addr: IAddress | IPv4Address | IPv6Address | None) -> ClientSession:
         return self._session
 
     def clientConnectionFailed(self, connector: IConnector, reason: Failure) -> None:

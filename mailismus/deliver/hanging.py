@@ -49,7 +49,7 @@ class Hang:
 
 
 @attrs.frozen
-class Block:
+class Blockage:
     """Why a user gets no delivery now, and since when."""
 
     since: float
@@ -143,20 +143,20 @@ class Underway:
         """What has not moved for so long that people should know, as far as `look` has seen it."""
         return [hang for hang in self._hanging.values() if now - hang.since >= STUCK_AFTER_S]
 
-    def block_of(self, user: bytes, now: float) -> Block | None:
+    def block_of(self, user: bytes, now: float) -> Blockage | None:
         """Why this user gets no delivery now; None: he may."""
         if not self._hanging:
             return None
         since = min((hang.since for hang in self._blaming() if hang.user == user), default=None)
         if since is not None:
-            return Block(since, USER_HANGS)
+            return Blockage(since, USER_HANGS)
         if len(self) >= MOST_THREADS:
-            return Block(max(hang.since for hang in self._hanging.values()), ALL_HANG)
+            return Blockage(max(hang.since for hang in self._hanging.values()), ALL_HANG)
         file_system = self._file_system_of(user)
         suspicion = self._suspicion(file_system)
         if suspicion is None or self._may_try(file_system, *suspicion, now):
             return None
-        return Block(suspicion[0], FILE_SYSTEM_HANGS)
+        return Blockage(suspicion[0], FILE_SYSTEM_HANGS)
 
     def longest_s(self, now: float) -> float:
         """For how long the delivery has not moved that has not moved for longest; 0: none is under way."""

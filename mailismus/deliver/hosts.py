@@ -44,7 +44,7 @@ class Deaths:
         return cls(min(FIRST_DEATH_S, *retry_delays_s), min(LONGEST_DEATH_S, max(retry_delays_s)))
 
 
-class Trouble(enum.Enum):
+class HostTrouble(enum.Enum):
     """Why there is no session with a host."""
 
     NO_CONNECTION = "no connection"
@@ -126,7 +126,7 @@ class Hosts:
             self._dead.pop(host, None)
             host.forget()
 
-    def failed(self, host: Host, reply: Reply, trouble: Trouble, now: float) -> None:
+    def failed(self, host: Host, reply: Reply, trouble: HostTrouble, now: float) -> None:
         """No session could be had with it, for this reason."""
         host.is_proven = False
         if host.sessions:
@@ -134,7 +134,7 @@ class Hosts:
             return
         if host.is_dead(now):  # others were on their way when it died
             return
-        if now - host.dead_until > FORGET_S or trouble is Trouble.NO_SESSION:
+        if now - host.dead_until > FORGET_S or trouble is HostTrouble.NO_SESSION:
             host.failures = 0
         death_s = min(self.deaths.most_s, self.deaths.first_s * 2.0 ** min(host.failures, 64))
         host.failures += 1

@@ -23,7 +23,7 @@ from mailismus.deliver.job import Job
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.turns import Turns
-from mailismus.deliver.watch import Watch
+from mailismus.deliver.watch import HangWatch
 from mailismus.errors import StorageError
 from mailismus.mail.ids import QueueId
 from mailismus.mail.outcome import Outcome, OutcomeKind
@@ -51,7 +51,7 @@ class LocalDeliveries:
     def __init__(
         self,
         deposits: Deposits,
-        watch: Watch,
+        watch: HangWatch,
         queue: DeliveryQueue,
         settling: Settling,
         clock: IReactorTime,

@@ -17,7 +17,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
-from mailismus.deliver.route import NOBODY, Finding, NextHop
+from mailismus.deliver.route import NOBODY, HostFinding, NextHop
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -57,13 +57,13 @@ class Locator:
 
     def locate(self, next_hop: NextHop) -> Located | Deferred[Located]:
         """The hosts of a next hop, at once if they are known. Raises nothing, fails never."""
-        if next_hop.finding is Finding.ADDRESS and _is_address(next_hop.host):
+        if next_hop.finding is HostFinding.ADDRESS and _is_address(next_hop.host):
             return (MxHost(next_hop.host, 0, (next_hop.host,)),)
         return _at_once(Deferred.fromCoroutine(self._locate(next_hop)))
 
     async def _locate(self, next_hop: NextHop) -> Located:
         try:
-            if next_hop.finding is Finding.MX:
+            if next_hop.finding is HostFinding.MX:
                 return await self._mx.locate(next_hop.host)
             return self._relay(next_hop.host, await self._relays.find(next_hop.host))
         except Exception:  # a bug, then: no mail may hang on it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mailismus.deliver.task import DeliverTask
-from mailismus.dns.counters import Counters as DnsCounters
+from mailismus.dns.counters import DnsCounters
 from mailismus.observe.metrics import Metric, Number, counter, gauge, histogram
 
 Counts = dict[tuple[str, ...], Number]

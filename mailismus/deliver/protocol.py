@@ -34,7 +34,7 @@ from mailismus.mail.reply import Reply
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import send_now
 from mailismus.queue.interface import IContent
-from mailismus.smtp.client import Client
+from mailismus.smtp.client import ClientEngine
 from mailismus.smtp.client_transaction import Phase
 from mailismus.smtp.pipelining import Pipelining
 
@@ -51,7 +51,7 @@ SETUP_STEPS = 2
 UNREADABLE = Reply(451, b"4.3.0", b"the message can't be read now")
 
 
-class State(enum.Enum):
+class ClientSessionState(enum.Enum):
     """What a session is doing."""
 
     CONNECTING = "connecting"
@@ -69,34 +69,34 @@ class Keeper(Seam):
     monotonic: Callable[[], float]
     habits: Habits
 
-    def session_stands(self, session: Session) -> None:
+    def session_stands(self, session: ClientSession) -> None:
         """Greeting and EHLO went well."""
 
-    def next_job(self, session: Session) -> Job | None:
+    def next_job(self, session: ClientSession) -> Job | None:
         """The next job of its next hop, or None: it goes idle or ends."""
 
-    def next_behind(self, session: Session) -> Job | None:
+    def next_behind(self, session: ClientSession) -> Job | None:
         """The next job, to travel behind a final dot."""
 
-    def may_idle(self, session: Session) -> bool:
+    def may_idle(self, session: ClientSession) -> bool:
         """Whether an idle session is worth keeping."""
 
-    def settle(self, session: Session, job: Job, reply: Reply) -> None:
+    def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
         """All that is left of a job has this reply."""
 
-    def settle_refused(self, session: Session, job: Job, position: int, reply: Reply) -> None:
+    def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
         """One recipient was refused."""
 
-    def put_back(self, session: Session, job: Job) -> None:
+    def put_back(self, session: ClientSession, job: Job) -> None:
         """All that is left of a job was not tried."""
 
-    def session_failed(self, session: Session, reply: Reply) -> None:
+    def session_failed(self, session: ClientSession, reply: Reply) -> None:
         """No session could be had."""
 
-    def session_left(self, session: Session) -> None:
+    def session_left(self, session: ClientSession) -> None:
         """It takes no more jobs: it said QUIT, or its connection is gone. Once for each."""
 
-    def session_closed(self, session: Session) -> None:
+    def session_closed(self, session: ClientSession) -> None:
         """Its connection is gone, or as good as gone. Once for each, never before `session_left`."""
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
@@ -104,12 +104,12 @@ class Keeper(Seam):
 
 
 @implementer(IPullProducer)
-class Session(Protocol):
+class ClientSession(Protocol):
     """One connection to one host of a next hop."""
 
     _log = Logger()
 
-    def __init__(self, keeper: Keeper, hop: Hop[Session], address: str, name: bytes, settings: ClientSettings) -> None:
+    def __init__(self, keeper: Keeper, hop: Hop[ClientSession], address: str, name: bytes, settings: ClientSettings) -> None:
         self._keeper = keeper
         self._settings = settings
         self._monotonic = keeper.monotonic
@@ -118,11 +118,11 @@ class Session(Protocol):
         next_hop = hop.next_hop
         self.label = f"{next_hop.host}[{address}]:{next_hop.port}".encode("ascii", "replace")
         """The host as logged behind `relay=`."""
-        self.state = State.CONNECTING
+        self.state = ClientSessionState.CONNECTING
         self.opened_at = self._monotonic()
         self._host = (address, next_hop.port)
         self._habit = habit = keeper.habits.of(self._host, self.opened_at)
-        self.client: Client[Job] = Client(self, name, settings.maxpipeline, habit.pipelining, habit.needs_helo)
+        self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, habit.pipelining, habit.needs_helo)
         self._objections = NO_OBJECTIONS
         self.setup_s = 0.0
         """How long connection, greeting and EHLO took; 0 once a job has been charged with it."""
@@ -145,17 +145,17 @@ class Session(Protocol):
         transport: ITCPTransport = self.transport  # type: ignore[assignment]  # Twisted types it by the widest interface
         self._socket = transport
         self._consumer = self.transport  # type: ignore[assignment]  # TCP transports are consumers too; no interface says so
-        if self.state is State.GONE:  # given up while it was being made
+        if self.state is ClientSessionState.GONE:  # given up while it was being made
             transport.abortConnection()
             return
         set_no_delay(transport)
-        self.state = State.GREETING
+        self.state = ClientSessionState.GREETING
         now = self._monotonic()
         self._cap = now + SETUP_STEPS * self._settings.timeout_s
         self.deadline = now + self._settings.timeout_s
 
     def dataReceived(self, data: bytes) -> None:
-        if self.state is State.QUITTING:
+        if self.state is ClientSessionState.QUITTING:
             self._socket.loseConnection()
         elif self.client.receive(data):
             self._extend()
@@ -167,7 +167,7 @@ class Session(Protocol):
 
     def begin(self, job: Job) -> None:
         """An idle session gets work."""
-        self.state = State.BUSY
+        self.state = ClientSessionState.BUSY
         if self._takes(job):
             self._charge(job)
             self.client.begin(job)
@@ -182,16 +182,16 @@ class Session(Protocol):
 
     def on_deadline(self) -> None:
         """The deadline has passed."""
-        if self.state is State.IDLE:
+        if self.state is ClientSessionState.IDLE:
             self.quit()
         else:
-            if self.state is State.CONNECTING:
+            if self.state is ClientSessionState.CONNECTING:
                 self._keeper.session_failed(self, Reply(451, b"4.4.1", b"connect timed out"))
             self.give_up(b"timed out")
 
     def quit(self) -> None:
         """End it in good order, while nothing is under way."""
-        self.state = State.QUITTING
+        self.state = ClientSessionState.QUITTING
         self.deadline = self._monotonic() + QUIT_S
         self.client.quit()
         self._keeper.session_left(self)
@@ -204,10 +204,10 @@ class Session(Protocol):
 
     def cut_off(self) -> None:
         """Stop: nothing is begun, what is before its final dot is put back, what is behind it is waited for."""
-        if self.state is State.IDLE:
+        if self.state is ClientSessionState.IDLE:
             self.quit()
             self._socket.loseConnection()
-        elif self.state in (State.CONNECTING, State.GREETING, State.BUSY):
+        elif self.state in (ClientSessionState.CONNECTING, ClientSessionState.GREETING, ClientSessionState.BUSY):
             waits = self.client.cut_off()
             self._stop_reading()
             if not waits:
@@ -224,7 +224,7 @@ class Session(Protocol):
             self._socket.writeSequence(parts)  # the usual way, which asks for more when there is room
 
     def on_ready(self) -> None:
-        if self.state is State.GREETING:
+        if self.state is ClientSessionState.GREETING:
             self._set_up()
         job = self._keeper.next_job(self)
         while job is not None and not self._takes(job):
@@ -233,7 +233,7 @@ class Session(Protocol):
             self._charge(job)
             self.client.begin(job)
         elif self._keeper.may_idle(self):
-            self.state = State.IDLE
+            self.state = ClientSessionState.IDLE
             self.deadline = self._monotonic() + IDLE_S
             self.hop.idle.append(self)
         else:
@@ -295,7 +295,7 @@ class Session(Protocol):
 
     def _on_content(self, content: IContent) -> None:
         self._is_reading = False
-        if self.state is not State.BUSY:
+        if self.state is not ClientSessionState.BUSY:
             content.close()
             return
         self._content = content
@@ -316,7 +316,7 @@ class Session(Protocol):
     def _on_trouble(self, failure: Failure) -> None:
         failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
         self._is_reading = False
-        if self.state is State.BUSY:
+        if self.state is ClientSessionState.BUSY:
             self._stop_reading()
             self.client.spoil_content(UNREADABLE)
 
@@ -331,7 +331,7 @@ class Session(Protocol):
     def _set_up(self) -> None:
         """Greeting and EHLO went well."""
         self.setup_s = self._monotonic() - self.opened_at
-        self.state = State.BUSY
+        self.state = ClientSessionState.BUSY
         self._objections = Objections(self.client.opening.offers, self._settings.eightbit)
         self._keeper.session_stands(self)
 
@@ -372,7 +372,7 @@ class Session(Protocol):
             self.setup_s = 0.0
 
     def _extend(self) -> None:
-        if self.state is not State.BUSY and self.state is not State.GREETING:
+        if self.state is not ClientSessionState.BUSY and self.state is not ClientSessionState.GREETING:
             return
         if self.client.waits_for_final:
             self.deadline = self._monotonic() + self._settings.timeout_final_s
@@ -380,16 +380,16 @@ class Session(Protocol):
             self.deadline = min(self._monotonic() + self._settings.timeout_s, self._cap)
 
     def _end(self, why: bytes) -> None:
-        if self.state in (State.GREETING, State.BUSY, State.IDLE):
+        if self.state in (ClientSessionState.GREETING, ClientSessionState.BUSY, ClientSessionState.IDLE):
             self.client.lost(why)
         self._leave()
 
     def _leave(self) -> None:
         """It takes no part any more, whenever the socket closes. Harmless when repeated."""
-        state, self.state = self.state, State.GONE
+        state, self.state = self.state, ClientSessionState.GONE
         self._stop_reading()
-        if state is not State.GONE:
+        if state is not ClientSessionState.GONE:
             self._learn()
-            if state is not State.QUITTING:
+            if state is not ClientSessionState.QUITTING:
                 self._keeper.session_left(self)
             self._keeper.session_closed(self)

@@ -37,7 +37,7 @@ class Local:
     user: bytes
 
 
-class Finding(enum.Enum):
+class HostFinding(enum.Enum):
     """How the hosts of a next hop are found."""
 
     ADDRESS = "address"
@@ -53,7 +53,7 @@ class NextHop(NamedTuple):
 
     host: str
     port: int
-    finding: Finding = Finding.ADDRESS
+    finding: HostFinding = HostFinding.ADDRESS
 
 
 Route = Local | NextHop | Outcome
@@ -101,4 +101,4 @@ class Router:
                 if rule is not None and rule.is_for(client):
                     return rule.next_hop
         next_hop = self._by_domain.get(domain, self._default)
-        return next_hop or NextHop(domain.decode("ascii"), self._mx_port, Finding.MX)
+        return next_hop or NextHop(domain.decode("ascii"), self._mx_port, HostFinding.MX)

@@ -21,11 +21,11 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.connector import Connector
 from mailismus.deliver.habits import Habits
-from mailismus.deliver.hosts import Host, Hosts, Trouble
+from mailismus.deliver.hosts import Host, Hosts, HostTrouble
 from mailismus.deliver.idle import IdleSessions
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.protocol import Session, State
+from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule import Hop, Schedule
@@ -71,15 +71,15 @@ class Sessions:
         self._on_free, self._room = on_free, room
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.habits = Habits()
-        self.schedule: Schedule[Session] = Schedule(
+        self.schedule: Schedule[ClientSession] = Schedule(
             settings.maxconnections, settings.maxserverconnections, hosts, settings.queuecache // 4
         )
         self._max_messages = settings.maxmessages or 1 << 30
         self.connector = Connector(self, settings, name, tcp, settling, locator, self.schedule)
         self._all = self.connector.sessions
-        self._lost: dict[Session, Reply] = {}
+        self._lost: dict[ClientSession, Reply] = {}
         """Sessions that ended before they took a message, while there was another host, and why."""
-        self._idle: IdleSessions[Session] = IdleSessions()
+        self._idle: IdleSessions[ClientSession] = IdleSessions()
         self._tick: IDelayedCall | None = None
         self._ticks_at = 0.0
         self._looked_at = 0
@@ -89,14 +89,14 @@ class Sessions:
 
     # ------------------------------------------------------------------ the task's
 
-    def add(self, next_hop: NextHop, job: Job) -> Hop[Session]:
+    def add(self, next_hop: NextHop, job: Job) -> Hop[ClientSession]:
         """A job to be delivered; call `dispatch` with what this gave when all are added."""
         hop = self.schedule.hop(next_hop)
         hop.pending.append(job)
         hop.entries += len(job.entries)
         return hop
 
-    def dispatch(self, hops: Iterable[Hop[Session]]) -> None:
+    def dispatch(self, hops: Iterable[Hop[ClientSession]]) -> None:
         """Get going on these next hops."""
         now = self.monotonic()
         for hop in hops:
@@ -153,10 +153,10 @@ class Sessions:
 
     # ------------------------------------------------------------------ the sessions' (see `protocol.Keeper`)
 
-    def session_stands(self, session: Session) -> None:
+    def session_stands(self, session: ClientSession) -> None:
         self.schedule.session_stands(session.hop, self._all[session])
 
-    def next_job(self, session: Session) -> Job | None:
+    def next_job(self, session: ClientSession) -> Job | None:
         hop = session.hop
         if not (hop.pending or hop.returned) or not self._may_begin() or not self._may_go_on(session):
             return None
@@ -164,17 +164,17 @@ class Sessions:
         self._settling.counters.transactions += job is not None
         return job
 
-    def next_behind(self, session: Session) -> Job | None:
+    def next_behind(self, session: ClientSession) -> Job | None:
         return self.next_job(session) if session.hop.may_pipeline() else None
 
-    def may_idle(self, session: Session) -> bool:
+    def may_idle(self, session: ClientSession) -> bool:
         host = self._all[session]
         if self._is_stopping or self.schedule.is_wanted_by_others(session.hop, host) or not self._may_go_on(session):
             return False
         self._idle.add(session, host)
         return True
 
-    def settle(self, session: Session, job: Job, reply: Reply) -> None:
+    def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
         if job.phase is Phase.ASKED and self._may_go_elsewhere(session, job):
             self._lost[session] = reply
             self.put_back(session, job)
@@ -185,11 +185,11 @@ class Sessions:
         self.release(session.hop, len(entries))
         self._settling.settle(job, entries, reply, session.label)
 
-    def settle_refused(self, session: Session, job: Job, position: int, reply: Reply) -> None:
+    def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
         self.release(session.hop, 1)
         self._settling.settle(job, [job.entries[position]], reply, session.label)
 
-    def put_back(self, session: Session, job: Job) -> None:
+    def put_back(self, session: ClientSession, job: Job) -> None:
         hop = session.hop
         job.rewind()
         if self._is_stopping:
@@ -202,11 +202,11 @@ class Sessions:
         else:
             hop.returned.append(job)
 
-    def session_failed(self, session: Session, reply: Reply) -> None:
-        is_connected = session.state is not State.CONNECTING
-        self.connector.host_failed(session, reply, Trouble.NO_SESSION if is_connected else Trouble.NO_CONNECTION)
+    def session_failed(self, session: ClientSession, reply: Reply) -> None:
+        is_connected = session.state is not ClientSessionState.CONNECTING
+        self.connector.host_failed(session, reply, HostTrouble.NO_SESSION if is_connected else HostTrouble.NO_CONNECTION)
 
-    def session_left(self, session: Session) -> None:
+    def session_left(self, session: ClientSession) -> None:
         hop, host = session.hop, self._all[session]
         self._idle.discard(session, host)
         if session in hop.idle:
@@ -216,7 +216,7 @@ class Sessions:
             self.schedule.session_ended(hop, host)
         reply = self._lost.pop(session, None)
         if reply is not None:
-            self.connector.host_failed(session, reply, Trouble.NO_SESSION)
+            self.connector.host_failed(session, reply, HostTrouble.NO_SESSION)
         self.schedule.forget_if_idle(hop)
         if self._is_stopping:
             if self._when_empty is not None and not self._busy():
@@ -226,7 +226,7 @@ class Sessions:
             return
         self._clock.callLater(0, self._after_left, hop, host)  # in a turn of its own: the caller is deep in the engine
 
-    def session_closed(self, session: Session) -> None:
+    def session_closed(self, session: ClientSession) -> None:
         host = self._all.pop(session)
         self.schedule.connection_closed(host)
         if self.schedule.is_wanted(host):
@@ -244,7 +244,7 @@ class Sessions:
             self._queue.when_may_begin().addCallback(lambda _: self._clock.callLater(0, self.wake))
         return False
 
-    def _may_go_on(self, session: Session) -> bool:
+    def _may_go_on(self, session: ClientSession) -> bool:
         """Whether it may begin another transaction; the first it always may."""
         if not session.begun:
             return True
@@ -253,19 +253,19 @@ class Sessions:
         schedule = self.schedule
         return not ((schedule.starved or schedule.waiting) and schedule.must_yield(session.hop, self._all[session]))
 
-    def _may_go_elsewhere(self, session: Session, job: Job) -> bool:
+    def _may_go_elsewhere(self, session: ClientSession, job: Job) -> bool:
         """Whether a job whose session was lost before MAIL was answered is to go to another host."""
         if self._is_stopping or job.put_backs >= MAX_PUT_BACKS:
             return False
         return session.hop.has_other(self._all[session], job.queued_at, self.monotonic())
 
-    def release(self, hop: Hop[Session], count: int) -> None:
+    def release(self, hop: Hop[ClientSession], count: int) -> None:
         hop.entries -= count
         if not hop.entries:
             self.schedule.forget_if_idle(hop)
         self._on_free(count)
 
-    def _after_left(self, hop: Hop[Session], host: Host) -> None:
+    def _after_left(self, hop: Hop[ClientSession], host: Host) -> None:
         if not self._is_stopping:
             if self.schedule.is_wanted(host):  # others have waited for it
                 self._after_closed(host)
@@ -286,10 +286,10 @@ class Sessions:
             for hop in self._waiting():
                 self._dispatch(hop, now)
 
-    def _waiting(self) -> list[Hop[Session]]:
+    def _waiting(self) -> list[Hop[ClientSession]]:
         return [hop for hop in self.schedule.hops.values() if hop.pending or hop.returned]
 
-    def _dispatch(self, hop: Hop[Session], now: float) -> None:
+    def _dispatch(self, hop: Hop[ClientSession], now: float) -> None:
         if not hop.pending and not hop.returned:
             return
         self._start_ticks()
@@ -311,13 +311,13 @@ class Sessions:
                     hop.idle.pop(0).quit()
                 break
 
-    def _connect(self, hop: Hop[Session], now: float) -> bool:
+    def _connect(self, hop: Hop[ClientSession], now: float) -> bool:
         """One more connection for this next hop; False: not now."""
         starved, waits_for = self.schedule.starved, hop.waits_for
         was_starved = hop in starved
         if self.connector.connect(hop, now):
             return True
-        idle: Session | None = None
+        idle: ClientSession | None = None
         if hop in starved and not was_starved:
             idle = self._idle.find()
         elif hop.waits_for is not None and hop.waits_for is not waits_for:
@@ -326,12 +326,12 @@ class Sessions:
             idle.quit()
         return False
 
-    def _give_back_pending(self, hop: Hop[Session]) -> None:
+    def _give_back_pending(self, hop: Hop[ClientSession]) -> None:
         for job in hop.drain():
             self.release(hop, len(job.entries))
             self._settling.give_back(job, GIVE_BACK_DELAY_S)
 
-    def _give_back_excess(self, hop: Hop[Session], now: float) -> None:
+    def _give_back_excess(self, hop: Hop[ClientSession], now: float) -> None:
         """A slow next hop keeps no more than its share of the room."""
         freed = 0
         jobs, delay_s = self.schedule.excess(hop, self._room(), now)
@@ -343,7 +343,7 @@ class Sessions:
             self._on_free(freed)
 
     def _busy(self) -> bool:
-        return any(session.state is State.BUSY for session in self._all)
+        return any(session.state is ClientSessionState.BUSY for session in self._all)
 
     # ------------------------------------------------------------------ the tick
 

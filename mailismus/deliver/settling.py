@@ -28,7 +28,7 @@ _LOCAL = b"local"
 """The host of an outcome that came from a maildir (`deliver.local`)."""
 
 
-class Counters:
+class DeliveryCounters:
     """What delivering has done since its start."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Settling:
     ) -> None:
         self._queue, self._maillog, self._audits = queue, maillog, audits
         self._utc, self._monotonic = utc, monotonic
-        self.counters = Counters()
+        self.counters = DeliveryCounters()
 
     def settle(self, job: Job, entries: list[Entry], reply: Reply, host: bytes, known_for_s: float | None = None) -> None:
         """These entries of a job share this reply: 2xx delivered, 4xx deferred, 5xx failed. `known_for_s`: as in

@@ -29,14 +29,14 @@ from mailismus.deliver.hosts import Deaths, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.local import LocalDeliveries
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.protocol import Session
+from mailismus.deliver.protocol import ClientSession
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import Local, NextHop, Router
 from mailismus.deliver.schedule import Hop
 from mailismus.deliver.sessions import Sessions
-from mailismus.deliver.settling import Counters, Settling
-from mailismus.deliver.watch import Watch
-from mailismus.deliver.workers import Workers, WorkRunner
+from mailismus.deliver.settling import DeliveryCounters, Settling
+from mailismus.deliver.watch import HangWatch
+from mailismus.deliver.workers import ThreadPool, WorkRunner
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
 from mailismus.maildir.names import NameSource
@@ -49,7 +49,7 @@ BATCH = 500
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
-class Surroundings(Protocol):
+class DeliveryContext(Protocol):
     """The world, as far as the task asks for it. `clock.seconds` is UTC, `monotonic` never jumps."""
 
     @property
@@ -62,13 +62,13 @@ class Surroundings(Protocol):
     def local_workers(self) -> WorkRunner: ...
 
 
-class RealSurroundings:
+class RealDeliveryContext:
     """The world of a running server."""
 
     def __init__(self, tcp: IReactorTCP, clock: IReactorTime, threads: IReactorFromThreads) -> None:
         self.tcp, self.clock = tcp, clock
         self.monotonic = time.monotonic
-        self.local_workers = Workers("maildir", MOST_THREADS + 1, threads.callFromThread)  # and one for the mount table
+        self.local_workers = ThreadPool("maildir", MOST_THREADS + 1, threads.callFromThread)  # and one for the mount table
 
 
 class DeliverTask:
@@ -85,7 +85,7 @@ class DeliverTask:
         name: bytes,
         queue: DeliveryQueue,
         maillog: MailLog,
-        world: Surroundings,
+        world: DeliveryContext,
         locator: Locator,
         deaths: Deaths,
         audits: Audits = NO_AUDITS,
@@ -111,7 +111,7 @@ class DeliverTask:
         deposits = Deposits(store, NameSource(name), world.local_workers, world.clock.seconds, world.monotonic)
         self.local = LocalDeliveries(
             deposits,
-            Watch(deposits, world.local_workers),
+            HangWatch(deposits, world.local_workers),
             queue,
             self._settling,
             world.clock,
@@ -165,7 +165,7 @@ class DeliverTask:
             self._ask()
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> DeliveryCounters:
         """What has been done so far."""
         return self._settling.counters
 
@@ -350,7 +350,7 @@ class DeliverTask:
         now = self._monotonic()
         route_of = self._router.route
         add = self.sessions.add
-        touched: set[Hop[Session]] = set()
+        touched: set[Hop[ClientSession]] = set()
         for message in messages:
             entries = message.entries
             if len(entries) == 1:

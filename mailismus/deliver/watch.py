@@ -31,7 +31,7 @@ _MAILDIR_HANGS = (
 )
 
 
-class Watch:
+class HangWatch:
     """Over the deliveries of `underway`, which is its own."""
 
     _log = Logger()

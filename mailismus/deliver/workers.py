@@ -27,7 +27,7 @@ class WorkRunner(Protocol):
         """Take nothing more; what is under way is not waited for."""
 
 
-class Workers:
+class ThreadPool:
     """The real ones. `call_in_reactor` is the reactor's `callFromThread`."""
 
     def __init__(self, name: str, limit: int, call_in_reactor: Callable[..., object]) -> None:

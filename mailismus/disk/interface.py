@@ -49,7 +49,7 @@ class NameFacts:
     size_bytes: int
 
 
-class Standing(enum.Enum):
+class NameStanding(enum.Enum):
     """How something that is open stands to the name under which it was opened."""
 
     NAMED = "the name leads to it"
@@ -60,7 +60,7 @@ class Standing(enum.Enum):
 class INamed(Protocol):
     """Something that was opened under a name and stays open, whatever happens to the name."""
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         """How it stands to this name now. Raises where that can't be told. It may be another in the next moment."""
 
 

@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, Space, Standing
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFDIR: NameKind.DIRECTORY, stat.S_IFLNK: NameKind.LINK}
@@ -31,7 +31,7 @@ class Access(enum.Enum):
     READ_ONLY = os.O_RDONLY
 
 
-def _standing(fd: int, path: str) -> Standing:
+def _standing(fd: int, path: str) -> NameStanding:
     own = os.fstat(fd)
     try:
         found = os.lstat(path)
@@ -39,8 +39,8 @@ def _standing(fd: int, path: str) -> Standing:
         pass
     else:
         if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino):
-            return Standing.NAMED
-    return Standing.MOVED if own.st_nlink else Standing.REMOVED
+            return NameStanding.NAMED
+    return NameStanding.MOVED if own.st_nlink else NameStanding.REMOVED
 
 
 class PosixFile:
@@ -85,7 +85,7 @@ class PosixFile:
     def sync(self) -> None:
         os.fdatasync(self._fd)
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         return _standing(self._fd, path)
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class PosixLock:
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         return _standing(self._fd, path)
 
     def release(self) -> None:
@@ -115,7 +115,7 @@ class PosixDirectory:
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         return _standing(self._fd, path)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from mailismus.disk.interface import IDisk, ILock, INamed, NameKind, Standing
+from mailismus.disk.interface import IDisk, ILock, INamed, NameKind, NameStanding
 
 
 class Missing(OSError):
@@ -40,14 +40,14 @@ class AnyDirectory:
     _lock: ILock | None = None
     """A lock in it, `lock`, which went the way of a directory that is not there."""
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         """As `INamed`; without a lock nobody knows of a directory that is not there whether it was removed."""
         try:
             if self._disk.describe(path).kind is NameKind.DIRECTORY:
-                return Standing.NAMED
+                return NameStanding.NAMED
         except (FileNotFoundError, NotADirectoryError):
             pass
-        return self._lock.standing(f"{path}/lock") if self._lock is not None else Standing.MOVED
+        return self._lock.standing(f"{path}/lock") if self._lock is not None else NameStanding.MOVED
 
 
 @attrs.frozen
@@ -72,8 +72,8 @@ def _look(path: str, opened: INamed, if_removed: str) -> None:
         standing = opened.standing(path)
     except OSError as error:
         raise Missing(path, f"{path} can't be looked at: {error.strerror or error}") from error
-    if standing is Standing.MOVED:
+    if standing is NameStanding.MOVED:
         what = f"{path} was moved away, or something else was put or mounted in its place"
         raise Missing(path, f"{what}; move it back or, where nothing can be moved back, stop this server and start it again")
-    if standing is Standing.REMOVED:
+    if standing is NameStanding.REMOVED:
         raise Missing(path, f"{path} was removed: {if_removed}, and start it again")

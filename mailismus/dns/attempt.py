@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from mailismus.dns.answer import Answer, RecordType
-from mailismus.dns.counters import Counters
-from mailismus.dns.message import PAYLOAD, Foreign, Response, Trouble, Truncated, encode_query, read_response
-from mailismus.dns.servers import Server
+from mailismus.dns.counters import DnsCounters
+from mailismus.dns.message import PAYLOAD, Foreign, MessageTrouble, Response, Truncated, encode_query, read_response
+from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import Datagrams, DnsReactor, OpenUdp, TcpConnection
 
 MAX_FORGED = 20
@@ -41,8 +41,8 @@ class Attempt:
         self,
         reactor: DnsReactor,
         open_udp: OpenUdp,
-        counters: Counters,
-        server: Server,
+        counters: DnsCounters,
+        server: NameServer,
         name: str,
         rdtype: RecordType,
         query_id: int,
@@ -112,10 +112,10 @@ class Attempt:
             case Truncated():
                 self._counters.truncated += 1
                 self._go_by_tcp()
-            case Trouble(retry_plain=True) if self._payload:
+            case MessageTrouble(retry_plain=True) if self._payload:
                 self._payload = 0
                 self.repeat()
-            case Trouble(text):
+            case MessageTrouble(text):
                 self._counters.server_failures += 1
                 self._fail(text, is_dead=False)
             case Answer():
@@ -134,7 +134,7 @@ class Attempt:
         match response:
             case Answer():
                 self._answered(response)
-            case Trouble(text):
+            case MessageTrouble(text):
                 self._counters.server_failures += 1
                 self._fail(text, is_dead=False)
             case Truncated():

@@ -18,12 +18,12 @@ from twisted.python.failure import Failure
 from mailismus.dns.answer import Answer, RecordType, Status
 from mailismus.dns.cache import Cache, Key
 from mailismus.dns.chance import Chance
-from mailismus.dns.counters import Counters
+from mailismus.dns.counters import DnsCounters
 from mailismus.dns.message import MAX_ALIASES, encode_query, failed
 from mailismus.dns.name import BadName
-from mailismus.dns.question import MAX_SOCKETS, TOTAL, Question, Surroundings
-from mailismus.dns.servers import Server, ServerBook
-from mailismus.dns.sockets import Datagrams, DnsReactor, OpenUdp, Receiver, UdpSocket
+from mailismus.dns.question import MAX_SOCKETS, TOTAL, Question, QuestionContext
+from mailismus.dns.servers import NameServer, ServerBook
+from mailismus.dns.sockets import DatagramReceiver, Datagrams, DnsReactor, OpenUdp, UdpSocket
 
 MAX_WAITING = 10_000
 """Questions that wait for a socket."""
@@ -44,24 +44,24 @@ class DnsClient:
     def __init__(
         self,
         reactor: DnsReactor,
-        servers: Callable[[], Sequence[Server]],
+        servers: Callable[[], Sequence[NameServer]],
         timeout_s: float,
         random: Chance,
         monotonic: Callable[[], float],
         max_sockets: int = MAX_SOCKETS,
         open_udp: OpenUdp | None = None,
-        counters: Counters | None = None,
+        counters: DnsCounters | None = None,
     ) -> None:
         """`counters`: those of an earlier client, to be gone on with."""
 
-        def open_socket(server: Server, receiver: Receiver) -> Datagrams:
+        def open_socket(server: NameServer, receiver: DatagramReceiver) -> Datagrams:
             return UdpSocket(reactor, server, receiver)
 
-        self.counters = counters or Counters()
+        self.counters = counters or DnsCounters()
         self._servers, self._monotonic = servers, monotonic
         self._book = ServerBook()
         self._in_line: deque[_Pending] = deque()
-        self._world = Surroundings(
+        self._world = QuestionContext(
             reactor,
             open_udp or open_socket,
             random,

@@ -6,7 +6,7 @@ import attrs
 
 
 @attrs.define
-class Counters:
+class DnsCounters:
     """Since the start of the program."""
 
     questions: int = 0

@@ -54,14 +54,14 @@ class Truncated:
 
 
 @attrs.frozen
-class Trouble:
+class MessageTrouble:
     """The server could not, or would not, or made no sense. `retry_plain`: perhaps for want of EDNS (RFC 6891 7)."""
 
     text: str
     retry_plain: bool = False
 
 
-Response = Answer | Foreign | Truncated | Trouble
+Response = Answer | Foreign | Truncated | MessageTrouble
 
 
 def encode_query(query_id: int, name: str, rdtype: RecordType, payload: int = PAYLOAD) -> bytes:
@@ -92,15 +92,15 @@ def read_response(wire: bytes, query_id: int, name: str, rdtype: RecordType, ser
     elif questions or rcode in (_NOERROR, _NXDOMAIN):
         return Foreign()
     if rcode not in (_NOERROR, _NXDOMAIN):
-        return Trouble(f"{_RCODES.get(rcode, f'RCODE {rcode}')} from {server}", rcode in (_FORMERR, _NOTIMP))
+        return MessageTrouble(f"{_RCODES.get(rcode, f'RCODE {rcode}')} from {server}", rcode in (_FORMERR, _NOTIMP))
     if flags & _TC:
         return Truncated()
     try:
         sections = _read_sections(wire, names, place, counts)
     except (BadName, struct.error, ValueError):
-        return Trouble(f"an answer that can't be read from {server}")
+        return MessageTrouble(f"an answer that can't be read from {server}")
     if sections.extended_rcode:
-        return Trouble(f"RCODE {sections.extended_rcode << 4 | rcode} from {server}", retry_plain=True)
+        return MessageTrouble(f"RCODE {sections.extended_rcode << 4 | rcode} from {server}", retry_plain=True)
     return _judge(sections, name, rdtype, flags, server)
 
 
@@ -171,7 +171,7 @@ def _read_record(wire: bytes, names: NameReader, rdtype: int, start: int, end: i
     return target if rdtype == RecordType.CNAME else Exchange(int.from_bytes(wire[start : start + 2], "big"), target)
 
 
-def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: str) -> Answer | Trouble:
+def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: str) -> Answer | MessageTrouble:
     ttl_s = MAX_TTL_S
     passed = {name}
     final = name
@@ -190,7 +190,7 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
     # A lame server: it has not asked anybody, and does not say that the zone is its own.
     proves_nothing = found.negative_ttl_s is None and not flags & (_AA | _RA)
     if records and is_denied:
-        return Trouble(f"records with NXDOMAIN from {server}")
+        return MessageTrouble(f"records with NXDOMAIN from {server}")
     if records:
         ttl_s = min(ttl_s, min(one for one, _ in records))
         exchanges = tuple(sorted((one for _, one in records if isinstance(one, Exchange)), key=lambda one: one.preference))
@@ -199,14 +199,14 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
         return Answer(Status.FOUND, final, ttl_s, text, addresses[:MAX_RECORDS], exchanges[:MAX_RECORDS], aliases)
     negative_ttl_s = min(ttl_s, FAILURE_TTL_S if found.negative_ttl_s is None else found.negative_ttl_s)
     if proves_nothing and (is_denied or not aliases):
-        return Trouble(f"an empty answer from {server}, which offers no recursion")
+        return MessageTrouble(f"an empty answer from {server}, which offers no recursion")
     if is_denied:
         return Answer(Status.NO_NAME, final, negative_ttl_s, f"NXDOMAIN from {server}", aliases=aliases)
     if found.negative_ttl_s is None:
         if aliases:
             return Answer(Status.ALIAS, final, ttl_s, f"CNAME record from {server}", aliases=aliases)
         if found.is_referral and not flags & _AA:
-            return Trouble(f"a referral in place of an answer from {server}")
+            return MessageTrouble(f"a referral in place of an answer from {server}")
     text = f"no {rdtype.name} record, said by {server}"
     return Answer(Status.NO_RECORDS, final, negative_ttl_s, text, aliases=aliases)
 

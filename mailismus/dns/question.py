@@ -21,9 +21,9 @@ from twisted.logger import Logger
 from mailismus.dns.answer import Answer, RecordType
 from mailismus.dns.attempt import Attempt
 from mailismus.dns.chance import Chance
-from mailismus.dns.counters import Counters
+from mailismus.dns.counters import DnsCounters
 from mailismus.dns.message import failed
-from mailismus.dns.servers import Server, ServerBook
+from mailismus.dns.servers import NameServer, ServerBook
 from mailismus.dns.sockets import DnsReactor, OpenUdp
 
 ROUNDS = 3
@@ -40,7 +40,7 @@ _SHOWN = 3
 
 
 @attrs.define(eq=False)
-class Surroundings:
+class QuestionContext:
     """What all questions of one client share."""
 
     reactor: DnsReactor
@@ -48,7 +48,7 @@ class Surroundings:
     random: Chance
     monotonic: Callable[[], float]
     timeout_s: float
-    counters: Counters
+    counters: DnsCounters
     book: ServerBook
     line: Sized
     """Questions that wait for a socket."""
@@ -66,18 +66,18 @@ class Question:
 
     _log = Logger()
 
-    def __init__(self, world: Surroundings, name: str, rdtype: RecordType, done: Callable[[Answer], None]) -> None:
+    def __init__(self, world: QuestionContext, name: str, rdtype: RecordType, done: Callable[[Answer], None]) -> None:
         self._world, self._name, self._rdtype, self._done = world, name, rdtype, done
         self._asked_at = self._goes_on_at = world.monotonic()
         self._deadline = self._room_needed_at = self._asked_at + TOTAL * world.timeout_s
-        self._plan: deque[tuple[Server, float]] = deque()
-        self._open: dict[Server, Attempt] = {}
-        self._reasons: dict[Server, str] = {}
-        self._silent: set[Server] = set()
+        self._plan: deque[tuple[NameServer, float]] = deque()
+        self._open: dict[NameServer, Attempt] = {}
+        self._reasons: dict[NameServer, str] = {}
+        self._silent: set[NameServer] = set()
         self._is_over = False
         self._timer: IDelayedCall = world.reactor.callLater(TOTAL * world.timeout_s, self._no_turn)
 
-    def begin(self, servers: list[Server]) -> None:
+    def begin(self, servers: list[NameServer]) -> None:
         """Ask these, in this order."""
         self._room_needed_at = self._world.monotonic() + self._world.timeout_s
         step_s = self._world.timeout_s / MAX_OPEN
@@ -128,7 +128,7 @@ class Question:
         if not self._is_over and not self._open:
             self._give_up()
 
-    def _ask(self, server: Server) -> None:
+    def _ask(self, server: NameServer) -> None:
         attempt = self._open.get(server)
         if attempt is not None:
             attempt.repeat()
@@ -200,7 +200,7 @@ class Question:
         self._world.counters.timeouts += 1
         self._silent.add(attempt.server)
 
-    def _was_dead(self, server: Server, why: str) -> None:
+    def _was_dead(self, server: NameServer, why: str) -> None:
         if self._world.book.was_dead(server, self._world.monotonic()):
             self._log.warn("The name server {server} is asked last for a while: {why}", server=str(server), why=why)
 

@@ -21,7 +21,7 @@ MAX_DEAD_S = 900.0
 
 
 @attrs.frozen(cache_hash=True)
-class Server:
+class NameServer:
     """One name server: an IP address (of IPv6 with its scope, if it needs one), and a port."""
 
     host: str
@@ -36,7 +36,7 @@ class Server:
         return f"[{self.host}]:{self.port}" if self.is_ipv6 else f"{self.host}:{self.port}"
 
 
-def parse_server(text: str) -> Server | None:
+def parse_server(text: str) -> NameServer | None:
     """`192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`; None: it is none of these."""
     host, colon, port = text, "", ""
     if text.startswith("["):
@@ -52,7 +52,7 @@ def parse_server(text: str) -> Server | None:
         address = unmapped(ipaddress.ip_address(host))
     except ValueError:
         return None
-    return Server(str(address), int(port) if colon else DNS_PORT)
+    return NameServer(str(address), int(port) if colon else DNS_PORT)
 
 
 @attrs.define
@@ -68,9 +68,9 @@ class ServerBook:
     """What is known of the servers. Times are of one clock that never jumps, in seconds."""
 
     def __init__(self) -> None:
-        self._marks: dict[Server, _Mark] = {}
+        self._marks: dict[NameServer, _Mark] = {}
 
-    def order(self, servers: Sequence[Server], now: float) -> list[Server]:
+    def order(self, servers: Sequence[NameServer], now: float) -> list[NameServer]:
         """The servers in the order to ask them, for one question."""
         if len(servers) < 2:
             return list(servers)
@@ -86,11 +86,11 @@ class ServerBook:
                 return [server, *alive, *(other for other in dead if other is not server)]
         return alive + dead
 
-    def answered(self, server: Server) -> bool:
+    def answered(self, server: NameServer) -> bool:
         """It lives. Whether that is news."""
         return self._marks.pop(server, None) is not None
 
-    def was_dead(self, server: Server, now: float) -> bool:
+    def was_dead(self, server: NameServer, now: float) -> bool:
         """It was silent while another answered, or nobody listens there. Whether that is news."""
         mark = self._marks.get(server)
         if mark is None:

@@ -19,7 +19,7 @@ from twisted.internet.protocol import ClientFactory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.dns.servers import Server
+from mailismus.dns.servers import NameServer
 
 MAX_MESSAGE = 65535
 READS = 16
@@ -30,7 +30,7 @@ class DnsReactor(IReactorFDSet, IReactorTCP, IReactorTime):
     """What is asked of the reactor. Its timers never jump."""
 
 
-class Receiver(Seam):
+class DatagramReceiver(Seam):
     """Who hears of what comes."""
 
     def datagram_received(self, data: bytes, host: str, port: int) -> None:
@@ -59,7 +59,7 @@ class Datagrams(Seam):
         """No more. May be called twice."""
 
 
-OpenUdp = Callable[[Server, Receiver], Datagrams]
+OpenUdp = Callable[[NameServer, DatagramReceiver], Datagrams]
 """A socket for this server. Raises OSError."""
 
 
@@ -67,7 +67,7 @@ OpenUdp = Callable[[Server, Receiver], Datagrams]
 class UdpSocket:
     """`Datagrams` of this host. The constructor raises OSError."""
 
-    def __init__(self, reactor: IReactorFDSet, server: Server, receiver: Receiver) -> None:
+    def __init__(self, reactor: IReactorFDSet, server: NameServer, receiver: DatagramReceiver) -> None:
         self._reactor, self._receiver = reactor, receiver
         self._socket = socket.socket(socket.AF_INET6 if server.is_ipv6 else socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -126,7 +126,7 @@ class UdpSocket:
 class TcpConnection:
     """A connection to a server, from now on. `timeout_s`: to be made."""
 
-    def __init__(self, reactor: IReactorTCP, server: Server, receiver: Receiver, timeout_s: float) -> None:
+    def __init__(self, reactor: IReactorTCP, server: NameServer, receiver: DatagramReceiver, timeout_s: float) -> None:
         self._connector = reactor.connectTCP(server.host, server.port, _Connecting(receiver), timeout=timeout_s)
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class TcpConnection:
 class _Connecting(ClientFactory):
     noisy = False
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: DatagramReceiver) -> None:
         self._receiver = receiver
 
     def buildProtocol(self, addr: IAddress | None) -> Protocol:
@@ -152,7 +152,7 @@ class _Connecting(ClientFactory):
 class _Stream(Protocol):
     """The question, and one message in return, each with its length before it."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: DatagramReceiver) -> None:
         self._receiver = receiver
         self._received = bytearray()
 

@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from twisted.logger import Logger
 
-from mailismus.dns.servers import Server, parse_server
+from mailismus.dns.servers import NameServer, parse_server
 from mailismus.mail.networks import unmapped
 from mailismus.regular import read_regular
 
@@ -30,7 +30,7 @@ RESOLV_CONF = "/etc/resolv.conf"
 HOSTS = "/etc/hosts"
 LOOK_S = 2.0
 MAX_FILE = 2**20
-LOCAL_SERVERS = (Server("127.0.0.1"),)
+LOCAL_SERVERS = (NameServer("127.0.0.1"),)
 LOCALHOST = ("127.0.0.1", "::1")
 
 Value = TypeVar("Value")
@@ -78,7 +78,7 @@ class WatchedFile(Generic[Value]):
                 self._mark, self._value = None, self._read("")
 
 
-def read_name_servers(text: str) -> tuple[Server, ...]:
+def read_name_servers(text: str) -> tuple[NameServer, ...]:
     """The name servers that a resolv.conf names."""
     words = (line.split() for line in text.splitlines())
     named = (parse_server(line[1]) for line in words if len(line) > 1 and line[0] == "nameserver")
@@ -117,7 +117,7 @@ class SystemServers:
     def __init__(self, monotonic: Callable[[], float], path: str = RESOLV_CONF) -> None:
         self._file = WatchedFile(path, read_name_servers, monotonic)
 
-    def __call__(self) -> tuple[Server, ...]:
+    def __call__(self) -> tuple[NameServer, ...]:
         return self._file.value()
 
 

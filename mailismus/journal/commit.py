@@ -176,16 +176,16 @@ class GroupCommit:
         self._writer.is_check_due = True
         if not self._is_writing and not self._is_looking:
             self._is_looking = True
-            self._worker.run(self._writer.check).addCallbacks(self._is_found, self._is_not_found).addErrback(self.break_down)
+            self._worker.run(self._writer.check).addCallbacks(self._on_found, self._on_not_found).addErrback(self.break_down)
 
-    def _is_found(self, _: None) -> None:
+    def _on_found(self, _: None) -> None:
         self._is_looking = False
         if self.missing is not None:
             self.missing = None
             self._judge()
             self._write()
 
-    def _is_not_found(self, failure: Failure) -> None:
+    def _on_not_found(self, failure: Failure) -> None:
         self._is_looking = False
         if not self._is_writing:  # else the batch that came meanwhile looks too
             self._not_written(failure, [])

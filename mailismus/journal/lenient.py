@@ -9,7 +9,7 @@ import io
 import os
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IDisk, IFile, Standing, close_read
+from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
 from mailismus.journal.replay import SUFFIX, FoundSegment, Journal, arrange, look_at_file
 
 NotRead = Callable[[str, OSError], None]
@@ -38,7 +38,7 @@ class LenientFile:
     def size(self) -> int:
         return self._file.size()
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         return self._file.standing(path)
 
     def close(self) -> None:

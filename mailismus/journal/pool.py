@@ -135,7 +135,7 @@ class SegmentPool:
         if not self._is_making and len(self._free) < READY:
             self._is_making = True
             made: Deferred[Segment] = self._worker.run(lambda: self._make(self.size_bytes))
-            made.addCallbacks(self._has_made, self._has_failed)
+            made.addCallbacks(self._on_made, self._on_failed)
 
     def _make(self, size_bytes: int) -> Segment:
         self._check()
@@ -155,7 +155,7 @@ class SegmentPool:
         if self._presence is not None:
             self._presence.check()
 
-    def _has_made(self, segment: Segment) -> None:
+    def _on_made(self, segment: Segment) -> None:
         self._is_making = False
         self.segments_made += 1
         if self.error is not None:
@@ -164,7 +164,7 @@ class SegmentPool:
         self._free.append(segment)
         self.top_up()
 
-    def _has_failed(self, failure: Failure) -> None:
+    def _on_failed(self, failure: Failure) -> None:
         if not isinstance(failure.value, OSError):
             self._log.failure("Making a journal segment failed", failure)
             self.error = OSError(5, "internal error")

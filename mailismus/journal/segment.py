@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from mailismus.disk.interface import IDisk, IFile, Standing, close_read
+from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
 from mailismus.journal.batch import BLOCK, SegmentHeader
 
 READY_NAME = "ready-"
@@ -52,7 +52,7 @@ class Segment:
     def has_name(self) -> bool:
         """Whether its name leads to it. A name of which that can't be told is as good as none."""
         try:
-            return self.file.standing(self.path) is Standing.NAMED
+            return self.file.standing(self.path) is NameStanding.NAMED
         except OSError:
             return False
 

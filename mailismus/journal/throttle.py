@@ -14,7 +14,7 @@ MOST_WAIT_S = 1.0
 """Seconds that one 250 waits at most, however many are before it."""
 
 
-class Brake:
+class CommitThrottle:
     """Says how long each 250 is to wait."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 import attrs
 
-from mailismus.disk.interface import IDisk, Standing
+from mailismus.disk.interface import IDisk, NameStanding
 from mailismus.disk.presence import Missing, Presence
 from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, NONCE_SIZE, SegmentHeader, encode_batch, padded_size
 from mailismus.journal.segment import Segment, file_name
@@ -162,7 +162,7 @@ class JournalWriter:
             if (
                 claim is Claim.BEYOND_RESERVE
                 or current is None
-                or current.file.standing(current.path) is not Standing.REMOVED
+                or current.file.standing(current.path) is not NameStanding.REMOVED
             ):
                 raise
 

@@ -19,7 +19,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.net.listen import Listening
+from mailismus.net.listen import ListeningSocket
 from mailismus.net.peer import plain_host
 
 PAUSE_S = 0.25
@@ -74,7 +74,7 @@ class Acceptor:
 
     log = Logger()
 
-    def __init__(self, listening: Listening, gate: Gate, poll: IReactorFDSet, clock: IReactorTime) -> None:
+    def __init__(self, listening: ListeningSocket, gate: Gate, poll: IReactorFDSet, clock: IReactorTime) -> None:
         self._socket: socket.socket = listening.bound
         self._gate, self._poll, self._clock = gate, poll, clock
         self._realPortNumber = listening.port  # what a connection of Twisted's shows of its port

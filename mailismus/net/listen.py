@@ -23,7 +23,7 @@ _NO_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT)
 
 
 @attrs.frozen
-class Listening:
+class ListeningSocket:
     """One bound socket: the listener's name, and where it really listens."""
 
     name: str
@@ -33,7 +33,7 @@ class Listening:
     port: int
 
 
-def bind(name: str, interface: str, port: int) -> list[Listening]:
+def bind(name: str, interface: str, port: int) -> list[ListeningSocket]:
     """The sockets of one listener. `interface`: an IP address of this host, its name, or `""` for all.
 
     Raises `StartError`: 75 if the address is in use, 77 if the port may not be bound, 78 if there is no such address here.
@@ -45,7 +45,7 @@ def bind(name: str, interface: str, port: int) -> list[Listening]:
     return found
 
 
-def close_all(listening: list[Listening]) -> None:
+def close_all(listening: list[ListeningSocket]) -> None:
     """Nobody listens there any more."""
     for one in listening:
         one.bound.close()
@@ -56,7 +56,7 @@ def _resolve(interface: str, port: int) -> tuple[int, tuple[object, ...]]:
     return family, address
 
 
-def _bind_all(name: str, port: int, tries: int) -> list[Listening]:
+def _bind_all(name: str, port: int, tries: int) -> list[ListeningSocket]:
     try:
         v6 = _bind_one(name, socket.AF_INET6, ("::", port))
     except OSError as trouble:
@@ -74,7 +74,7 @@ def _bind_all(name: str, port: int, tries: int) -> list[Listening]:
         raise
 
 
-def _bind_one(name: str, family: int, address: tuple[object, ...]) -> Listening:
+def _bind_one(name: str, family: int, address: tuple[object, ...]) -> ListeningSocket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setblocking(False)
@@ -88,7 +88,7 @@ def _bind_one(name: str, family: int, address: tuple[object, ...]) -> Listening:
     except BaseException:
         made.close()
         raise
-    return Listening(name, made, family, host, port)
+    return ListeningSocket(name, made, family, host, port)
 
 
 def _explain(trouble: OSError, name: str, interface: str, port: int) -> StartError:

@@ -47,7 +47,7 @@ MAX_HELLO = 16384
 """Bytes of a client's first message: OpenSSL makes room for what it declares, up to 128 KiB. Real ones have 2 KiB."""
 
 
-class Session(Protocol):
+class TlsSession(Protocol):
     """What is above TLS."""
 
     def handshake_completed(self, tls: bytes) -> None:
@@ -96,7 +96,7 @@ class TlsServer:
         """As Twisted's pump asks for it."""
         return SSL.Connection(self._context, None)
 
-    def begin(self, tcp: ITransport, session: Session) -> TlsTransport:
+    def begin(self, tcp: ITransport, session: TlsSession) -> TlsTransport:
         """Make the TCP connection one of TLS. Gives the transport for the session; a handshake that fails ends in
         `connectionLost`, one that never ends is for the session to end."""
         transport = TlsTransport(self._factory, tcp, session)
@@ -108,7 +108,7 @@ class TlsServer:
 class TlsTransport(TLSMemoryBIOProtocol):
     """One connection's TLS: a protocol to TCP, a transport to the session. `wire`: the TCP connection."""
 
-    def __init__(self, factory: TLSMemoryBIOFactory, tcp: ITransport, session: Session) -> None:
+    def __init__(self, factory: TLSMemoryBIOFactory, tcp: ITransport, session: TlsSession) -> None:
         self.wire = tcp
         self._head: bytes | None = b""  # the first bytes, until the size of the client's first message is known
         super().__init__(factory, _Plain(self, session), False)  # type: ignore[no-untyped-call]  # Twisted's
@@ -161,7 +161,7 @@ class _Plain:
 
     __slots__ = ("_is_on", "_pieces", "_session", "_transport")
 
-    def __init__(self, transport: TlsTransport, session: Session) -> None:
+    def __init__(self, transport: TlsTransport, session: TlsSession) -> None:
         self._transport, self._session, self._is_on = transport, session, False
         self._pieces: list[bytes] = []
 

@@ -56,7 +56,7 @@ JSON = Layout(format_json, "%Y-%m-%dT%H:%M:%S", time.gmtime)
 """One object a line."""
 
 
-class Worker(Protocol):
+class AuditWorker(Protocol):
     """One thread (`disk.worker`)."""
 
     def run(self, function: Callable[[], T]) -> Deferred[T]: ...
@@ -81,7 +81,9 @@ class AuditLog:
 
     _log = Logger()
 
-    def __init__(self, template: str, layout: Layout, worker: Worker, clock: IReactorTime, now: Callable[[], float]) -> None:
+    def __init__(
+        self, template: str, layout: Layout, worker: AuditWorker, clock: IReactorTime, now: Callable[[], float]
+    ) -> None:
         self._template, self._layout = template, layout
         self._worker, self._clock, self._now = worker, clock, now
         self._second, self._stamp = -1, b""
@@ -165,7 +167,7 @@ class AuditLog:
         if not self._is_writing:
             return self._end()
         self._closed = Deferred()
-        timer = self._clock.callLater(CLOSE_S, self._has_closed)
+        timer = self._clock.callLater(CLOSE_S, self._on_closed)
         return self._closed.addCallback(lambda _: timer.cancel() if timer.active() else None).addCallback(
             lambda _: self._end()
         )
@@ -180,7 +182,7 @@ class AuditLog:
             self._log.error("The audit log {path} is closed without its last {left} lines", path=self._path, left=left)
         return succeed(None)
 
-    def _has_closed(self) -> None:
+    def _on_closed(self) -> None:
         if self._closed is not None:
             closed, self._closed = self._closed, None
             closed.callback(None)
@@ -198,13 +200,13 @@ class AuditLog:
             most=MAX_BACKLOG >> 20,
         )
 
-    def _is_answered(self) -> None:
+    def _on_answered(self) -> None:
         self._is_writing = False
         if self._hang_timer is not None and self._hang_timer.active():
             self._hang_timer.cancel()
 
     def _written(self, count: int) -> None:
-        self._is_answered()
+        self._on_answered()
         chunk = self._chunks[0]
         self._backlog_bytes -= count
         if count == len(chunk.data):
@@ -221,10 +223,10 @@ class AuditLog:
         if self._chunks:
             self.flush()
         else:
-            self._has_closed()
+            self._on_closed()
 
     def _not_written(self, failure: Failure) -> None:
-        self._is_answered()
+        self._on_answered()
         self._chunks[0].anew = True
         if not self._is_failing:
             self._is_failing = True
@@ -233,7 +235,7 @@ class AuditLog:
                 "The audit log {path} can't be written: {error}", path=self._chunks[0].path, error=failure.getErrorMessage()
             )
         if self._closed is not None:
-            self._has_closed()
+            self._on_closed()
         elif self._timer is None:
             self._timer = self._clock.callLater(RETRY_S, self._flush_late)
         else:

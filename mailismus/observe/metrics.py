@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import attrs
 
 
-class Kind(enum.Enum):
+class MetricType(enum.Enum):
     """How a metric behaves, in the words of Prometheus."""
 
     COUNTER = "counter"
@@ -61,7 +61,7 @@ class Metric(Generic[T]):
     """One metric, read of a `T`."""
 
     name: str
-    kind: Kind
+    kind: MetricType
     sentence: str
     read: Callable[[T], Reading]
     labels: tuple[str, ...] = ()
@@ -69,17 +69,17 @@ class Metric(Generic[T]):
 
 def counter(name: str, sentence: str, read: Callable[[T], Reading], *labels: str) -> Metric[T]:
     """What only grows."""
-    return Metric(name, Kind.COUNTER, sentence, read, labels)
+    return Metric(name, MetricType.COUNTER, sentence, read, labels)
 
 
 def gauge(name: str, sentence: str, read: Callable[[T], Reading], *labels: str) -> Metric[T]:
     """What goes up and down."""
-    return Metric(name, Kind.GAUGE, sentence, read, labels)
+    return Metric(name, MetricType.GAUGE, sentence, read, labels)
 
 
 def histogram(name: str, sentence: str, read: Callable[[T], Distribution]) -> Metric[T]:
     """A distribution."""
-    return Metric(name, Kind.HISTOGRAM, sentence, read)
+    return Metric(name, MetricType.HISTOGRAM, sentence, read)
 
 
 @attrs.frozen

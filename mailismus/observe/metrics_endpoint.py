@@ -48,21 +48,21 @@ class MetricsEndpoint:
         return DeferredList(stopped).addCallback(lambda _: None)
 
 
-class MetricsAnswers(ServerFactory["Answer"]):
+class MetricsAnswers(ServerFactory["HttpResponse"]):
     """The connections."""
 
     noisy = False
 
     def __init__(self, page: Callable[[], bytes], content_type: bytes, clock: IReactorTime) -> None:
         self.page, self.content_type, self.clock = page, content_type, clock
-        self.open: set[Answer] = set()
+        self.open: set[HttpResponse] = set()
 
-    def buildProtocol(self, addr: IAddress | None) -> Answer | None:
+    def buildProtocol(self, addr: IAddress | None) -> HttpResponse | None:
         """None, there are enough: Twisted closes the connection."""
-        return Answer(self) if len(self.open) < MOST else None
+        return HttpResponse(self) if len(self.open) < MOST else None
 
 
-class Answer(Protocol):
+class HttpResponse(Protocol):
     """One connection."""
 
     log = Logger()
@@ -72,7 +72,7 @@ class Answer(Protocol):
     def __init__(self, answers: MetricsAnswers) -> None:
         self._answers = answers
         self._request = bytearray()
-        self._is_answered = False
+        self._on_answered = False
 
     def connectionMade(self) -> None:
         """Somebody wants to ask."""
@@ -91,7 +91,7 @@ class Answer(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         """Some of the request, which ends with an empty line; what comes behind it is not looked at."""
-        if self._is_answered:
+        if self._on_answered:
             return
         self._request += data
         if b"\r\n\r\n" not in self._request and b"\n\n" not in self._request:
@@ -127,7 +127,7 @@ class Answer(Protocol):
         content_type: bytes = b"text/plain; charset=utf-8",
         is_head: bool = False,
     ) -> None:
-        self._is_answered = True
+        self._on_answered = True
         self._request.clear()
         head = b"HTTP/1.1 %b\r\n%bContent-Type: %b\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
         self.transport.write(head % (status, more, content_type, len(content)) + (b"" if is_head else content))

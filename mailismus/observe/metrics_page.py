@@ -18,7 +18,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 from twisted.logger import Logger
 
-from mailismus.observe.metrics import Distribution, Kind, Reader
+from mailismus.observe.metrics import Distribution, MetricType, Reader
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 FRESH_S = 0.25
@@ -77,7 +77,7 @@ def _family(reader: Reader) -> Family | None:
         buckets = list(zip(map(str, reading.bounds), itertools.accumulate(reading.counts), strict=False))
         buckets.append(("+Inf", sum(reading.counts)))
         return HistogramMetricFamily(metric.name, metric.sentence, buckets=buckets, sum_value=reading.total)
-    make = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+    make = CounterMetricFamily if metric.kind is MetricType.COUNTER else GaugeMetricFamily
     family: CounterMetricFamily | GaugeMetricFamily = make(metric.name, metric.sentence, labels=metric.labels)
     rows = {(): reading} if isinstance(reading, int | float) else reading
     for labels, value in rows.items():

@@ -68,7 +68,7 @@ class Checked:
     message_files: int
 
 
-class Report(Protocol):
+class FsckReport(Protocol):
     """Findings as they come, and how much was looked at when they are over."""
 
     @property

@@ -37,7 +37,7 @@ class Listeners:
         fires: Deferred[None] = Deferred(lambda _: asked.cancel())
         listener = _Listener(fires, asked, self._provider.next_due(area))
         self._waiting[area].append(listener)
-        asked.addCallbacks(self._is_ready, self._is_deaf, callbackArgs=(area, listener), errbackArgs=(area, listener))
+        asked.addCallbacks(self._on_ready, self._on_deaf, callbackArgs=(area, listener), errbackArgs=(area, listener))
         return fires
 
     def wake(self, area: Area, due_at: float, now: float) -> None:
@@ -58,11 +58,11 @@ class Listeners:
         listener.asked.cancel()
         listener.fires.callback(None)
 
-    def _is_ready(self, _: None, area: Area, listener: _Listener) -> None:
+    def _on_ready(self, _: None, area: Area, listener: _Listener) -> None:
         self._waiting[area].remove(listener)
         listener.fires.callback(None)
 
-    def _is_deaf(self, failure: Failure, area: Area, listener: _Listener) -> None:
+    def _on_deaf(self, failure: Failure, area: Area, listener: _Listener) -> None:
         if listener in self._waiting[area]:  # otherwise it was `_tell` that cancelled
             self._waiting[area].remove(listener)
             listener.fires.errback(failure)

@@ -29,7 +29,7 @@ from mailismus.queue.retry import (
 )
 
 
-class Watch(Protocol):
+class JumpWatch(Protocol):
     """What is asked of the clock (`queue.clockwatch.ClockWatch`)."""
 
     jumped_at: float
@@ -42,7 +42,7 @@ class Watch(Protocol):
 class Verdicts:
     """By one retry rule for messages and another for reports. `salt` makes the retry times of servers differ."""
 
-    def __init__(self, retry: RetrySettings, watch: Watch, ages: Ages, salt: int) -> None:
+    def __init__(self, retry: RetrySettings, watch: JumpWatch, ages: Ages, salt: int) -> None:
         self._watch, self._ages, self._salt = watch, ages, salt
         self.reload(retry)
 

@@ -51,7 +51,7 @@ REMEMBERED = 10_000
 SHORTEST_DUE_S = 0.02
 
 
-class Counters:
+class ReportCounters:
     """What reporting has done since its start."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class ReportTask:
         self.reload(settings)
         self._queue, self._maillog, self._audit = queue, maillog, audits.bounced
         self._clock, self._monotonic, self._random = clock, monotonic, random
-        self.counters = Counters()
+        self.counters = ReportCounters()
         self.held = 0
         """Bounces taken and neither reported, discarded nor given back."""
         self._pending: deque[Message] = deque()
@@ -120,11 +120,11 @@ class ReportTask:
         if not self._at_work:
             return succeed(None)
         done = self._when_done = Deferred()
-        timer = self._clock.callLater(max(0.0, deadline - self._monotonic()), self._is_done)
+        timer = self._clock.callLater(max(0.0, deadline - self._monotonic()), self._on_done)
         done.addCallback(lambda _: timer.cancel() if timer.active() else None)
         return done
 
-    def _is_done(self) -> None:
+    def _on_done(self) -> None:
         if self._when_done is not None:
             done, self._when_done = self._when_done, None
             done.callback(None)
@@ -250,7 +250,7 @@ class ReportTask:
             self._give_back(message, self._settings.interval_error_s)
         self._at_work -= 1
         if self._at_work == 0:
-            self._is_done()
+            self._on_done()
         self._work()
         if self._is_open:
             self._ask()

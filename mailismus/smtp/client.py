@@ -24,7 +24,7 @@ from typing import Generic
 
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client_opening import Opening
-from mailismus.smtp.client_transaction import Owner, Phase, T
+from mailismus.smtp.client_transaction import Phase, T, TransactionOwner
 from mailismus.smtp.pipelining import Pipelining, Trust
 from mailismus.smtp.reply_parser import ReplyParser, make_reply
 
@@ -32,7 +32,7 @@ _DOT = b".\r\n"
 _RSET = b"RSET\r\n"
 
 
-class Client(Generic[T]):
+class ClientEngine(Generic[T]):
     """One session. `name`: how we call ourselves at EHLO; `max_pipeline`: commands a group, 0: no limit.
 
     `pipelining` and `needs_helo`: what is known of the host; what the session learned of it stands in `trust.known` and
@@ -46,7 +46,7 @@ class Client(Generic[T]):
 
     def __init__(
         self,
-        owner: Owner[T],
+        owner: TransactionOwner[T],
         name: bytes,
         max_pipeline: int,
         pipelining: Pipelining = Pipelining.INNOCENT,

@@ -75,7 +75,7 @@ class Transaction:
 T = TypeVar("T", bound=Transaction)
 
 
-class Owner(Protocol[T]):
+class TransactionOwner(Protocol[T]):
     """What the client engine calls, always synchronously, often from within `receive`.
 
     For each transaction that was begun: `on_refused` for each recipient refused at RCPT, then, for all that are left,

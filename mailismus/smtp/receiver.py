@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Receiver(Protocol):
+class MailReceiver(Protocol):
     """What the engine asks and tells. Addresses have passed the grammar; replies are whole lines with CRLF.
 
     A reply 421 ends the session. None: the question stays open; `Server.answer` must follow, later and just once.

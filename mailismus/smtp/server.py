@@ -1,15 +1,15 @@
 """The server's side of an SMTP session, without I/O: bytes in, events and bytes out (RFC 5321, RFC 2920).
 
-Events are calls on a `Receiver`, made as the bytes are looked at. A receiver that knows its answer returns it, as the bytes
-of a reply; None leaves the question open until `Server.answer`. While one is open no further byte is looked at, so that
-replies leave in the order of the commands, and nothing can overtake a 250 that waits for the disk.
+Events are calls on a `MailReceiver`, made as the bytes are parsed. A receiver that knows its answer returns it, as the
+bytes of a reply; None leaves the question open until `ServerEngine.answer`. While a question is open no further byte is
+parsed. So replies leave in the order of the commands, and nothing overtakes a 250 that waits for the disk.
 
-STARTTLS (RFC 3207): the engine answers 220 and is in `State.HANDSHAKE`. What came behind the command is dropped unread: it
-was sent in plain text, by anybody (CVE-2011-0411). The caller sends the 220, makes the connection TLS and calls
-`begin_secure`, which forgets all that was said before.
+STARTTLS (RFC 3207): the engine answers 220 and is in `ServerState.HANDSHAKE`. Bytes behind the command are discarded unread:
+they were sent in plain text, by anybody (CVE-2011-0411). The caller sends the 220, makes the connection TLS and calls
+`begin_secure`, which forgets all that the client said before.
 
-*Rules*: what is legal when is the table `_LEGAL`; a session is in exactly one `State`. CRLF alone ends a line. Memory is
-bounded: a line by `MAX_LINE`, content by the packet that brought it, replies by `MAX_REPLIES` a turn; bytes that wait for an
+*Rules*: the table `_LEGAL` says which command is legal in which `ServerState`. Only CRLF ends a line. Memory is bounded:
+a line by `MAX_LINE`, content by the packet that brought it, replies by `MAX_REPLIES` a turn; bytes that wait for an
 answer by the caller, who stops reading when `is_congested`. Errors are counted in all, a good command forgives none.
 
 *Not here*: sockets and time-outs (`submit.protocol`), TLS itself (`net.tls`), who may send what to whom (`submit.policy`).
@@ -23,7 +23,7 @@ from mailismus.smtp import replies
 from mailismus.smtp.body import BodyScanner
 from mailismus.smtp.extensions import hello_replies
 from mailismus.smtp.grammar import has_bad_bytes, is_alone, parse_hello, parse_mail, parse_rcpt
-from mailismus.smtp.receiver import Receiver
+from mailismus.smtp.receiver import MailReceiver
 from mailismus.smtp.server_state import (
     FORGIVEN,
     MAX_IDLE_COMMANDS,
@@ -33,11 +33,11 @@ from mailismus.smtp.server_state import (
     MAX_WAITING,
     Security,
     ServerLimits,
-    State,
+    ServerState,
 )
 
 
-class Server:
+class ServerEngine:
     """One session. Give it bytes by `receive`, answers by `answer`; what both return is to be sent.
 
     `state`: where it stands; `last_state`: where it stood before it was over; `contents`: how many DATA were answered 354;
@@ -66,18 +66,20 @@ class Server:
         "wire_bytes",
     )
 
-    def __init__(self, limits: ServerLimits, receiver: Receiver) -> None:
+    def __init__(self, limits: ServerLimits, receiver: MailReceiver) -> None:
         self._limits = limits
         self._receiver = receiver
         self._errors = self._idle_commands = self._refused = self._put_off = self.contents = self.wire_bytes = 0
         self._is_line_too_long = False
         self._out: list[bytes] = []
         self._rest = self._refusal = b""
-        self._after: Callable[[Server, bytes], bytes | None] | None = None  # the open question: what to do with its answer
+        self._after: Callable[[ServerEngine, bytes], bytes | None] | None = (
+            None  # the open question: what to do with its answer
+        )
         self._scanner: BodyScanner | None = None
         self._security = limits.security
         self._table = COMMANDS_BEFORE_TLS if limits.security is Security.REQUIRED else COMMANDS
-        self.state = State.HANDSHAKE if limits.security is Security.FIRST else State.FRESH
+        self.state = ServerState.HANDSHAKE if limits.security is Security.FIRST else ServerState.FRESH
         self._commands = self._table[self.state]
 
     # -- what the caller does
@@ -109,7 +111,7 @@ class Server:
     def answer(self, reply: bytes) -> bytes:
         """The answer to the open question, then what waited behind it. Gives the replies that are due."""
         after, self._after = self._after, None
-        if after is None or self.state is State.CLOSED:
+        if after is None or self.state is ServerState.CLOSED:
             return b""
         given = after(self, reply)
         if given:
@@ -120,13 +122,13 @@ class Server:
         """TLS is on: the session begins anew (RFC 3207 4.2), but for its errors, which are counted on."""
         self._security, self._table, self._rest = Security.ACTIVE, COMMANDS, b""
         self._is_line_too_long = False
-        self._enter(State.FRESH)
+        self._enter(ServerState.FRESH)
 
     def close(self) -> None:
         """No more is wanted of this session: nothing is asked, told or answered any more."""
-        if self.state is not State.CLOSED:
+        if self.state is not ServerState.CLOSED:
             self.last_state = self.state
-        self._enter(State.CLOSED)
+        self._enter(ServerState.CLOSED)
         self._after, self._rest, self._scanner = None, b"", None
 
     # -- bytes
@@ -134,9 +136,9 @@ class Server:
     def _work(self, data: bytes) -> bytes:
         out, position, size = self._out, 0, len(data)
         while position < size and self._after is None and len(out) < MAX_REPLIES:
-            if self.state is State.CONTENT:
+            if self.state is ServerState.CONTENT:
                 position = self._take_content(data, position)
-            elif self.state is State.CLOSED or self.state is State.HANDSHAKE:
+            elif self.state is ServerState.CLOSED or self.state is ServerState.HANDSHAKE:
                 position = size
             else:
                 stop = data.find(b"\r\n", position)
@@ -178,7 +180,7 @@ class Server:
             elif 0 < limit < self.wire_bytes - scanner.stuffed_dots:
                 self._refuse_content(replies.TOO_LARGE)
             elif piece and not self._receiver.add_content(piece):
-                self._after = Server._end_content if is_over else Server._go_on
+                self._after = ServerEngine._end_content if is_over else ServerEngine._go_on
                 return scanner.end if is_over else len(data)
         if not is_over:
             return len(data)
@@ -197,19 +199,19 @@ class Server:
     def _end_content(self, _: bytes) -> bytes | None:
         scanner, self._scanner = self._scanner, None
         assert scanner is not None  # CONTENT has one
-        self._enter(State.GREETED)
+        self._enter(ServerState.GREETED)
         if self._refusal:
             reply, self._refusal = self._refusal, b""
             return reply
-        return self._give(self._receiver.end_content(scanner.stuffed_dots), Server._after_content)
+        return self._give(self._receiver.end_content(scanner.stuffed_dots), ServerEngine._after_content)
 
     # -- what every command needs
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: ServerState) -> None:
         self.state = state
         self._commands = self._table[state]
 
-    def _give(self, reply: bytes | None, after: Callable[[Server, bytes], bytes]) -> bytes | None:
+    def _give(self, reply: bytes | None, after: Callable[[ServerEngine, bytes], bytes]) -> bytes | None:
         if reply is None:
             self._after = after
             return None
@@ -245,8 +247,8 @@ class Server:
 
     def _off(self) -> None:
         self._receiver.reset()
-        if self.state is not State.FRESH:
-            self._enter(State.GREETED)
+        if self.state is not ServerState.FRESH:
+            self._enter(ServerState.GREETED)
 
     # -- commands: each takes its line, and gives its reply or None
 
@@ -255,7 +257,7 @@ class Server:
         if name is None:
             return self._blame(replies.BAD_BYTES if has_bad_bytes(line) else replies.BAD_ARGUMENT)
         self._receiver.reset()
-        self._enter(State.GREETED)
+        self._enter(ServerState.GREETED)
         is_extended = line[:1] in b"Ee"
         security, limits = self._security, self._limits
         self._receiver.greet(name, (b"ESMTPS" if security is Security.ACTIVE else b"ESMTP") if is_extended else b"SMTP")
@@ -268,7 +270,7 @@ class Server:
         if line[8:].strip(b" "):
             return self._bad_argument(line)
         self._receiver.reset()
-        self._enter(State.HANDSHAKE)
+        self._enter(ServerState.HANDSHAKE)
         return replies.READY_FOR_TLS
 
     def _starttls_out_of_turn(self, line: bytes) -> bytes:
@@ -277,38 +279,38 @@ class Server:
     def _mail(self, line: bytes) -> bytes | None:
         parsed = parse_mail(line)
         if isinstance(parsed, bytes):
-            self._enter(State.REFUSED)
+            self._enter(ServerState.REFUSED)
             return self._blame(parsed)
-        return self._give(self._receiver.check_sender(*parsed), Server._after_mail)
+        return self._give(self._receiver.check_sender(*parsed), ServerEngine._after_mail)
 
     def _after_mail(self, reply: bytes) -> bytes:
         if replies.is_positive(reply):
-            self._enter(State.SENDER)
+            self._enter(ServerState.SENDER)
             return reply
-        self._enter(State.REFUSED)
+        self._enter(ServerState.REFUSED)
         return self._refuse(reply)
 
     def _rcpt(self, line: bytes) -> bytes | None:
         recipient, refusal = parse_rcpt(line)
         if refusal:
             return self._blame(refusal)
-        return self._give(self._receiver.check_recipient(recipient), Server._after_rcpt)
+        return self._give(self._receiver.check_recipient(recipient), ServerEngine._after_rcpt)
 
     def _after_rcpt(self, reply: bytes) -> bytes:
         if replies.is_positive(reply):
-            if self.state is not State.RECIPIENTS:
-                self._enter(State.RECIPIENTS)
+            if self.state is not ServerState.RECIPIENTS:
+                self._enter(ServerState.RECIPIENTS)
             return reply
         return self._refuse(reply)
 
     def _data(self, line: bytes) -> bytes | None:
         if len(line) != 4 and not is_alone(line):
             return self._bad_argument(line)
-        return self._give(self._receiver.begin_content(), Server._after_data)
+        return self._give(self._receiver.begin_content(), ServerEngine._after_data)
 
     def _after_data(self, reply: bytes) -> bytes:
         if reply.startswith(b"3"):
-            self._enter(State.CONTENT)
+            self._enter(ServerState.CONTENT)
             self._scanner, self.wire_bytes = BodyScanner(), 0
             self.contents += 1
             return reply
@@ -364,36 +366,36 @@ class Server:
         return self._blame(replies.BAD_BYTES if has_bad_bytes(line) else replies.NOT_IMPLEMENTED)
 
 
-Command = Callable[[Server, bytes], bytes | None]
+Command = Callable[[ServerEngine, bytes], bytes | None]
 
-_ALWAYS = (State.FRESH, State.GREETED, State.REFUSED, State.SENDER, State.RECIPIENTS)
-_LEGAL: tuple[tuple[bytes, Command, tuple[State, ...]], ...] = (
-    (b"HELO", Server._hello, _ALWAYS),
-    (b"EHLO", Server._hello, _ALWAYS),
-    (b"MAIL", Server._mail, (State.GREETED, State.REFUSED)),
-    (b"RCPT", Server._rcpt, (State.SENDER, State.RECIPIENTS)),
-    (b"RCPT", Server._behind_refused_mail, (State.REFUSED,)),
-    (b"DATA", Server._data, (State.RECIPIENTS,)),
-    (b"DATA", Server._no_recipients, (State.SENDER,)),
-    (b"DATA", Server._behind_refused_mail, (State.REFUSED,)),
-    (b"RSET", Server._rset, _ALWAYS),
-    (b"NOOP", Server._noop, _ALWAYS),
-    (b"VRFY", Server._vrfy, _ALWAYS),
-    (b"HELP", Server._help, _ALWAYS),
-    (b"QUIT", Server._quit, _ALWAYS),
-    (b"STARTTLS", Server._starttls, (State.GREETED, State.REFUSED)),
-    (b"STARTTLS", Server._starttls_out_of_turn, (State.FRESH, State.SENDER, State.RECIPIENTS)),
-    *((verb, Server._not_implemented, _ALWAYS) for verb in (b"EXPN", b"ETRN", b"TURN", b"AUTH", b"BDAT")),
+_ALWAYS = (ServerState.FRESH, ServerState.GREETED, ServerState.REFUSED, ServerState.SENDER, ServerState.RECIPIENTS)
+_LEGAL: tuple[tuple[bytes, Command, tuple[ServerState, ...]], ...] = (
+    (b"HELO", ServerEngine._hello, _ALWAYS),
+    (b"EHLO", ServerEngine._hello, _ALWAYS),
+    (b"MAIL", ServerEngine._mail, (ServerState.GREETED, ServerState.REFUSED)),
+    (b"RCPT", ServerEngine._rcpt, (ServerState.SENDER, ServerState.RECIPIENTS)),
+    (b"RCPT", ServerEngine._behind_refused_mail, (ServerState.REFUSED,)),
+    (b"DATA", ServerEngine._data, (ServerState.RECIPIENTS,)),
+    (b"DATA", ServerEngine._no_recipients, (ServerState.SENDER,)),
+    (b"DATA", ServerEngine._behind_refused_mail, (ServerState.REFUSED,)),
+    (b"RSET", ServerEngine._rset, _ALWAYS),
+    (b"NOOP", ServerEngine._noop, _ALWAYS),
+    (b"VRFY", ServerEngine._vrfy, _ALWAYS),
+    (b"HELP", ServerEngine._help, _ALWAYS),
+    (b"QUIT", ServerEngine._quit, _ALWAYS),
+    (b"STARTTLS", ServerEngine._starttls, (ServerState.GREETED, ServerState.REFUSED)),
+    (b"STARTTLS", ServerEngine._starttls_out_of_turn, (ServerState.FRESH, ServerState.SENDER, ServerState.RECIPIENTS)),
+    *((verb, ServerEngine._not_implemented, _ALWAYS) for verb in (b"EXPN", b"ETRN", b"TURN", b"AUTH", b"BDAT")),
 )
-COMMANDS: dict[State, dict[bytes, Command]] = {
-    state: {verb: Server._bad_sequence for verb, _, _ in _LEGAL}
+COMMANDS: dict[ServerState, dict[bytes, Command]] = {
+    state: {verb: ServerEngine._bad_sequence for verb, _, _ in _LEGAL}
     | {verb: command for verb, command, states in _LEGAL if state in states}
-    for state in State
+    for state in ServerState
 }
 """What each command does in each state; a verb that is missing is unknown."""
-COMMANDS_BEFORE_TLS: dict[State, dict[bytes, Command]] = {
+COMMANDS_BEFORE_TLS: dict[ServerState, dict[bytes, Command]] = {
     state: {
-        verb: command if verb in (b"EHLO", b"NOOP", b"STARTTLS", b"QUIT") else Server._tls_required
+        verb: command if verb in (b"EHLO", b"NOOP", b"STARTTLS", b"QUIT") else ServerEngine._tls_required
         for verb, command in commands.items()
     }
     for state, commands in COMMANDS.items()

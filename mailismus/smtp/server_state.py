@@ -23,7 +23,7 @@ MAX_PUT_OFF = 10_000
 """Refusals for now before each further one counts as an error: no list of recipients is so long."""
 
 
-class State(enum.Enum):
+class ServerState(enum.Enum):
     """Where a session stands."""
 
     FRESH = "no HELO or EHLO yet"

@@ -58,7 +58,7 @@ class _State(enum.Enum):
     """By its writer before a commit, by the queue after one that failed."""
 
 
-class ClusteredDraft:
+class SpoolDraft:
     """`IDraft` of the clustered queue."""
 
     __slots__ = (
@@ -234,15 +234,15 @@ class ClusteredDraft:
             self._work()
 
 
-class Refused:
+class RefusedDrafts:
     """Drafts whose commits have failed. If the disk may still tell of them (their batch's barrier failed), their message
     files stay until a later batch, which denies that one, is durable: after a crash before it they come back whole, or not.
     """
 
     def __init__(self) -> None:
-        self._kept: list[ClusteredDraft] = []
+        self._kept: list[SpoolDraft] = []
 
-    def add(self, drafts: Sequence[ClusteredDraft], *, may_be_found: bool) -> None:
+    def add(self, drafts: Sequence[SpoolDraft], *, may_be_found: bool) -> None:
         """Their commit has failed."""
         for draft in drafts:
             if may_be_found and draft.is_in_silo:

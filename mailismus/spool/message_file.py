@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 
-from mailismus.disk.interface import IDisk, IFile, Standing, close_read
+from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.silo import message_path, parse_message_name, silo_path
@@ -73,7 +73,7 @@ class MessageFileWriter:
         self._name(numbers)
         self._disk.sync_directory(silo_path(self._root, self._spool_id))
         path = message_path(self._root, self._spool_id, self._numbers[0])
-        if file.standing(path) is not Standing.NAMED:
+        if file.standing(path) is not NameStanding.NAMED:
             raise FileNotFoundError(errno.ENOENT, "removed or moved away while it was written", path)
         file.close()
 

@@ -82,7 +82,7 @@ class ReferenceCache:
         if count < 1:
             raise ValueError(f"{count} live entries more")
         if self._walk is not None:
-            self._walk.got_line(spool_id, _SEVERAL)
+            self._walk.count_line(spool_id, _SEVERAL)
         if spool_id < self._first_new:
             if held := self._found.get(spool_id):
                 self._found.put(spool_id, min(held + count, _UNSURE))
@@ -225,7 +225,7 @@ class Walk:
     """One look at every line of the queue, young and resting, beside all that goes on.
 
     The caller sees to it that every line that is live at `begin_walk` and is neither settled nor moved before `end` is
-    reported by `saw`, exactly once; that lines are reported by `got_line` when they are moved or replaced (retried,
+    reported by `saw`, exactly once; that lines are reported by `count_line` when they are moved or replaced (retried,
     bounced, written behind by a checkpoint), at the latest when the old one can be overlooked; and that a line whose
     settle is durable but whose state byte is not set yet is not reported as live.
     """
@@ -246,7 +246,7 @@ class Walk:
         if recipient_count > 1 and self.is_counting:
             self._cache._count_found(spool_id)
 
-    def got_line(self, spool_id: SpoolId, recipient_count: int) -> None:
+    def count_line(self, spool_id: SpoolId, recipient_count: int) -> None:
         """It got a new line while this walk runs: unsure until the next one. (`add` says so itself.)"""
         self._cache.unsure.ask_again(spool_id)
         if recipient_count > 1 and self.is_counting:

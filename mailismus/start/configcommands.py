@@ -8,12 +8,12 @@ import time
 
 from mailismus.config.advice.host_probe import ThisHost
 from mailismus.config.advice.places import advise_places
-from mailismus.config.advice.values import Severity, advise
+from mailismus.config.advice.values import AdviceSeverity, advise
 from mailismus.config.generate.sample import write_sample
 from mailismus.config.generate.schema import write_schema
 from mailismus.config.read.certificates import describe_end
 from mailismus.config.read.effective import Effective
-from mailismus.config.read.load import Loaded, find_file, load
+from mailismus.config.read.load import LoadedConfig, find_file, load
 from mailismus.start import wording
 from mailismus.start.exits import Exit, complain, one_line
 
@@ -59,15 +59,15 @@ def _check(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _advise(file: str, loaded: Loaded) -> bool:
+def _advise(file: str, loaded: LoadedConfig) -> bool:
     """What is wrong beside the values, in the order of the file: warnings, errors on stderr; whether there are no errors."""
     found = [*advise(loaded.given, loaded.settings), *advise_places(loaded.given, loaded.settings, ThisHost())]
     for advice in sorted(found, key=lambda advice: advice.line):
-        if advice.severity is Severity.WARNING:
+        if advice.severity is AdviceSeverity.WARNING:
             print(one_line(f"{file}:{advice.line}: warning: {advice.text}"), flush=True)
         else:
             complain(f"{file}:{advice.line}: {advice.text}")
-    return all(advice.severity is Severity.WARNING for advice in found)
+    return all(advice.severity is AdviceSeverity.WARNING for advice in found)
 
 
 def _show(arguments: argparse.Namespace) -> int:

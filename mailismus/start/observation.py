@@ -17,7 +17,7 @@ from mailismus.config.values.settings import AuditFormat, AuditSettings, Setting
 from mailismus.deliver import metrics as deliver_metrics
 from mailismus.deliver.task import DeliverTask
 from mailismus.disk.worker import ThreadWorker
-from mailismus.dns.counters import Counters as DnsCounters
+from mailismus.dns.counters import DnsCounters
 from mailismus.errors import StartError
 from mailismus.net import listen
 from mailismus.observe import audit_log, metrics_process
@@ -58,7 +58,7 @@ class Observation:
         self.audits = Audits(*map(self._make_audit, self._audit_settings))
         self._process = Process(program_version(), opening_s, lambda: _lost_lines(maillog), clock, time.monotonic)
         self._readers: list[Reader] = []
-        self._bound: list[listen.Listening] = []
+        self._bound: list[listen.ListeningSocket] = []
         self._endpoint: MetricsEndpoint | None = None
         self._make_endpoint: Callable[[list[Reader]], MetricsEndpoint]
 

@@ -19,8 +19,8 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.config.read.changes import Change, names_of, what_changed
-from mailismus.config.read.load import Loaded, Loader
+from mailismus.config.read.changes import SettingChange, names_of, what_changed
+from mailismus.config.read.load import LoadedConfig, Loader
 from mailismus.errors import ConfigError
 from mailismus.start.server import Server
 
@@ -46,7 +46,7 @@ class State(enum.Enum):
 class Loading(Protocol):
     """Reads the configuration."""
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedConfig:
         """Read it. Blocks. Raises `ConfigError`."""
 
     def find_hanging(self) -> ConfigError | None:
@@ -60,7 +60,7 @@ class OneFile:
     loader: Loader
     path: str
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedConfig:
         """See `Loading`."""
         return self.loader.load(self.path)
 
@@ -69,7 +69,7 @@ class OneFile:
         return self.loader.find_hanging()
 
 
-class Worker(Protocol):
+class ReloadWorker(Protocol):
     """One thread, made when it is needed."""
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
@@ -80,8 +80,8 @@ class Worker(Protocol):
 class _Found:
     """What a reading came to. `take_over` None: a setting changed that can't."""
 
-    loaded: Loaded
-    changes: Sequence[Change]
+    loaded: LoadedConfig
+    changes: Sequence[SettingChange]
     take_over: Callable[[], None] | None
 
 
@@ -90,7 +90,9 @@ class Reloader:
 
     _log = Logger()
 
-    def __init__(self, loaded: Loaded, loading: Loading, server: Server, worker: Worker, clock: IReactorTime) -> None:
+    def __init__(
+        self, loaded: LoadedConfig, loading: Loading, server: Server, worker: ReloadWorker, clock: IReactorTime
+    ) -> None:
         self._loaded, self._loading, self._server = loaded, loading, server
         self._worker, self._clock = worker, clock
         self._state = State.IDLE

@@ -20,8 +20,8 @@ from zope.interface import implementer
 from mailismus.net.close import close_now
 from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.smtp import replies
-from mailismus.smtp.server import Server
-from mailismus.smtp.server_state import Security, State
+from mailismus.smtp.server import ServerEngine
+from mailismus.smtp.server_state import Security, ServerState
 from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing
 from mailismus.submit.reception import Reception
@@ -35,7 +35,7 @@ CLOSE_TICKS = 10
 
 
 @implementer(IProtocol)
-class Session:
+class ServerSession:
     """One connection. Slots and no base class: made and gone once a message under load."""
 
     __slots__ = (
@@ -59,7 +59,7 @@ class Session:
 
     transport: ITransport
 
-    def __init__(self, factory: SessionOwner[Session], host: str, standing: Standing, counted_as: str | bytes) -> None:
+    def __init__(self, factory: SessionOwner[ServerSession], host: str, standing: Standing, counted_as: str | bytes) -> None:
         self._factory, self._host, self._standing, self.counted_as = factory, host, standing, counted_as
         self._is_draining = self._is_paused = False
         self._tick = factory.tick
@@ -75,9 +75,9 @@ class Session:
         standing = self._standing
         self._reception = Reception(factory.desk, self._host, standing, self._answer)
         limits = terms.relay_limits if standing is Standing.RELAY_CLIENT else terms.limits
-        self._server = Server(limits, self._reception)
+        self._server = ServerEngine(limits, self._reception)
         factory.enter(self)
-        if self._server.state is State.HANDSHAKE:
+        if self._server.state is ServerState.HANDSHAKE:
             self._begin_tls()
         else:
             send_now(transport, (factory.greeting,))
@@ -92,7 +92,7 @@ class Session:
         if out:
             self._tick = self._factory.tick
             self._send(out)
-        elif server.state is State.CONTENT:
+        elif server.state is ServerState.CONTENT:
             self._tick = self._factory.tick
         if server.is_asking:
             self._regulate()
@@ -121,7 +121,7 @@ class Session:
 
     def handshake_failed(self, why: bytes) -> None:
         """The connection ends without TLS."""
-        if self._server.state is State.CLOSED:
+        if self._server.state is ServerState.CLOSED:
             why = b"not done in time"
         self._factory.endings.note(Ending.NO_TLS, self._host, why)
 
@@ -131,7 +131,7 @@ class Session:
         """The reception has the answer to an open question."""
         self._tick = self._factory.tick
         server = self._server
-        if server.state is State.CLOSED:
+        if server.state is ServerState.CLOSED:
             return
         out = server.answer(reply)
         if out:
@@ -145,12 +145,12 @@ class Session:
         server, transport = self._server, self.transport
         while True:
             sent = send_now(transport, (out,))
-            if server.state is State.CLOSED:
+            if server.state is ServerState.CLOSED:
                 if out.endswith(replies.TOO_MANY_ERRORS):
                     self._factory.endings.note(Ending.TOO_MANY_ERRORS, self._host, _place_of(server, server.last_state))
                 self._lose()
                 return
-            if server.state is State.HANDSHAKE:
+            if server.state is ServerState.HANDSHAKE:
                 self._begin_tls()
                 return
             if sent is Sent.WAITING and not self._is_draining:
@@ -165,13 +165,13 @@ class Session:
         self._is_draining = False
         self._tick = self._factory.tick
         server = self._server
-        if server.state is not State.CLOSED and server.has_more:
+        if server.state is not ServerState.CLOSED and server.has_more:
             self._send(server.receive(b""))
         self._regulate()
 
     def _end(self, reply: bytes) -> None:
         """The last reply, in the middle of whatever is going on; in a handshake nothing can be said."""
-        is_told = self._server.state is not State.HANDSHAKE
+        is_told = self._server.state is not ServerState.HANDSHAKE
         self._server.close()
         self._reception.reset()
         if is_told:
@@ -189,9 +189,9 @@ class Session:
     def _regulate(self) -> None:
         """Stops or starts reading, as is fit."""
         server = self._server
-        if server.state is State.CLOSED:
+        if server.state is ServerState.CLOSED:
             return
-        is_paused = self._is_draining or (server.is_asking and (server.is_congested or server.state is State.CONTENT))
+        is_paused = self._is_draining or (server.is_asking and (server.is_congested or server.state is ServerState.CONTENT))
         if is_paused is not self._is_paused:
             self._is_paused = is_paused
             # ITransport does not name IPushProducer, every transport of a stream has it
@@ -205,10 +205,10 @@ class Session:
         factory, server = self._factory, self._server
         tick, since = factory.tick, self._tick
         patience = factory.stranger_ticks if self._standing is Standing.STRANGER else factory.timeout_ticks
-        if server.state is State.CLOSED:
+        if server.state is ServerState.CLOSED:
             if tick - since > CLOSE_TICKS:
                 self._abort()
-        elif server.state is State.HANDSHAKE:
+        elif server.state is ServerState.HANDSHAKE:
             if tick - since > min(factory.handshake_ticks, patience):
                 self._abort()
         elif server.is_asking:  # it waits for us
@@ -220,7 +220,7 @@ class Session:
                 self._cut_off(Ending.NOT_READING)
         elif tick - since > patience:
             self._cut_off(Ending.TIMED_OUT)
-        elif server.state is State.CONTENT:
+        elif server.state is ServerState.CONTENT:
             self._check_content(tick, patience)
 
     def _check_content(self, tick: int, patience: int) -> None:
@@ -259,7 +259,7 @@ class Session:
         """The service stops: the session ends now, or, if a message waits for the disk behind its final dot, with the
         answer."""
         server = self._server
-        if server.state is not State.CLOSED and (server.state is State.CONTENT or not server.is_asking):
+        if server.state is not ServerState.CLOSED and (server.state is ServerState.CONTENT or not server.is_asking):
             self._end(replies.SHUTTING_DOWN)
 
     def give_up(self) -> None:
@@ -273,17 +273,17 @@ class Session:
 
 
 _PLACES = {
-    State.FRESH: b"CONNECT",
-    State.GREETED: b"EHLO",
-    State.REFUSED: b"MAIL",
-    State.SENDER: b"MAIL",
-    State.RECIPIENTS: b"RCPT",
-    State.CONTENT: b"DATA",
-    State.HANDSHAKE: b"STARTTLS",
-    State.CLOSED: b"QUIT",
+    ServerState.FRESH: b"CONNECT",
+    ServerState.GREETED: b"EHLO",
+    ServerState.REFUSED: b"MAIL",
+    ServerState.SENDER: b"MAIL",
+    ServerState.RECIPIENTS: b"RCPT",
+    ServerState.CONTENT: b"DATA",
+    ServerState.HANDSHAKE: b"STARTTLS",
+    ServerState.CLOSED: b"QUIT",
 }
 
 
-def _place_of(server: Server, state: State) -> bytes:
+def _place_of(server: ServerEngine, state: ServerState) -> bytes:
     """What the client of a session in this state did last, as logs call it."""
-    return b"END-OF-MESSAGE" if state is State.GREETED and server.contents else _PLACES[state]
+    return b"END-OF-MESSAGE" if state is ServerState.GREETED and server.contents else _PLACES[state]

@@ -24,7 +24,7 @@ from mailismus.smtp.server_state import MAX_REFUSED, Security, ServerLimits
 from mailismus.submit.admission import CROWDED_TIMEOUT_S, check_client, is_crowded
 from mailismus.submit.ending import Ending, Endings
 from mailismus.submit.policy import Policy, Standing
-from mailismus.submit.protocol import Session
+from mailismus.submit.protocol import ServerSession
 from mailismus.submit.reception import Desk
 from mailismus.submit.terms import HANDSHAKE_S, MAX_CONTENT_S, Terms
 
@@ -58,7 +58,7 @@ class SessionFactory:
         self.is_crowded = False
         self._adopt_limits(tick_s, tls, security)
         self.tick = self._crowded_since = 0
-        self.sessions: set[Session] = set()
+        self.sessions: set[ServerSession] = set()
         self.connections = 0
         self._open_of_peer: dict[str | bytes, int] = {}
         self._ask_open_files = open_files
@@ -89,7 +89,7 @@ class SessionFactory:
                 session.restart_time()
         self._adopt_limits(tick_s, tls, security)
 
-    def admit(self, host: str, made: socket.socket) -> Session | bytes:
+    def admit(self, host: str, made: socket.socket) -> ServerSession | bytes:
         """A session for a new client, or the last words to it."""
         self.connections += 1
         desk = self.desk
@@ -108,16 +108,16 @@ class SessionFactory:
             return ending.reply if is_greeted else b""
         if desk.is_closing:
             return replies.SHUTTING_DOWN if is_greeted else b""
-        return Session(self, host, standing, key)
+        return ServerSession(self, host, standing, key)
 
-    def enter(self, session: Session) -> None:
+    def enter(self, session: ServerSession) -> None:
         """The session begins."""
         self.sessions.add(session)
         key = session.counted_as
         if key:
             self._open_of_peer[key] = self._open_of_peer.get(key, 0) + 1
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: ServerSession) -> None:
         """The session is over."""
         self.sessions.discard(session)
         key = session.counted_as

@@ -19,11 +19,11 @@ from mailismus.config.values.settings import ListenerSettings, SslSettings
 from mailismus.mail.directory import Directory
 from mailismus.net.accept import Acceptor
 from mailismus.net.descriptors import soft_open_files
-from mailismus.net.listen import Listening, bind, close_all
+from mailismus.net.listen import ListeningSocket, bind, close_all
 from mailismus.observe.maillog import MailLog
 from mailismus.smtp.server_state import Security
 from mailismus.submit.policy import Policy
-from mailismus.submit.protocol import Session
+from mailismus.submit.protocol import ServerSession
 from mailismus.submit.reception import Desk
 from mailismus.submit.seam import Acceptance
 from mailismus.submit.sessions import SessionFactory
@@ -75,7 +75,7 @@ class SubmitTask:
         self._listeners, self._clock, self._poll = listeners, clock, poll
         self._monotonic = monotonic or clock.seconds
         self._max_envelope_bytes = max_envelope_bytes
-        self._bound: list[tuple[SessionFactory, Listening]] = []
+        self._bound: list[tuple[SessionFactory, ListeningSocket]] = []
         self._acceptors: list[Acceptor] = []
         self._ticks: list[LoopingCall] = []
         self.factories: list[SessionFactory] = []
@@ -197,7 +197,7 @@ class SubmitTask:
             if tick.running:
                 tick.stop()
 
-    def _sessions(self) -> list[Session]:
+    def _sessions(self) -> list[ServerSession]:
         return [session for factory in self.factories for session in factory.sessions]
 
 

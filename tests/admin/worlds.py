@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
 
-from mailismus.admin.client.source import OfflineQueue, PlanCounter
+from mailismus.admin.client.source import IPlanCounter, IStoppedQueue
 from mailismus.admin.commands.register import CommandTools, register
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.task import AdminTask
@@ -50,7 +50,7 @@ class World:
         self.offline = ListedQueue([message(1, deferred(1), incoming(2)), message(2, bounced()), message(3, deferred())])
         self.opened: list[tuple[str, str]] = []
         self.complaints: list[str] = []
-        self.counter: PlanCounter | None = None
+        self.counter: IPlanCounter | None = None
         """What counts by a plan, where it is not that of the clustered queue."""
         for name in ("queue", "spool"):
             (path / name).mkdir()
@@ -60,11 +60,11 @@ class World:
         admin = argparse.Namespace(socket_path=self.socket_path)
         return cast(Settings, argparse.Namespace(queue=queue, admin=admin))
 
-    def open_offline(self, queue_path: str, spool_path: str) -> OfflineQueue:
+    def open_offline(self, queue_path: str, spool_path: str) -> IStoppedQueue:
         self.opened.append((queue_path, spool_path))
         return self.offline
 
-    def new_counter(self) -> PlanCounter:
+    def new_counter(self) -> IPlanCounter:
         return self.counter or ClusteredCounter(PosixDisk(Access.READ_ONLY))
 
     def dump(self, path: str, out: TextIO) -> None:

@@ -4,42 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.journal.throttle import LONGEST_S, MOST_WAIT_S, Brake
+from mailismus.journal.throttle import LONGEST_S, MOST_WAIT_S, CommitThrottle
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
 
 
 def test_nobody_waits_while_the_journal_is_short_enough() -> None:
-    brake = Brake()
+    brake = CommitThrottle()
     assert [brake.delay_s(5.0, 0.0) for _ in range(3)] == [0.0] * 3
     assert brake.braked == 0
 
 
 def test_many_that_are_ready_at_once_go_one_after_the_other() -> None:
-    brake = Brake()
+    brake = CommitThrottle()
     assert [brake.delay_s(5.0, 1.0) for _ in range(3)] == pytest.approx([LONGEST_S, 2 * LONGEST_S, 3 * LONGEST_S])
     assert brake.braked == 3
 
 
 def test_the_interval_grows_with_the_journal() -> None:
-    assert Brake().delay_s(5.0, 0.1) == pytest.approx(LONGEST_S / 10)
-    assert Brake().delay_s(5.0, 7.0) == pytest.approx(LONGEST_S)
+    assert CommitThrottle().delay_s(5.0, 0.1) == pytest.approx(LONGEST_S / 10)
+    assert CommitThrottle().delay_s(5.0, 7.0) == pytest.approx(LONGEST_S)
 
 
 def test_one_that_comes_later_waits_for_nobody_who_has_gone() -> None:
-    brake = Brake()
+    brake = CommitThrottle()
     brake.delay_s(5.0, 1.0)
     assert brake.delay_s(6.0, 1.0) == pytest.approx(LONGEST_S)
 
 
 def test_no_wait_is_long_however_many_are_before() -> None:
-    brake = Brake()
+    brake = CommitThrottle()
     assert max(brake.delay_s(5.0, 1.0) for _ in range(1000)) == MOST_WAIT_S
 
 
 def test_a_clock_that_is_set_back_makes_nobody_wait_longer() -> None:
-    brake = Brake()
+    brake = CommitThrottle()
     brake.delay_s(1e6, 1.0)
     assert brake.delay_s(5.0, 1.0) <= MOST_WAIT_S
 

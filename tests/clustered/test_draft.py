@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.draft import MOST_BEHIND, Budget, ClusteredDraft
+from mailismus.spool.draft import MOST_BEHIND, Budget, SpoolDraft
 from mailismus.spool.message_file import MessageFileReader, MessageFileWriter
 from mailismus.spool.silo import SILO_NAMES, message_path
 from tests.fakes.disk import MemoryDisk
@@ -56,12 +56,12 @@ class World:
         self.worker = HandWorker()
         self.budget, self.behind = Budget(most), Budget(most_behind)
 
-    def draft(self, number: int = 1) -> ClusteredDraft:
+    def draft(self, number: int = 1) -> SpoolDraft:
         spool_id = SpoolId(number)
         file = MessageFileWriter(self.disk, "/s", spool_id)
-        return ClusteredDraft(spool_id, file, self.worker, self.budget, self.behind, 131_072, BUFSIZE)
+        return SpoolDraft(spool_id, file, self.worker, self.budget, self.behind, 131_072, BUFSIZE)
 
-    def content_of(self, draft: ClusteredDraft) -> bytes:
+    def content_of(self, draft: SpoolDraft) -> bytes:
         reader = MessageFileReader(self.disk, message_path("/s", draft.spool_id))
         pieces = []
         while piece := reader.read():
@@ -80,7 +80,7 @@ def errors_of(deferred: Deferred[None]) -> list[BaseException]:
     return seen
 
 
-def write_until_asked_to_wait(draft: ClusteredDraft) -> Deferred[None]:
+def write_until_asked_to_wait(draft: SpoolDraft) -> Deferred[None]:
     for _ in range(100):
         wait = draft.write(PIECE)
         if wait is not None:

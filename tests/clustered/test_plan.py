@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, ICountingPlan, Message, Summary
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.count_plan import PART_CLUSTERS, PART_NUMBERS, CountingPlan
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
@@ -192,10 +192,10 @@ def test_a_cluster_that_can_not_be_read_is_told(place: Place) -> None:
 
 
 def test_parts_are_small(place: Place) -> None:
-    young, resting = YoungIndex(), RestingIndex()
+    young, resting = Memtable(), ClusterIndex()
     for number in range(PART_NUMBERS + 1):
         message = Message(SpoolId(number), b"a@b.example", b"-", False, 1.0, 100, 2, [])
-        held = YoungMessage(message)
+        held = JournaledMessage(message)
         held.entries[1] = Entry(1, b"c@d.example", Area.INCOMING, 1.0)
         young.add(held, 1.0)
     for number in range(2 * PART_CLUSTERS + 1):

@@ -10,9 +10,9 @@ from mailismus.queue.files.recipient_line import DONE, format_lines
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, header_line
 from mailismus.queue.providers.clustered.format.record import settled_record
-from mailismus.queue.providers.clustered.index.memtable import YoungMessage
-from mailismus.queue.providers.clustered.recovery.replay import Loaded
-from mailismus.queue.providers.clustered.recovery.salvage import rescue
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
+from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from tests.fakes.disk import MemoryDisk
 from tests.journal.world import World
 
@@ -47,56 +47,56 @@ def disk_with(**clusters: list[bytes]) -> MemoryDisk:
 
 
 @pytest.fixture
-def loaded() -> Loaded:
+def loaded() -> ReplayedQueue:
     """Of a journal in which the record of checkpoint 2 may be missing."""
-    return Loaded(Journal([], []), {}, checkpoint=1, is_doubtful=True)
+    return ReplayedQueue(Journal([], []), {}, checkpoint=1, is_doubtful=True)
 
 
-def test_lines_that_the_journal_says_nothing_of_are_rescued(loaded: Loaded) -> None:
+def test_lines_that_the_journal_says_nothing_of_are_rescued(loaded: ReplayedQueue) -> None:
     disk = disk_with(lost=[line(1), line(2)])
-    assert rescue(loaded, disk, "/q", [LOST]) == {LOST: []}
+    assert salvage(loaded, disk, "/q", [LOST]) == {LOST: []}
 
 
-def test_nothing_is_read_where_nothing_is_missing(loaded: Loaded) -> None:
+def test_nothing_is_read_where_nothing_is_missing(loaded: ReplayedQueue) -> None:
     loaded.is_doubtful = False
-    assert rescue(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {}
+    assert salvage(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {}
 
 
-def test_what_the_journal_holds_counts_there(loaded: Loaded) -> None:
-    young = loaded.youngs[SpoolId(1)] = YoungMessage(message(1))
+def test_what_the_journal_holds_counts_there(loaded: ReplayedQueue) -> None:
+    young = loaded.youngs[SpoolId(1)] = JournaledMessage(message(1))
     young.entries[1] = Entry(1, b"c@d.example", Area.INCOMING, 1.7e9)
-    assert rescue(loaded, disk_with(lost=[line(1), line(2)]), "/q", [LOST]) == {LOST: [HEAD]}
-    assert rescue(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {}
+    assert salvage(loaded, disk_with(lost=[line(1), line(2)]), "/q", [LOST]) == {LOST: [HEAD]}
+    assert salvage(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {}
     young.entries.clear()
-    assert rescue(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {LOST: []}
+    assert salvage(loaded, disk_with(lost=[line(1)]), "/q", [LOST]) == {LOST: []}
 
 
-def test_what_the_journal_settles_is_over(loaded: Loaded) -> None:
+def test_what_the_journal_settles_is_over(loaded: ReplayedQueue) -> None:
     world = World()
     record = settled_record([(QueueId(SpoolId(2), 1), None)])
     world.writer.append([record], len(record))
     loaded.journal = world.found()[0]
-    assert rescue(loaded, disk_with(lost=[line(1), line(2)]), "/q", [LOST]) == {LOST: [HEAD + SIZE]}
-    assert rescue(loaded, disk_with(lost=[line(2)]), "/q", [LOST]) == {}
+    assert salvage(loaded, disk_with(lost=[line(1), line(2)]), "/q", [LOST]) == {LOST: [HEAD + SIZE]}
+    assert salvage(loaded, disk_with(lost=[line(2)]), "/q", [LOST]) == {}
 
 
-def test_lines_that_are_done_or_damaged_are_none(loaded: Loaded) -> None:
+def test_lines_that_are_done_or_damaged_are_none(loaded: ReplayedQueue) -> None:
     disk = disk_with(lost=[done(1), b" A 00000000damaged\n", line(2)])
-    assert rescue(loaded, disk, "/q", [LOST]) == {LOST: []}
-    assert rescue(loaded, disk_with(lost=[done(1)]), "/q", [LOST]) == {}
+    assert salvage(loaded, disk, "/q", [LOST]) == {LOST: []}
+    assert salvage(loaded, disk_with(lost=[done(1)]), "/q", [LOST]) == {}
 
 
-def test_of_a_cluster_that_grew_only_what_lies_behind_counts_as_lost(loaded: Loaded) -> None:
+def test_of_a_cluster_that_grew_only_what_lies_behind_counts_as_lost(loaded: ReplayedQueue) -> None:
     disk = disk_with(known=[line(1), line(2)])
-    assert rescue(loaded, disk, "/q", [KNOWN]) == {}
+    assert salvage(loaded, disk, "/q", [KNOWN]) == {}
     loaded.lengths[KNOWN] = HEAD + 2 * SIZE
-    assert rescue(loaded, disk, "/q", [KNOWN]) == {}
+    assert salvage(loaded, disk, "/q", [KNOWN]) == {}
     loaded.lengths[KNOWN] = HEAD + SIZE
-    young = loaded.youngs[SpoolId(1)] = YoungMessage(message(1))
+    young = loaded.youngs[SpoolId(1)] = JournaledMessage(message(1))
     young.entries[1] = Entry(1, b"c@d.example", Area.INCOMING, 1.7e9)
-    assert rescue(loaded, disk, "/q", [KNOWN]) == {KNOWN: []}
+    assert salvage(loaded, disk, "/q", [KNOWN]) == {KNOWN: []}
 
 
-def test_an_entry_that_two_lost_checkpoints_moved_is_rescued_once(loaded: Loaded) -> None:
+def test_an_entry_that_two_lost_checkpoints_moved_is_rescued_once(loaded: ReplayedQueue) -> None:
     disk = disk_with(lost=[line(1), line(2)], later=[line(1)])
-    assert rescue(loaded, disk, "/q", [LOST, LATER]) == {LATER: [], LOST: [HEAD]}
+    assert salvage(loaded, disk, "/q", [LOST, LATER]) == {LATER: [], LOST: [HEAD]}

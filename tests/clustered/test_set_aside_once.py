@@ -9,10 +9,10 @@ from twisted.internet.defer import Deferred
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import BadLine, ClusterId
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
-from mailismus.queue.providers.clustered.read.due_scan import Visits
+from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from tests.fakes.disk import MemoryDisk
 
 T = TypeVar("T")
@@ -34,10 +34,10 @@ class Threads:
 
 
 def test_the_same_bytes_are_copied_by_one_reader_at_a_time() -> None:
-    disk, threads, resting = MemoryDisk(), Threads(), RestingIndex()
+    disk, threads, resting = MemoryDisk(), Threads(), ClusterIndex()
     for path in ("/q", "/q/corrupt"):
         disk.make_directory(path)
-    visits = Visits(disk, "/q", threads, ClusterReader(threads, resting), YoungIndex(), resting)
+    visits = DueScan(disk, "/q", threads, ClusterReader(threads, resting), Memtable(), resting)
     cluster_id = ClusterId(Area.INCOMING, "", 1, 2)
     cluster = Cluster(cluster_id, cluster_id.path("/q"), None)
     bad = [BadLine(40, b"damaged")]

@@ -191,7 +191,7 @@ def test_the_journal_stays_until_all_is_taken_over() -> None:
 
 def test_a_fault_of_our_own_in_it_stops_mail_and_loses_none() -> None:
     harness, bench, queue = between(4)
-    with patch.object(queue.ledger, "have_moved", side_effect=ZeroDivisionError("ours")):
+    with patch.object(queue.ledger, "move_entries", side_effect=ZeroDivisionError("ours")):
         harness.clock.advance(PAUSE_S)
     with pytest.raises(Unavailable):
         queue.draft()

@@ -11,8 +11,8 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.clustered.checkpoint.run import AGAIN_S, MOST_TRIES
-from mailismus.queue.providers.clustered.checkpoint.write import Moving, WriteBehind
-from mailismus.queue.providers.clustered.index.memtable import YoungMessage
+from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter, PendingCheckpoint
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
@@ -211,7 +211,7 @@ def test_a_crash_in_a_renewal_leaves_the_old_bytes_or_the_new_ones() -> None:
         disk.create("/q/1-1.mqc").write_at(0, [b"line\nline\nrest"])
 
     def act(disk: TreeDisk) -> None:
-        WriteBehind(disk, "/q", "/s", 1000).renew(Moving(1, 0, 0.0, {}), "/q/1-1.mqc", 10, [5])
+        CheckpointWriter(disk, "/q", "/s", 1000).renew(PendingCheckpoint(1, 0, 0.0, {}), "/q/1-1.mqc", 10, [5])
 
     found = {tree.data_of("/q/1-1.mqc") for tree, _ in moments(before, act)}
     assert found == {b"line\nline\nrest", b"line\nxine\n"}
@@ -252,7 +252,7 @@ def test_a_checkpoint_whose_own_code_fails_is_not_the_last(resting: Resting, mon
     assert resting.queue.checkpoints.checkpoints == made + 1
 
 
-def leave_content(resting: Resting, young: YoungMessage) -> None:
+def leave_content(resting: Resting, young: JournaledMessage) -> None:
     """As if memory were full."""
     content = young.content
     assert content is not None

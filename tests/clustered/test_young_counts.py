@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 
 STEPS = st.lists(
     st.tuples(
@@ -26,13 +26,13 @@ def message(number: int) -> Message:
 
 @given(STEPS)
 def test_every_area_counts_what_stands_in_it(steps: list[tuple[str, int, int, Area | None]]) -> None:
-    index = YoungIndex()
+    index = Memtable()
     for step, spool_id, number, area in steps:
         young = index.messages.get(SpoolId(spool_id))
         if step == "take":
             index.take(area or Area.INCOMING, number, 10.0, 2)
         elif step == "add" and young is None:
-            young = YoungMessage(message(spool_id))
+            young = JournaledMessage(message(spool_id))
             young.entries = {
                 each: Entry(each, b"r", area or Area.INCOMING, float(each * 5)) for each in range(1, number + 1)
             }

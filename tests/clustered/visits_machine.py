@@ -17,10 +17,10 @@ from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.cluster import DONE_MARK, ClusterId, FoundLine, header_line, read_lines
 from mailismus.queue.providers.clustered.format.slots import slot_of
 from mailismus.queue.providers.clustered.index import waiting_lines as waiting
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingEntry, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusteredEntry, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
-from mailismus.queue.providers.clustered.read.due_scan import Visits
+from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from tests.fakes.disk import MemoryDisk
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class LateWorker:
         pass
 
 
-class CountingIndex(RestingIndex):
+class CountingIndex(ClusterIndex):
     """Counts the visits of a take, and ends one that never would."""
 
     visited: list[Cluster]
@@ -105,9 +105,9 @@ class VisitsMachine(RuleBasedStateMachine):
         self.worker = LateWorker()
         self.index = CountingIndex()
         self.index.visited = []
-        self.young = YoungIndex(self.index.out_of)
+        self.young = Memtable(self.index.out_of)
         reader = ClusterReader(self.worker, self.index)
-        self.visits = Visits(self.disk, "/q", self.worker, reader, self.young, self.index)
+        self.visits = DueScan(self.disk, "/q", self.worker, reader, self.young, self.index)
         self.known: dict[QueueId, Known] = {}
         self.numbers = 0
         self.taking: Taking | None = None
@@ -184,7 +184,7 @@ class VisitsMachine(RuleBasedStateMachine):
             file = self.disk.open(cluster.path)
             for offset in offsets:
                 file.write_at(offset, [DONE_MARK])
-            cluster.are_marked(offsets)
+            cluster.mark_finished(offsets)
 
     @rule()
     def flush(self) -> None:
@@ -201,7 +201,7 @@ class VisitsMachine(RuleBasedStateMachine):
     @rule(message=st.sampled_from(MESSAGES), count=st.integers(0, 3))
     def young_are_out(self, message: Message, count: int) -> None:
         """So many young entries of the message are out."""
-        young = YoungMessage(message)
+        young = JournaledMessage(message)
         young.out = set(range(count))
         self.young.messages[message.spool_id] = young
         self._disturb()
@@ -309,7 +309,7 @@ class VisitsMachine(RuleBasedStateMachine):
             lines = self.disk.open(cluster.path).read_at(0, 1 << 20)
             for found in waiting_lines(lines, cluster):
                 if QueueId(found.message.spool_id, found.entry.number) == queue_id and not cluster.is_hidden(found.offset):
-                    self.index.hold(RestingEntry(found.message, found.entry, cluster, found.offset))
+                    self.index.hold(ClusteredEntry(found.message, found.entry, cluster, found.offset))
         self._settle([queue_id])
 
     def _disturb(self) -> None:

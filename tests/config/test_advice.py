@@ -7,22 +7,22 @@ from pathlib import Path
 import attrs
 import pytest
 
-from mailismus.config.advice.host_probe import Kind, Room, Spot, ThisHost
+from mailismus.config.advice.host_probe import PathKind, Room, Spot, ThisHost
 from mailismus.config.advice.places import advise_places
-from mailismus.config.advice.values import Advice, Severity, advise
+from mailismus.config.advice.values import Advice, AdviceSeverity, advise
 from mailismus.config.read.document import parse
-from mailismus.config.read.load import Loaded, load, load_tree
+from mailismus.config.read.load import LoadedConfig, load, load_tree
 from tests.config.corpus import in_deliver, in_directory, in_listeners, in_queue, in_server
 
 SERVER_USER = 900
 HALF = Room(0.5, 0.5, 10**12)
-DIRECTORY = Spot(Kind.DIRECTORY, 0o700, SERVER_USER)
-ROOT_DIRECTORY = Spot(Kind.DIRECTORY, 0o755, 0, 0, may_make=False)
+DIRECTORY = Spot(PathKind.DIRECTORY, 0o700, SERVER_USER)
+ROOT_DIRECTORY = Spot(PathKind.DIRECTORY, 0o755, 0, 0, may_make=False)
 WELL = {
     "/": ROOT_DIRECTORY,
     "/s": attrs.evolve(ROOT_DIRECTORY, mode=0o755),
     "/s/config": ROOT_DIRECTORY,
-    "/s/config/mailismus.xml": Spot(Kind.FILE, 0o644),
+    "/s/config/mailismus.xml": Spot(PathKind.FILE, 0o644),
     "/s/var": DIRECTORY,
 }
 
@@ -39,7 +39,7 @@ class FakeGround:
     secrets: frozenset[str] = frozenset()
 
     def look(self, path: str) -> Spot:
-        return self.spots.get(path, Spot(Kind.MISSING))
+        return self.spots.get(path, Spot(PathKind.MISSING))
 
     def room(self, path: str) -> Room | None:
         return self.free
@@ -54,7 +54,7 @@ class FakeGround:
         return path in self.secrets
 
 
-def loaded(text: str) -> Loaded:
+def loaded(text: str) -> LoadedConfig:
     file = "/s/config/mailismus.xml"
     return load_tree(parse(text.encode(), file), file, "mx.example.net", None)
 
@@ -196,7 +196,7 @@ def beside_domains(text: str, directory: str = ANY) -> str:
 )
 def test_a_warning_says_what_was_found_and_what_to_write_at_its_line(text: str, line: int, words: list[str]) -> None:
     found = advice_of(text)
-    assert [one.severity for one in found] == [Severity.WARNING]
+    assert [one.severity for one in found] == [AdviceSeverity.WARNING]
     assert found[0].line == line
     for word in words:
         assert word in found[0].text
@@ -219,16 +219,16 @@ def test_what_is_well_is_not_warned_of(text: str) -> None:
 @pytest.mark.parametrize(
     ("listener", "address", "severity"),
     [
-        ('interface="192.0.2.1" port="2525"', "192.0.2.1:2525", Severity.ERROR),
-        ('port="2525"', "127.0.0.7:2525", Severity.ERROR),
-        ('port="2525"', "[::1]:2525", Severity.ERROR),
-        ('interface="127.0.0.1" port="25"', "localhost", Severity.ERROR),
-        ('port="25"', "mx.example.net", Severity.WARNING),
+        ('interface="192.0.2.1" port="2525"', "192.0.2.1:2525", AdviceSeverity.ERROR),
+        ('port="2525"', "127.0.0.7:2525", AdviceSeverity.ERROR),
+        ('port="2525"', "[::1]:2525", AdviceSeverity.ERROR),
+        ('interface="127.0.0.1" port="25"', "localhost", AdviceSeverity.ERROR),
+        ('port="25"', "mx.example.net", AdviceSeverity.WARNING),
         ('interface="192.0.2.1" port="2525"', "127.0.0.1:2525", None),
         ('interface="192.0.2.1" port="2525"', "192.0.2.1:25", None),
     ],
 )
-def test_a_relay_that_is_this_server_is_a_loop(listener: str, address: str, severity: Severity | None) -> None:
+def test_a_relay_that_is_this_server_is_a_loop(listener: str, address: str, severity: AdviceSeverity | None) -> None:
     text = (
         f"<mailserver>{ANY}<mta><submit><listeners><listener {listener}/></listeners></submit>\n"
         f'<deliver><relays>\n<relay address="{address}"/></relays></deliver></mta></mailserver>'
@@ -270,15 +270,15 @@ def test_places_that_are_well_or_can_be_made_are_not_told_of() -> None:
 @pytest.mark.parametrize(
     ("path", "spot", "words"),
     [
-        ("/s/var/queue", Spot(Kind.LINK), ["a symbolic link", "write the directory itself"]),
-        ("/s/var/queue", Spot(Kind.FILE), ["which is no directory"]),
+        ("/s/var/queue", Spot(PathKind.LINK), ["a symbolic link", "write the directory itself"]),
+        ("/s/var/queue", Spot(PathKind.FILE), ["which is no directory"]),
         ("/s/var/queue", attrs.evolve(DIRECTORY, mode=0o750), ["open to others (mode 0750): run: chmod 700 /s/var/queue"]),
         (
             "/s/var/queue",
             attrs.evolve(DIRECTORY, uid=5),
             ["belongs to user 5, not to mailismus", "chown -R mailismus /s/var/queue"],
         ),
-        ("/s/var", Spot(Kind.FILE), ["/s/var is no directory"]),
+        ("/s/var", Spot(PathKind.FILE), ["/s/var is no directory"]),
         (
             "/s/var",
             attrs.evolve(DIRECTORY, may_make=False),
@@ -293,7 +293,7 @@ def test_a_queue_that_the_start_would_refuse_is_an_error(path: str, spot: Spot, 
         for name in ("spool", "ms", "run"):
             ground.spots[f"/s/var/{name}"] = DIRECTORY
     (found,) = places_of(PLAIN, ground)
-    assert (found.severity, found.line) == (Severity.ERROR, 3)
+    assert (found.severity, found.line) == (AdviceSeverity.ERROR, 3)
     for word in ("<rootpath> of <queue>", *words):
         assert word in found.text
 
@@ -346,14 +346,14 @@ def test_a_socket_where_others_can_write_is_an_error(mode: int) -> None:
         ("%DIRLOG%/a.log", {}, []),
         ("%DIRLOG%/%Y%/a-%DT%.log", {"/s/var/logs": DIRECTORY}, []),
         ("/d", {"/d": DIRECTORY}, ["<audit> of", "is /d, a directory", "write a file in it, such as /d/%DT%.log"]),
-        ("/d/a", {"/d": DIRECTORY, "/d/a": Spot(Kind.LINK)}, ["is /d/a, a symbolic link", "write the file itself"]),
+        ("/d/a", {"/d": DIRECTORY, "/d/a": Spot(PathKind.LINK)}, ["is /d/a, a symbolic link", "write the file itself"]),
         (
             "/d/a",
             {"/d": attrs.evolve(DIRECTORY, may_make=False)},
             ["the directory of <audit> of", "/d, where user mailismus"],
         ),
         ("/d/%Y%/a", {"/d": attrs.evolve(DIRECTORY, may_make=False)}, ["is /d, where user mailismus may not write"]),
-        ("/d/a", {"/d": Spot(Kind.FILE)}, ["is /d, which is no directory"]),
+        ("/d/a", {"/d": Spot(PathKind.FILE)}, ["is /d, which is no directory"]),
         ("/d/e/a", {}, ["is /d/e, which does not exist", "install -d -m 700 -o mailismus /d"]),
     ],
 )
@@ -367,7 +367,7 @@ def test_an_audit_log_that_can_not_be_made_is_an_error(
         assert found == []
         return
     line, said = only(found)
-    assert found[0].severity is Severity.ERROR
+    assert found[0].severity is AdviceSeverity.ERROR
     assert line == 1 + text.partition("<audit>")[0].count("\n")
     assert all(word in said for word in words), said
 
@@ -375,7 +375,7 @@ def test_an_audit_log_that_can_not_be_made_is_an_error(
 def test_a_root_that_is_not_there_is_warned_of() -> None:
     text = beside_domains("<mailserver><application><dirpaths>\n<root>/x</root></dirpaths></application></mailserver>")
     ground = FakeGround(lowest_port=0)
-    found = [one for one in places_of(text, ground) if one.severity is Severity.WARNING]
+    found = [one for one in places_of(text, ground) if one.severity is AdviceSeverity.WARNING]
     assert only(found) == (2, found[0].text)
     assert "<root> is /x, which does not exist" in found[0].text
 
@@ -383,11 +383,11 @@ def test_a_root_that_is_not_there_is_warned_of() -> None:
 @pytest.mark.parametrize(
     ("inner", "severity", "words"),
     [
-        ("<userpath>/s/var/queue</userpath>", Severity.ERROR, "and so is <rootpath> of <queue>: write two paths"),
-        ("<userpath>/s/var/queue/ms</userpath>", Severity.WARNING, "lies within <rootpath> of <queue>, /s/var/queue"),
+        ("<userpath>/s/var/queue</userpath>", AdviceSeverity.ERROR, "and so is <rootpath> of <queue>: write two paths"),
+        ("<userpath>/s/var/queue/ms</userpath>", AdviceSeverity.WARNING, "lies within <rootpath> of <queue>, /s/var/queue"),
     ],
 )
-def test_places_that_lie_within_one_another(inner: str, severity: Severity, words: str) -> None:
+def test_places_that_lie_within_one_another(inner: str, severity: AdviceSeverity, words: str) -> None:
     ground = FakeGround(lowest_port=0)
     text = PLAIN.replace("</mta>", f"</mta>\n<message_store>{inner}</message_store>")
     (found,) = places_of(text, ground)
@@ -406,11 +406,11 @@ def test_a_low_port_is_warned_of_where_this_user_may_not_have_it() -> None:
 def test_an_interface_of_another_host_is_an_error() -> None:
     text = beside_domains(in_listeners('<listener interface="::1"/>\n<listener interface="203.0.113.9"/>'))
     (found,) = places_of(text, FakeGround(lowest_port=0))
-    assert (found.severity, found.line) == (Severity.ERROR, 5)
+    assert (found.severity, found.line) == (AdviceSeverity.ERROR, 5)
     assert "interface 203.0.113.9 of listener SMTP2" in found.text
     metrics = beside_domains('<mailserver><admin>\n<metrics interface="203.0.113.9"/></admin></mailserver>')
     (found,) = places_of(metrics, FakeGround(lowest_port=0))
-    assert (found.severity, found.line) == (Severity.ERROR, 2)
+    assert (found.severity, found.line) == (AdviceSeverity.ERROR, 2)
 
 
 @pytest.mark.parametrize(
@@ -435,16 +435,16 @@ def test_files_that_everybody_can_write_or_that_hold_passwords(tmp_path: Path) -
     users.write_text("joe\n")
     text = in_directory(f"<domains>a.example</domains>\n<users>{users}</users>\n<postmaster>joe</postmaster>")
     ground = FakeGround(lowest_port=0)
-    ground.spots[str(users)] = Spot(Kind.FILE, 0o644)
+    ground.spots[str(users)] = Spot(PathKind.FILE, 0o644)
     assert places_of(text, ground) == []
     ground.secrets = frozenset({str(users)})
     line, found = only(places_of(text, ground))
     assert (line, "chmod o-r" in found) == (4, True)
-    ground.spots[str(users)] = Spot(Kind.FILE, 0o642)
+    ground.spots[str(users)] = Spot(PathKind.FILE, 0o642)
     line, found = only(places_of(text, ground))
     assert (line, "chmod o-w" in found) == (4, True)
-    ground.spots[str(users)] = Spot(Kind.FILE, 0o600)
-    ground.spots["/s/config/mailismus.xml"] = Spot(Kind.FILE, 0o666)
+    ground.spots[str(users)] = Spot(PathKind.FILE, 0o600)
+    ground.spots["/s/config/mailismus.xml"] = Spot(PathKind.FILE, 0o666)
     assert only(places_of(text, ground))[0] == 1
 
 
@@ -456,12 +456,12 @@ def test_this_host_is_looked_at_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("joe:secret\n# x:y\n")
     (tmp_path / "names").write_text("joe:\n  ann # x:y\n")
     (tmp_path / "link").symlink_to("file")
-    assert host.look(str(tmp_path)).kind is Kind.DIRECTORY
+    assert host.look(str(tmp_path)).kind is PathKind.DIRECTORY
     assert host.look(str(tmp_path)).may_make
-    assert host.look(str(tmp_path / "file")).kind is Kind.FILE
-    assert host.look(str(tmp_path / "link")).kind is Kind.LINK
-    assert host.look(str(tmp_path / "file" / "x")).kind is Kind.MISSING
-    assert host.look("/dev/null").kind is Kind.OTHER
+    assert host.look(str(tmp_path / "file")).kind is PathKind.FILE
+    assert host.look(str(tmp_path / "link")).kind is PathKind.LINK
+    assert host.look(str(tmp_path / "file" / "x")).kind is PathKind.MISSING
+    assert host.look("/dev/null").kind is PathKind.OTHER
     assert host.holds_more_than_names(str(tmp_path / "file"))
     assert not host.holds_more_than_names(str(tmp_path / "names"))
     assert not host.holds_more_than_names(str(tmp_path / "missing"))

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 from mailismus.config.read.certificates import describe_end
-from mailismus.config.read.load import Loaded, load
+from mailismus.config.read.load import LoadedConfig, load
 from mailismus.errors import ConfigError
 from tests.fakes.certificates import make_certificate
 
@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(place: Path, old: str = "", new: str = "") -> Loaded:
+def read(place: Path, old: str = "", new: str = "") -> LoadedConfig:
     (place / "m.xml").write_text(TEXT.format(place).replace(old, new) if old else TEXT.format(place))
     return load(str(place / "m.xml"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.config.read.changes import Change, names_of, what_changed
+from mailismus.config.read.changes import SettingChange, names_of, what_changed
 from mailismus.config.read.document import parse
 from mailismus.config.read.effective import Effective
 from mailismus.config.read.load import load_tree
@@ -24,7 +24,7 @@ def values(text: str) -> tuple[Effective, ...]:
     return load_tree(parse(text.encode(), "f"), "/srv/mail/config/m.xml", "mx.example.net", None).effective
 
 
-def changes(old: str, new: str) -> tuple[Change, ...]:
+def changes(old: str, new: str) -> tuple[SettingChange, ...]:
     return what_changed(values(old), values(new))
 
 
@@ -34,7 +34,7 @@ def test_the_same_written_otherwise_is_no_change() -> None:
 
 def test_a_change_has_its_name_both_values_and_its_line() -> None:
     (change,) = changes(in_server("<maxrecips>5</maxrecips>"), in_server("\n<maxrecips>6</maxrecips>"))
-    assert change == Change("mta/submit/listeners/listener/server/maxrecips", "5", "6", 5, False)
+    assert change == SettingChange("mta/submit/listeners/listener/server/maxrecips", "5", "6", 5, False)
     assert str(change) == 'mta/submit/listeners/listener/server/maxrecips ("5" before, "6" now)'
     (change,) = changes(in_server("<maxrecips>5</maxrecips>"), "<mailserver/>")
     assert (change.new, change.line) == ("1000", 0)

@@ -14,7 +14,7 @@ from mailismus.config.generate.sample import write_sample
 from mailismus.config.generate.schema import write_schema
 from mailismus.config.read.document import parse
 from mailismus.config.read.load import load, load_tree
-from mailismus.config.table.kinds import Place
+from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER
 from mailismus.config.table.words import Block, Setting
 from mailismus.config.values.units import UnitError
@@ -23,7 +23,9 @@ from tests.config.corpus import BROKEN, GOOD, Broken
 
 CONFIG = Path(__file__).parents[2] / "config"
 SCHEMA = etree.RelaxNG(etree.fromstring(write_schema().encode()))
-PLACE = Place("/c", {"DIRTOP": "/t", "DIRCONF": "/t/c", "DIRVAR": "/t/v", "DIRLOG": "/t/l", "SYSNAME": "mx.example.net"})
+PLACE = ReadContext(
+    "/c", {"DIRTOP": "/t", "DIRCONF": "/t/c", "DIRVAR": "/t/v", "DIRLOG": "/t/l", "SYSNAME": "mx.example.net"}
+)
 
 
 def all_settings(block: Block) -> Iterator[tuple[Block, Setting[object]]]:

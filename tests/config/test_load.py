@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mailismus.config.read.document import parse
-from mailismus.config.read.load import Loaded, default_settings, load, load_tree
+from mailismus.config.read.load import LoadedConfig, default_settings, load, load_tree
 from mailismus.errors import ConfigError
 from mailismus.mail.networks import Networks
 from tests.config.corpus import BROKEN, GOOD, Broken, in_deliver, in_directory, in_listeners, in_report, in_server
@@ -16,7 +16,7 @@ from tests.config.corpus import BROKEN, GOOD, Broken, in_deliver, in_directory, 
 FILE = "/srv/mail/config/mailismus.xml"
 
 
-def load_text(text: str, hard_limit: int | None = None, file: str = FILE) -> Loaded:
+def load_text(text: str, hard_limit: int | None = None, file: str = FILE) -> LoadedConfig:
     return load_tree(parse(text.encode(), file), file, "mx.example.net", hard_limit)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.config.generate.manual import EXAMPLE, Entry, read_table, write_markdown, write_page
+from mailismus.config.generate.manual import EXAMPLE, ManualEntry, read_table, write_markdown, write_page
 from mailismus.config.read.check import check_shape, convert
 from mailismus.config.read.document import parse
 from mailismus.config.read.load import load_tree
-from mailismus.config.table.kinds import Place
+from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER
 from mailismus.config.table.words import Block, Occurs, Setting
 from tests.config.test_generated import SETTINGS
@@ -47,7 +47,7 @@ def test_paths_are_those_of_config_show() -> None:
     assert {value.path for value in shown} <= {entry.path for entry in ENTRIES}
 
 
-def blocks_of(entry: Entry) -> list[Block]:
+def blocks_of(entry: ManualEntry) -> list[Block]:
     """The blocks around it, from the outermost, and the last part of its path: its key."""
     blocks = [MAILSERVER]
     for step in entry.path.split("/"):
@@ -58,7 +58,7 @@ def blocks_of(entry: Entry) -> list[Block]:
     return blocks
 
 
-def wrapped(entry: Entry) -> str:
+def wrapped(entry: ManualEntry) -> str:
     """The example as it stands in a whole file, with what must stand beside it."""
     blocks = blocks_of(entry)
     body = entry.example.replace(" ... ", "")
@@ -80,12 +80,12 @@ def _required_in(block: Block, body: str) -> str:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.path for entry in ENTRIES])
-def test_every_example_is_read_as_that_setting(entry: Entry) -> None:
+def test_every_example_is_read_as_that_setting(entry: ManualEntry) -> None:
     file = "/s/config/mailismus.xml"
     tokens = {"DIRTOP": "/t", "DIRCONF": "/t/c", "DIRVAR": "/t/v", "DIRLOG": "/t/l", "SYSNAME": "mx.example.net"}
     top = parse(wrapped(entry).encode(), file)
     check_shape(top, file)
-    given = convert(MAILSERVER, top, Place("/s/config", tokens), file)
+    given = convert(MAILSERVER, top, ReadContext("/s/config", tokens), file)
     *_, last = blocks = blocks_of(entry)
     for block in blocks[1:]:
         given = given.one(block)

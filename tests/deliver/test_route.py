@@ -7,7 +7,7 @@ import pytest
 
 from mailismus.config.values.networks import parse_block
 from mailismus.config.values.settings import RelaySettings
-from mailismus.deliver.route import UNKNOWN_USER, Finding, Local, NextHop, Router
+from mailismus.deliver.route import UNKNOWN_USER, HostFinding, Local, NextHop, Router
 from mailismus.mail.networks import Networks
 from tests.deliver.harness import DIRECTORY, relay
 
@@ -84,8 +84,8 @@ def test_routes_by_sender_come_first(sender: bytes, client: bytes, recipient: by
 @pytest.mark.parametrize("recipient", [b"joe@b.example", b"joe@B.example"])
 def test_what_no_relay_is_for_goes_by_mx(recipient: bytes) -> None:
     router = Router(DIRECTORY, (relay("192.0.2.2", 26, b"a.example"), by_sender("192.0.2.3", b"c.example")), 2525)
-    assert router.route(recipient, b"s@d.example") == NextHop("b.example", 2525, Finding.MX)
-    assert router.route(b"joe@[IPv6:2001:db8::1]") == NextHop("[ipv6:2001:db8::1]", 2525, Finding.MX)
+    assert router.route(recipient, b"s@d.example") == NextHop("b.example", 2525, HostFinding.MX)
+    assert router.route(b"joe@[IPv6:2001:db8::1]") == NextHop("[ipv6:2001:db8::1]", 2525, HostFinding.MX)
 
 
 def test_a_relay_for_domains_and_senders_is_no_default_relay() -> None:
@@ -93,4 +93,4 @@ def test_a_relay_for_domains_and_senders_is_no_default_relay() -> None:
     router = Router(DIRECTORY, (both,), 25)
     assert router.route(b"r@a.example", b"s@d.example") == NextHop("192.0.2.2", 25)
     assert router.route(b"r@x.example", b"s@c.example") == NextHop("192.0.2.2", 25)
-    assert router.route(b"r@x.example", b"s@d.example") == NextHop("x.example", 25, Finding.MX)
+    assert router.route(b"r@x.example", b"s@d.example") == NextHop("x.example", 25, HostFinding.MX)

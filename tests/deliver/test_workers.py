@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from mailismus.deliver.workers import Workers
+from mailismus.deliver.workers import ThreadPool
 
 
 def test_workers_run_at_most_their_number_and_bring_back_results_and_errors() -> None:
     calls: SimpleQueue[tuple[Callable[..., object], tuple[object, ...]]] = SimpleQueue()
-    workers = Workers("test", 2, lambda function, *arguments: calls.put((function, arguments)))
+    workers = ThreadPool("test", 2, lambda function, *arguments: calls.put((function, arguments)))
     gate, names, results = threading.Event(), set[str](), list[object]()
 
     def work() -> str:

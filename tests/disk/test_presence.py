@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.disk.interface import INamed, Standing
+from mailismus.disk.interface import INamed, NameStanding
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.presence import AnyDirectory, Missing, Presence
 
@@ -43,11 +43,11 @@ def remove(path: str) -> None:
 def test_what_was_moved_away_has_its_name_again_when_it_is_moved_back(tmp_path: Path, open_it: Open) -> None:
     path = str(tmp_path / "x")
     opened = open_it(path)
-    assert opened.standing(path) is Standing.NAMED
+    assert opened.standing(path) is NameStanding.NAMED
     os.rename(path, path + ".old")
-    assert opened.standing(path) is Standing.MOVED
+    assert opened.standing(path) is NameStanding.MOVED
     os.rename(path + ".old", path)
-    assert opened.standing(path) is Standing.NAMED
+    assert opened.standing(path) is NameStanding.NAMED
 
 
 def test_what_was_moved_with_its_parent_is_moved(tmp_path: Path, open_it: Open) -> None:
@@ -55,20 +55,20 @@ def test_what_was_moved_with_its_parent_is_moved(tmp_path: Path, open_it: Open) 
     path = str(tmp_path / "home" / "x")
     opened = open_it(path)
     (tmp_path / "home").rename(tmp_path / "other")
-    assert opened.standing(path) is Standing.MOVED
+    assert opened.standing(path) is NameStanding.MOVED
     (tmp_path / "home").write_text("a file")
-    assert opened.standing(path) is Standing.MOVED
+    assert opened.standing(path) is NameStanding.MOVED
 
 
 def test_what_was_removed_is_not_taken_for_what_is_made_in_its_place(tmp_path: Path, open_it: Open) -> None:
     path = str(tmp_path / "x")
     opened = open_it(path)
     remove(path)
-    assert opened.standing(path) is Standing.REMOVED
+    assert opened.standing(path) is NameStanding.REMOVED
     for _ in range(3):  # a file system may give its inode out again, but not while it is open
         again = open_it(path)
-        assert opened.standing(path) is Standing.REMOVED
-        assert again.standing(path) is Standing.NAMED
+        assert opened.standing(path) is NameStanding.REMOVED
+        assert again.standing(path) is NameStanding.NAMED
         remove(path)
 
 
@@ -77,7 +77,7 @@ def test_what_another_name_leads_to_is_moved(tmp_path: Path) -> None:
     opened = _file(path)
     os.link(path, path + "-2")
     os.unlink(path)
-    assert opened.standing(path) is Standing.MOVED
+    assert opened.standing(path) is NameStanding.MOVED
 
 
 def test_a_symbolic_link_in_its_place_is_not_it(tmp_path: Path, open_it: Open) -> None:
@@ -85,7 +85,7 @@ def test_a_symbolic_link_in_its_place_is_not_it(tmp_path: Path, open_it: Open) -
     opened = open_it(path)
     os.rename(path, path + ".old")
     os.symlink(path + ".old", path)
-    assert opened.standing(path) is Standing.MOVED
+    assert opened.standing(path) is NameStanding.MOVED
 
 
 def test_an_open_directory_is_none_through_a_symbolic_link(tmp_path: Path) -> None:
@@ -106,13 +106,13 @@ def test_a_directory_may_be_closed_twice(tmp_path: Path) -> None:
 def test_any_directory_will_do_where_it_is_only_written_to(tmp_path: Path) -> None:
     path = str(tmp_path / "x")
     there = AnyDirectory(PosixDisk())
-    assert there.standing(path) is Standing.MOVED
-    assert there.standing(path + "/y") is Standing.MOVED
+    assert there.standing(path) is NameStanding.MOVED
+    assert there.standing(path + "/y") is NameStanding.MOVED
     os.mkdir(path)
-    assert there.standing(path) is Standing.NAMED
+    assert there.standing(path) is NameStanding.NAMED
     os.rmdir(path)
     os.symlink(str(tmp_path), path)
-    assert there.standing(path) is Standing.MOVED
+    assert there.standing(path) is NameStanding.MOVED
 
 
 def test_presence_names_the_first_that_is_missing_and_what_to_do(tmp_path: Path) -> None:

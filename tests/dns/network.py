@@ -17,17 +17,17 @@ from twisted.internet.testing import MemoryReactorClock, StringTransport
 
 from mailismus.dns.answer import Answer, RecordType
 from mailismus.dns.client import DnsClient
-from mailismus.dns.servers import Server
-from mailismus.dns.sockets import DnsReactor, Receiver
+from mailismus.dns.servers import NameServer
+from mailismus.dns.sockets import DatagramReceiver, DnsReactor
 
 TIMEOUT_S = 5.0
-SERVERS = (Server("192.0.2.1"), Server("192.0.2.2"), Server("192.0.2.3"))
+SERVERS = (NameServer("192.0.2.1"), NameServer("192.0.2.2"), NameServer("192.0.2.3"))
 
 
 class FakeUdp:
     """`Datagrams` in memory."""
 
-    def __init__(self, server: Server, receiver: Receiver) -> None:
+    def __init__(self, server: NameServer, receiver: DatagramReceiver) -> None:
         self.server, self.receiver = server, receiver
         self.sent: list[bytes] = []
         self.is_open = True
@@ -72,7 +72,7 @@ SOA = "authority:. SOA ns. host. 1 7200 900 1209600 60"
 class Network:
     """A client in this network. `refuse`: what opening a socket raises."""
 
-    def __init__(self, servers: Sequence[Server] = SERVERS[:1]) -> None:
+    def __init__(self, servers: Sequence[NameServer] = SERVERS[:1]) -> None:
         self.reactor = MemoryReactorClock()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
         self.servers = tuple(servers)
         self.udp: list[FakeUdp] = []
@@ -87,7 +87,7 @@ class Network:
             open_udp=self._open,
         )
 
-    def _open(self, server: Server, receiver: Receiver) -> FakeUdp:
+    def _open(self, server: NameServer, receiver: DatagramReceiver) -> FakeUdp:
         if self.refuse is not None:
             raise self.refuse
         made = FakeUdp(server, receiver)

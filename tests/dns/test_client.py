@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from mailismus.dns.answer import Answer, Exchange, RecordType, Status
 from mailismus.dns.attempt import MAX_FORGED
 from mailismus.dns.question import MAX_OPEN, MAX_SOCKETS
-from mailismus.dns.servers import DEAD_S, Server
+from mailismus.dns.servers import DEAD_S, NameServer
 from tests.dns.network import SERVERS, SOA, TIMEOUT_S, Network, response_to, results_of
 
 MX = "example.net MX 10 mx.example.net"
@@ -176,7 +176,7 @@ def test_a_failure_is_remembered_a_moment() -> None:
 
 
 def test_twenty_dead_servers_keep_nobody_from_the_next() -> None:
-    dead = [Server("192.0.2.1", 1000 + number) for number in range(20)]
+    dead = [NameServer("192.0.2.1", 1000 + number) for number in range(20)]
     network = Network([*dead, SERVERS[1]])
     result = network.ask()
     for _ in range(60):

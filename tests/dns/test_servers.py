@@ -6,24 +6,24 @@ import itertools
 
 import pytest
 
-from mailismus.dns.servers import DEAD_S, MAX_DEAD_S, Server, ServerBook, parse_server
+from mailismus.dns.servers import DEAD_S, MAX_DEAD_S, NameServer, ServerBook, parse_server
 
-A, B, C = (Server(f"192.0.2.{number}") for number in (1, 2, 3))
+A, B, C = (NameServer(f"192.0.2.{number}") for number in (1, 2, 3))
 ALL = (A, B, C)
 
 
 @pytest.mark.parametrize(
     ("text", "server"),
     [
-        ("192.0.2.1", Server("192.0.2.1", 53)),
-        ("127.0.0.1:5353", Server("127.0.0.1", 5353)),
-        ("2001:db8::1", Server("2001:db8::1", 53)),
-        ("[2001:DB8::1]:5353", Server("2001:db8::1", 5353)),
-        ("[::1]", Server("::1", 53)),
-        ("[::ffff:192.0.2.1]:5353", Server("192.0.2.1", 5353)),
-        ("::ffff:c000:201", Server("192.0.2.1", 53)),
-        ("0:0:0:0:0:0:0:1", Server("::1", 53)),
-        ("fe80::1%eth0", Server("fe80::1%eth0", 53)),
+        ("192.0.2.1", NameServer("192.0.2.1", 53)),
+        ("127.0.0.1:5353", NameServer("127.0.0.1", 5353)),
+        ("2001:db8::1", NameServer("2001:db8::1", 53)),
+        ("[2001:DB8::1]:5353", NameServer("2001:db8::1", 5353)),
+        ("[::1]", NameServer("::1", 53)),
+        ("[::ffff:192.0.2.1]:5353", NameServer("192.0.2.1", 5353)),
+        ("::ffff:c000:201", NameServer("192.0.2.1", 53)),
+        ("0:0:0:0:0:0:0:1", NameServer("::1", 53)),
+        ("fe80::1%eth0", NameServer("fe80::1%eth0", 53)),
         ("ns.example", None),
         ("192.0.2.1:", None),
         ("192.0.2.1:0", None),
@@ -35,13 +35,13 @@ ALL = (A, B, C)
         ("", None),
     ],
 )
-def test_a_server_is_an_address_and_perhaps_a_port(text: str, server: Server | None) -> None:
+def test_a_server_is_an_address_and_perhaps_a_port(text: str, server: NameServer | None) -> None:
     assert parse_server(text) == server
 
 
 def test_a_server_is_shown_as_it_is_written() -> None:
-    assert str(Server("127.0.0.1", 5353)) == "127.0.0.1:5353"
-    assert str(Server("::1")) == "[::1]:53"
+    assert str(NameServer("127.0.0.1", 5353)) == "127.0.0.1:5353"
+    assert str(NameServer("::1")) == "[::1]:53"
 
 
 def test_servers_are_asked_in_the_order_of_the_configuration() -> None:

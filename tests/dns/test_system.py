@@ -10,7 +10,7 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.logger import capturedLogs
 
-from mailismus.dns.servers import Server
+from mailismus.dns.servers import NameServer
 from mailismus.dns.system import (
     LOCAL_SERVERS,
     LOCALHOST,
@@ -26,7 +26,7 @@ from mailismus.dns.system import (
 def test_name_servers_are_read_and_nothing_else() -> None:
     text = "# nameserver 192.0.2.9\nsearch example.net\nnameserver 192.0.2.1\nnameserver\t2001:db8::1 \n"
     text += "nameserver nonsense\nnameserver\nnameserver 192.0.2.1\noptions timeout:1\nnameserver fe80::1%eth0\n"
-    assert read_name_servers(text) == (Server("192.0.2.1"), Server("2001:db8::1"), Server("fe80::1%eth0"))
+    assert read_name_servers(text) == (NameServer("192.0.2.1"), NameServer("2001:db8::1"), NameServer("fe80::1%eth0"))
 
 
 def test_without_name_servers_it_is_the_one_of_this_host() -> None:
@@ -44,18 +44,18 @@ def test_a_file_that_changes_is_read_again_and_one_that_goes_is_forgotten(tmp_pa
     clock, path = Clock(), tmp_path / "resolv.conf"
     path.write_text("nameserver 192.0.2.1\n")
     servers = SystemServers(clock.seconds, str(path))
-    assert servers() == (Server("192.0.2.1"),)
+    assert servers() == (NameServer("192.0.2.1"),)
     path.write_text("nameserver 192.0.2.2\n")
     os.utime(path, ns=(1, 1))
-    assert servers() == (Server("192.0.2.1"),)
+    assert servers() == (NameServer("192.0.2.1"),)
     clock.advance(LOOK_S)
-    assert servers() == (Server("192.0.2.2"),)
+    assert servers() == (NameServer("192.0.2.2"),)
     path.unlink()
     clock.advance(LOOK_S)
     assert servers() == LOCAL_SERVERS
     path.write_text("nameserver 192.0.2.3\n")
     clock.advance(LOOK_S)
-    assert servers() == (Server("192.0.2.3"),)
+    assert servers() == (NameServer("192.0.2.3"),)
 
 
 def loop(path: pathlib.Path) -> None:

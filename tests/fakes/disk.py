@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, Space, Standing
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class MemoryFile:
         self._disk.check("sync", self._path)
         self._inode.durable = bytes(self._inode.data)
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         self._disk.check("standing", path)
         return self._disk.standing_of(self._inode, path)
 
@@ -71,7 +71,7 @@ class MemoryLock:
         self._path = path
         self._inode = inode
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         self._disk.check("standing", path)
         return self._disk.standing_of(self._inode, path)
 
@@ -86,7 +86,7 @@ class MemoryDirectory:
         self._disk = disk
         self._inode = inode
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         self._disk.check("standing", path)
         return self._disk.standing_of(self._inode, path)
 
@@ -144,12 +144,12 @@ class MemoryDisk:
         inode.data[offset : offset + len(data)] = data
         inode.durable = bytes(inode.data)
 
-    def standing_of(self, inode: object, path: str) -> Standing:
+    def standing_of(self, inode: object, path: str) -> NameStanding:
         """How this inode stands to a name."""
         if self._inode_of(path) is inode or self._lock_files.get(path) is inode:
-            return Standing.NAMED
+            return NameStanding.NAMED
         everything = (*self.names.values(), *self._others.values(), *self._lock_files.values())
-        return Standing.MOVED if any(other is inode for other in everything) else Standing.REMOVED
+        return NameStanding.MOVED if any(other is inode for other in everything) else NameStanding.REMOVED
 
     def _inode_of(self, path: str) -> object | None:
         if path in self.directories:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from mailismus.mail.reply import Reply
-from mailismus.smtp.client import Client
+from mailismus.smtp.client import ClientEngine
 from mailismus.smtp.client_transaction import Transaction
 from mailismus.smtp.pipelining import Pipelining
 
@@ -52,7 +52,7 @@ class RecordingOwner:
         self.fates: list[str] = []
         self.texts: list[bytes] = []
         self.streamed: list[Letter] = []
-        self.client: Client[Letter] = Client(self, b"me.example", max_pipeline, pipelining, needs_helo)
+        self.client: ClientEngine[Letter] = ClientEngine(self, b"me.example", max_pipeline, pipelining, needs_helo)
 
     def take_written(self) -> bytes:
         """What was written since the last time."""

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TextIO
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind
+from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind
 from tests.fsck.damages import DAMAGES, Damage
 from tests.fsck.worlds import kinds, unrepaired
 
@@ -21,7 +21,7 @@ from tests.fsck.worlds import kinds, unrepaired
 def write_kinds(out: TextIO) -> None:
     """One row a kind of finding."""
     out.write("| kind | severity | what it is | `--repair` |\n|---|---|---|---|\n")
-    for kind in Kind:
+    for kind in FindingKind:
         severity, what, repair = kind.value
         out.write(f"| `{kind.code}` | {severity.value} | {_words(what)} | {_words(repair)} |\n")
 

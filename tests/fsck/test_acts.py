@@ -9,9 +9,9 @@ import pytest
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.fsck import check
-from mailismus.queue.providers.clustered.fsck.evidence.history import Held
+from mailismus.queue.providers.clustered.fsck.evidence.history import HeldMessage
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
-from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
+from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
 from tests.durability.crash.disk import TreeDisk
@@ -38,7 +38,7 @@ def files(disk: TreeDisk) -> None:
     disk.create(WRONG).write_at(0, [GOOD])
 
 
-class HeldElsewhere(Held):
+class HeldElsewhere(HeldMessage):
     """The content, wherever it is."""
 
     def __init__(self) -> None:
@@ -48,31 +48,31 @@ class HeldElsewhere(Held):
         return iter((CONTENT[:10], CONTENT[10:]))
 
 
-def put_right(hands: Hands) -> None:
+def put_right(hands: RepairExecutor) -> None:
     acts.put_right(RIGHT, 10, b"##", 8, 16, hands)
 
 
-def cut_off(hands: Hands) -> None:
+def cut_off(hands: RepairExecutor) -> None:
     acts.cut_off(RIGHT, 100, hands)
 
 
-def remove(hands: Hands) -> None:
+def remove(hands: RepairExecutor) -> None:
     acts.remove(RIGHT, hands)
 
 
-def relink(hands: Hands) -> None:
+def relink(hands: RepairExecutor) -> None:
     acts.relink(RIGHT, WRONG, hands)
 
 
-def move_message(hands: Hands) -> None:
+def move_message(hands: RepairExecutor) -> None:
     acts.move_message(WRONG, RIGHT, (RIGHT, NAMED), hands)
 
 
-def restore_message(hands: Hands) -> None:
+def restore_message(hands: RepairExecutor) -> None:
     acts.restore_message(SpoolId(5), HeldElsewhere(), (RIGHT, NAMED), hands)
 
 
-ACTS: dict[Callable[[Hands], None], dict[str, bytes | None]] = {
+ACTS: dict[Callable[[RepairExecutor], None], dict[str, bytes | None]] = {
     put_right: {RIGHT: BROKEN[:10] + b"##" + BROKEN[12:]},
     cut_off: {RIGHT: BROKEN[:100]},
     remove: {RIGHT: None},
@@ -84,7 +84,7 @@ ACTS: dict[Callable[[Hands], None], dict[str, bytes | None]] = {
 
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
-def test_nothing_goes_without_a_copy(act: Callable[[Hands], None]) -> None:
+def test_nothing_goes_without_a_copy(act: Callable[[RepairExecutor], None]) -> None:
     base = made_by(files)
     changed = set()
     for tree, is_over in moments_over(base, lambda disk: act(hands_on(disk))):
@@ -100,7 +100,7 @@ def test_nothing_goes_without_a_copy(act: Callable[[Hands], None]) -> None:
     [lambda hands: hands.unlink(RIGHT), lambda hands: hands.cut(RIGHT, 10), lambda hands: hands.write(RIGHT, 9, b"#")],
     ids=["unlink", "cut", "write"],
 )
-def test_what_went_without_a_copy_is_seen(act: Callable[[Hands], None]) -> None:
+def test_what_went_without_a_copy_is_seen(act: Callable[[RepairExecutor], None]) -> None:
     base = made_by(files)
     found = [gone(base, tree) for tree, is_over in moments_over(base, lambda disk: act(hands_on(disk))) if is_over]
     assert found

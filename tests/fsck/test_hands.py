@@ -13,11 +13,11 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.format.record import Checkpoint
-from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.queue.providers.clustered.fsck.repairs import executor as module
-from mailismus.queue.providers.clustered.fsck.repairs.executor import LOST_REPLY, Hands
-from mailismus.queue.providers.clustered.recovery.replay import Loaded, load
+from mailismus.queue.providers.clustered.fsck.repairs.executor import LOST_REPLY, RepairExecutor
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
 from tests.durability.crash.disk import TreeDisk
@@ -151,39 +151,41 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH_BYTES", 1)
 
 
-def journal(disk: TreeDisk) -> Loaded:
+def journal(disk: TreeDisk) -> ReplayedQueue:
     return load(disk, "/q/journal")
 
 
-_told: dict[bytes, Loaded] = {}
+_told: dict[bytes, ReplayedQueue] = {}
 
 
-def told_by(tree: Tree) -> Loaded:
+def told_by(tree: Tree) -> ReplayedQueue:
     """What a start finds."""
     if tree.digest not in _told:
         _told[tree.digest] = journal(TreeDisk(tree))
     return _told[tree.digest]
 
 
-def resting_line(disk: TreeDisk, loaded: Loaded, area: Area = Area.INCOMING, recipient: int = 1) -> Line:
+def resting_line(disk: TreeDisk, loaded: ReplayedQueue, area: Area = Area.INCOMING, recipient: int = 1) -> LiveEntry:
     """One in a cluster of this area."""
     found = (line for line in lines_on(disk, loaded) if line.source.cluster is not None and line.source.area is area)
     return next(line for line in found if line.queue_id.number >= recipient)
 
 
-def place_of(line: Line) -> Place:
+def place_of(line: LiveEntry) -> Place:
     assert line.source.cluster is not None
     return Place(line.source.cluster, line.offset)
 
 
-def is_copied(line: Line, base: Tree, tree: Tree) -> bool:
+def is_copied(line: LiveEntry, base: Tree, tree: Tree) -> bool:
     wanted = base.data_of(line.source.path)[line.offset :].partition(b"\n")[0]
     return any(offset == line.offset and copy == wanted for offset, copy in copies_of(line.source.path, tree))
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("act", [Hands.mark, Hands.end])
-def test_a_line_that_is_said_to_be_over_has_been_copied(queue: Tree, act: Callable[[Hands, Line], None]) -> None:
+@pytest.mark.parametrize("act", [RepairExecutor.mark, RepairExecutor.end])
+def test_a_line_that_is_said_to_be_over_has_been_copied(
+    queue: Tree, act: Callable[[RepairExecutor, LiveEntry], None]
+) -> None:
     """A start that finds it said marks the line, and removes its cluster when all of it is over."""
     line = resting_line(TreeDisk(queue), told_by(queue))
     assert place_of(line) not in told_by(queue).owed
@@ -223,7 +225,7 @@ def tree_on(disk: TreeDisk) -> Tree:
     return Story(disk.acts, disk.tree).tree(Crash(len(disk.acts)))
 
 
-def say_checkpoint(hands: Hands, newest: int, lengths: int = 0) -> None:
+def say_checkpoint(hands: RepairExecutor, newest: int, lengths: int = 0) -> None:
     assert hands.loaded is not None
     many = {ClusterId(Area.DEFERRED, "20990101T0000", 1, number): 100 for number in range(lengths)}
     hands.say_checkpoint(Checkpoint(hands.loaded.horizon, hands.loaded.epoch, newest, many), ())
@@ -254,7 +256,7 @@ def with_last_batch_unsynced(tree: Tree) -> tuple[Tree, Doing]:
     return tree_on(disk), lambda disk: disk.open(path).write_at(start, [batch])
 
 
-AT_END: dict[str, Callable[[Hands, str], None]] = {
+AT_END: dict[str, Callable[[RepairExecutor, str], None]] = {
     "written": lambda hands, path: hands.write_at_end(path, 0, b"#"),
     "removed": lambda hands, path: hands.remove_at_end(path),
     "moved": lambda hands, path: hands.move_at_end(path),
@@ -262,7 +264,9 @@ AT_END: dict[str, Callable[[Hands, str], None]] = {
 
 
 @pytest.mark.parametrize("act", AT_END.values(), ids=AT_END)
-def test_what_is_replaced_goes_when_what_replaces_it_is_durable(queue: Tree, act: Callable[[Hands, str], None]) -> None:
+def test_what_is_replaced_goes_when_what_replaces_it_is_durable(
+    queue: Tree, act: Callable[[RepairExecutor, str], None]
+) -> None:
     """What was said, and all that was found in the journal, whose last batch may be in the page cache alone."""
     base, before = with_last_batch_unsynced(queue)
     last = told_by(queue).last_sequence

@@ -13,7 +13,12 @@ from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.cluster import BadLine
 from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import join_torn, mend_line
-from mailismus.queue.providers.clustered.fsck.evidence.one_byte import LONGEST_FOR_BIT, LONGEST_FOR_BYTE, Change, find_change
+from mailismus.queue.providers.clustered.fsck.evidence.one_byte import (
+    LONGEST_FOR_BIT,
+    LONGEST_FOR_BYTE,
+    ByteChange,
+    find_change,
+)
 
 
 @given(st.binary(min_size=1, max_size=300), st.data())
@@ -21,7 +26,7 @@ def test_any_changed_byte_is_found(data: bytes, draw: st.DataObject) -> None:
     at = draw.draw(st.integers(0, len(data) - 1))
     other = draw.draw(st.integers(0, 255).filter(lambda value: value != data[at]))
     changed = data[:at] + bytes((other,)) + data[at + 1 :]
-    assert find_change(changed, zlib.crc32(data)) == Change(at, data[at])
+    assert find_change(changed, zlib.crc32(data)) == ByteChange(at, data[at])
 
 
 def test_a_flipped_bit_is_found_in_a_long_text_and_a_changed_byte_is_not_looked_for() -> None:
@@ -29,7 +34,7 @@ def test_a_flipped_bit_is_found_in_a_long_text_and_a_changed_byte_is_not_looked_
     crc = zlib.crc32(data)
     right = data[40_000]
     data[40_000] ^= 0x20
-    assert find_change(bytes(data), crc) == Change(40_000, right)
+    assert find_change(bytes(data), crc) == ByteChange(40_000, right)
     data[40_000] ^= 0x07
     assert find_change(bytes(data), crc) is None
     assert find_change(bytes(data) + b"x", crc) is None

@@ -15,14 +15,14 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.finding import Done, Finding, Severity
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
-from mailismus.queue.providers.clustered.fsck.evidence.history import History
-from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
-from mailismus.queue.providers.clustered.fsck.findings.names import Names
+from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker
-from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
-from mailismus.queue.providers.clustered.recovery.replay import Loaded
+from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.silo import SILO_COUNT
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
@@ -198,18 +198,18 @@ def repair_on(disk: IDisk, harness: ClusteredHarness) -> list[Finding]:
     return list(RepairReport(harness.settings, disk, _RANDOM.randbytes, harness.now()))
 
 
-def hands_on(disk: IDisk, loaded: Loaded | None = None) -> Hands:
+def hands_on(disk: IDisk, loaded: ReplayedQueue | None = None) -> RepairExecutor:
     """The hands of a repair of the queue on this disk. `loaded`: its journal."""
     clock = Clock()
-    hands = Hands(queue_settings(largemsgsize=LARGE), disk, TurnWorker(clock), clock, _RANDOM.randbytes, NOW)
+    hands = RepairExecutor(queue_settings(largemsgsize=LARGE), disk, TurnWorker(clock), clock, _RANDOM.randbytes, NOW)
     hands.loaded = loaded
     return hands
 
 
-def lines_on(disk: IDisk, loaded: Loaded) -> list[Line]:
+def lines_on(disk: IDisk, loaded: ReplayedQueue) -> list[LiveEntry]:
     """Its live lines."""
     checking = checking_of(queue_settings(largemsgsize=LARGE), disk, NOW)
-    found = list(check_clusters(checking, Names(checking), loaded, History(loaded.journal)))
+    found = list(check_clusters(checking, NameCheck(checking), loaded, JournalHistory(loaded.journal)))
     known = found[-1]
     assert isinstance(known, Clusters)
     messages = [entries for silo in range(SILO_COUNT) for _, entries in known.lines.messages(silo)]

@@ -15,7 +15,7 @@ from twisted.logger import globalLogPublisher
 
 from mailismus.errors import StartError
 from mailismus.net.accept import PAUSE_S, Acceptor, has_spoken
-from mailismus.net.listen import Listening, bind, close_all
+from mailismus.net.listen import ListeningSocket, bind, close_all
 from tests.net.sockets import FakeReactor, Lost
 
 
@@ -253,7 +253,7 @@ def refusal(interface: str, port: int) -> StartError:
 
 
 def test_an_address_in_use_is_75() -> None:
-    taken: Listening = bind("FIRST", "127.0.0.1", 0)[0]
+    taken: ListeningSocket = bind("FIRST", "127.0.0.1", 0)[0]
     try:
         assert refusal("127.0.0.1", taken.port).status == 75
         assert refusal("", taken.port).status == 75

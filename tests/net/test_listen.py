@@ -24,7 +24,7 @@ from mailismus.net import listen
 def test_what_can_not_be_bound_ends_the_start_with_its_code(
     monkeypatch: pytest.MonkeyPatch, number: int, code: int, words: str
 ) -> None:
-    def refuse(name: str, family: int, address: tuple[object, ...]) -> listen.Listening:
+    def refuse(name: str, family: int, address: tuple[object, ...]) -> listen.ListeningSocket:
         raise OSError(number, "Cannot allocate memory")
 
     monkeypatch.setattr(listen, "_bind_one", refuse)

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.observe.metrics import Distribution, Kind, counter, meter
+from mailismus.observe.metrics import Distribution, MetricType, counter, meter
 from tests.observe.metrics_tables import MARKER, METRICS, PAGE, write_tables
 
 UNITS = ("_seconds", "_bytes", "_info", "_total", "_timestamp_seconds")
@@ -36,11 +36,11 @@ def test_every_name_is_there_once_and_says_kind_and_unit() -> None:
     assert len(names) == len(set(names))
     for metric in METRICS:
         assert re.fullmatch(r"mailismus(_[a-z]+)+", metric.name)
-        assert metric.name.endswith("_total") is (metric.kind is Kind.COUNTER), metric.name
+        assert metric.name.endswith("_total") is (metric.kind is MetricType.COUNTER), metric.name
         assert all(re.fullmatch("[a-z]+", label) for label in metric.labels)
         if "bytes" in metric.name or "seconds" in metric.name:
             assert metric.name.removesuffix("_total").endswith(UNITS), metric.name
-        assert metric.kind is not Kind.HISTOGRAM or metric.name.endswith("_seconds")
+        assert metric.kind is not MetricType.HISTOGRAM or metric.name.endswith("_seconds")
 
 
 def test_every_metric_has_a_sentence() -> None:

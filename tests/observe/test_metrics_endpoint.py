@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from mailismus.observe.metrics_endpoint import LONGEST, MOST, TIMEOUT_S, Answer, MetricsAnswers
+from mailismus.observe.metrics_endpoint import LONGEST, MOST, TIMEOUT_S, HttpResponse, MetricsAnswers
 
 GOOD = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n"
 
@@ -46,7 +46,7 @@ class House:
             raise RuntimeError("a bug")
         return self.page
 
-    def connect(self) -> tuple[Answer, Transport]:
+    def connect(self) -> tuple[HttpResponse, Transport]:
         answer = self.answers.buildProtocol(None)
         transport = Transport()  # type: ignore[no-untyped-call]  # Twisted's
         assert answer is not None

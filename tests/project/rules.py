@@ -226,6 +226,26 @@ def _find_cycle(name: str, graph: dict[str, list[str]], above: list[str], done: 
         done.add(name)
 
 
+SAME_NAMES: dict[str, str] = {}
+"""Public classes of one name in several modules, and why."""
+
+
+def check_names(sources: Sources) -> Iterator[str]:
+    """One name, one concept: no public class has the name of another without a reason; predicates return bool."""
+    homes: dict[str, list[str]] = {}
+    for name, module in sources.items():
+        for node in ast.walk(module):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in SAME_NAMES:
+                homes.setdefault(node.name, []).append(name)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
+                is_predicate = node.name.lstrip("_").startswith(("is_", "has_", "may_", "wants_"))
+                if is_predicate and ast.unparse(node.returns) == "None":
+                    yield f"{name}:{node.lineno} {node.name} sounds like a predicate and returns nothing"
+    for class_name, found in homes.items():
+        if len(found) > 1:
+            yield f"{class_name} is the name of several classes: in {', '.join(found)}"
+
+
 def check_loader(sources: Sources) -> Iterator[str]:
     """Settings are handed down: only the top loads a configuration, and nobody below it knows the table."""
     for name, module in sources.items():

@@ -14,7 +14,7 @@ from tests.project.rules import Sources
 DIRECTORY = Path(__file__).parents[2] / rules.ROOT
 RULES = [
     *(rules.check_levels, rules.check_rooms, rules.check_map, rules.check_cycles, rules.check_loader),
-    *(rules.check_purity, rules.check_reactor, rules.check_files),
+    *(rules.check_purity, rules.check_reactor, rules.check_files, rules.check_names),
 ]
 
 
@@ -59,6 +59,8 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sourc
         (rules.check_purity, "config.values.units", "import os.path"),
         (rules.check_reactor, "net.peer", "from twisted.internet import reactor"),
         (rules.check_reactor, "app", "import twisted.internet.reactor"),
+        (rules.check_names, "journal.writer", "class A: ...\nclass A: ..."),
+        (rules.check_names, "journal.writer", "def has_written(self) -> None: ..."),
         (rules.check_files, "journal.writer", "x = open('y', 'wb')"),
         (rules.check_files, "spool.sweep", "import os\nos.unlink('y')"),
         (rules.check_files, "queue.manager", "from pathlib import Path"),

@@ -20,7 +20,7 @@ from mailismus.dns.addresses import Loopback
 from mailismus.dns.choice import Fallback, MxHost, MxPolicy
 from mailismus.dns.client import DnsClient
 from mailismus.dns.mx import MxResolver
-from mailismus.dns.servers import Server
+from mailismus.dns.servers import NameServer
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from tests.fakes.dnsserver import FakeNameServer
 
@@ -327,11 +327,11 @@ def play(situation: Situation) -> Played:
     first = [FakeNameServer(reactor, situation.first)] if situation.first else []
     for one in silent:
         one.zone.acts_for = lambda name, rdtype: {"drop": ""}  # type: ignore[method-assign]  # whatever is asked
-    servers = [Server("127.0.0.1", DEAD_PORT)] * min(1, situation.dead) + [Server("127.0.0.2", DEAD_PORT)] * (
+    servers = [NameServer("127.0.0.1", DEAD_PORT)] * min(1, situation.dead) + [NameServer("127.0.0.2", DEAD_PORT)] * (
         situation.dead > 1
     )
-    servers += [Server("127.0.0.1", one.port) for one in [*first, *silent]]
-    servers += [Server("127.0.0.1", fake.port)] if situation.silent >= 0 else []
+    servers += [NameServer("127.0.0.1", one.port) for one in [*first, *silent]]
+    servers += [NameServer("127.0.0.1", fake.port)] if situation.silent >= 0 else []
     client = DnsClient(reactor, lambda: servers, situation.timeout_s, random.SystemRandom(), reactor.seconds)
     resolver = MxResolver(client, situation.policy, reactor, random.Random(1))
     results: list[Any] = []

@@ -17,11 +17,11 @@ from twisted.internet.epollreactor import EPollReactor
 from mailismus.config.values.settings import MessageStoreSettings, RetrySettings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.task import DeliverTask, RealSurroundings
+from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.client import DnsClient
 from mailismus.dns.mx import MxPolicy, MxResolver
-from mailismus.dns.servers import Server as Server53
+from mailismus.dns.servers import NameServer as Server53
 from mailismus.mail.envelope import Envelope
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.manager import QueueManager
@@ -33,7 +33,7 @@ from tests.fakes.sink import Act, Script, SinkFactory
 LIMIT_S = 60.0
 
 
-class Server:
+class NameServer:
     """A delivering task on a reactor, and sinks beside it."""
 
     def __init__(self, tmp_path: pathlib.Path) -> None:
@@ -43,7 +43,7 @@ class Server:
         self.ports: list[Any] = []
         self.task: DeliverTask
         self.locator = Locator(Names(), Names())
-        self.world = RealSurroundings(self.reactor, self.reactor, self.reactor)
+        self.world = RealDeliveryContext(self.reactor, self.reactor, self.reactor)
         self.queue = QueueManager(
             MemoryQueue(self.reactor),
             RetrySettings(3600.0, 3600.0, (900.0,)),
@@ -108,15 +108,15 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[Server]:
-    server = Server(tmp_path)
+def server(tmp_path: pathlib.Path) -> Iterator[NameServer]:
+    server = NameServer(tmp_path)
     yield server
     server.reactor.removeAll()
     for reader in (server.reactor.waker,):
         reader.connectionLost(None)
 
 
-def test_a_thousand_messages_arrive_once_each(server: Server) -> None:
+def test_a_thousand_messages_arrive_once_each(server: NameServer) -> None:
     sink, port = server.sink()
     server.deliver_to(port)
     for number in range(1000):
@@ -127,7 +127,7 @@ def test_a_thousand_messages_arrive_once_each(server: Server) -> None:
     assert sink.most_open <= 20
 
 
-def test_messages_larger_than_the_kernel_takes_arrive_whole(server: Server) -> None:
+def test_messages_larger_than_the_kernel_takes_arrive_whole(server: NameServer) -> None:
     content = b"".join(b"%06d %b\r\n" % (number, b"x" * 60) for number in range(80_000))
     sink, port = server.sink()
     server.deliver_to(port)
@@ -142,7 +142,7 @@ def test_messages_larger_than_the_kernel_takes_arrive_whole(server: Server) -> N
 
 @pytest.mark.parametrize("act", [Act.CLOSE, Act.ABORT])
 @pytest.mark.parametrize("step", ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "dot"])
-def test_a_relay_that_vanishes_defers_its_own_mail_alone(server: Server, step: str, act: Act) -> None:
+def test_a_relay_that_vanishes_defers_its_own_mail_alone(server: NameServer, step: str, act: Act) -> None:
     bad, bad_port = server.sink({step: act})
     good, good_port = server.sink()
     server.deliver_to(bad_port, good_port)
@@ -155,7 +155,7 @@ def test_a_relay_that_vanishes_defers_its_own_mail_alone(server: Server, step: s
     assert (b"may have been sent" in line) is (step == "dot")
 
 
-def test_a_relay_that_closes_in_the_middle_of_a_large_message_defers_it(server: Server) -> None:
+def test_a_relay_that_closes_in_the_middle_of_a_large_message_defers_it(server: NameServer) -> None:
     sink, port = server.sink()
 
     received = sink.buildProtocol
@@ -179,7 +179,7 @@ def test_a_relay_that_closes_in_the_middle_of_a_large_message_defers_it(server: 
     assert b"status=deferred (451 4.4.2 connection lost while the message was sent)" in server.statuses()[0]
 
 
-def test_a_refused_connection_defers_and_says_so(server: Server) -> None:
+def test_a_refused_connection_defers_and_says_so(server: NameServer) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -190,7 +190,7 @@ def test_a_refused_connection_defers_and_says_so(server: Server) -> None:
     assert b"refused" in server.statuses()[0].lower()
 
 
-def test_time_outs_of_half_a_second_are_kept(server: Server) -> None:
+def test_time_outs_of_half_a_second_are_kept(server: NameServer) -> None:
     for step in ("greeting", "MAIL", "dot"):
         server.sink({step: Act.SILENCE})
     first, second, third = (port.getHost().port for port in server.ports)
@@ -201,7 +201,7 @@ def test_time_outs_of_half_a_second_are_kept(server: Server) -> None:
     assert sum(b"may have been sent" in line for line in server.statuses()) == 1
 
 
-def test_mail_goes_by_mx_over_two_failing_hosts(server: Server) -> None:
+def test_mail_goes_by_mx_over_two_failing_hosts(server: NameServer) -> None:
     bad, port = server.sink({"greeting": b"450 4.3.2 busy\r\n"}, "127.0.0.3")
     good, _ = server.sink(None, "127.0.0.4", port)
     names = FakeNameServer(
@@ -230,7 +230,7 @@ def test_mail_goes_by_mx_over_two_failing_hosts(server: Server) -> None:
     assert all(b"relay=mx3.b.example[127.0.0.4]:%d, " % port in line for line in server.statuses())
 
 
-def test_local_mail_is_delivered_by_threads(server: Server) -> None:
+def test_local_mail_is_delivered_by_threads(server: NameServer) -> None:
     server.deliver_to(1)
     for _ in range(30):
         server.put(b"joe@home.example")
@@ -240,7 +240,7 @@ def test_local_mail_is_delivered_by_threads(server: Server) -> None:
     assert all(b"status=sent" in line for line in server.statuses())
 
 
-def test_a_stop_waits_for_a_late_answer_to_a_final_dot(server: Server) -> None:
+def test_a_stop_waits_for_a_late_answer_to_a_final_dot(server: NameServer) -> None:
     sink, port = server.sink({"dot": Act.SILENCE})
     server.deliver_to(port)
     server.put(b"r@b.example")

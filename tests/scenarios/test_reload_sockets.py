@@ -191,7 +191,7 @@ def test_a_fifo_is_refused_and_mail_goes_on(tmp_path: Path, name: str) -> None:
 
 HANGING = """
 import time
-from mailismus.config import files
+from mailismus.config.read import files
 from mailismus.start import reload
 reload.LOOK_S = files.ANSWER_S = 0.1
 def read(path, max_bytes, on_piece):

@@ -22,7 +22,7 @@ from twisted.internet.epollreactor import EPollReactor
 from mailismus.config.values.settings import ListenerSettings, MessageStoreSettings, RetrySettings, ServerSettings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.task import DeliverTask, RealSurroundings
+from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.networks import Networks
@@ -86,7 +86,7 @@ class Server:
         self.reactor = reactor = world.reactor
         self.store, self.name = MessageStoreSettings(world.store, "Maildir"), name
         self.maillog = MemoryMailLog()
-        self.surroundings = RealSurroundings(reactor, reactor, reactor)
+        self.surroundings = RealDeliveryContext(reactor, reactor, reactor)
         self.monotonic = self.surroundings.monotonic
         self.queue = QueueManager(MemoryQueue(reactor), retry, reactor, self.monotonic, self.maillog)
         listener = ListenerSettings("SMTP", "127.0.0.1", 0, LIMITS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.smtp import replies
-from mailismus.smtp.server import Server
+from mailismus.smtp.server import ServerEngine
 from mailismus.smtp.server_state import (
     FORGIVEN,
     MAX_IDLE_COMMANDS,
@@ -19,7 +19,7 @@ from mailismus.smtp.server_state import (
     MAX_REFUSED,
     MAX_REPLIES,
     ServerLimits,
-    State,
+    ServerState,
 )
 
 HELLO = b"250 mx.example\r\n"
@@ -82,9 +82,9 @@ class Recorder:
 
 def run(
     pieces: list[bytes], receiver: Recorder | None = None, max_size: int = 1000, max_errors: int = 10
-) -> tuple[bytes, Recorder, Server]:
+) -> tuple[bytes, Recorder, ServerEngine]:
     receiver = receiver or Recorder()
-    server = Server(ServerLimits(b"mx.example", max_size, max_errors), receiver)
+    server = ServerEngine(ServerLimits(b"mx.example", max_size, max_errors), receiver)
     out = b""
     for piece in pieces:
         out += server.receive(piece)
@@ -219,7 +219,7 @@ def test_the_receiver_is_told_of_a_transaction_in_order() -> None:
         ("end", b"..x\r\n"),
         ("reset",),
     ]
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_the_size_of_a_message_does_not_count_doubled_dots(piece_size: int) -> N
 
 def test_while_a_question_is_open_nothing_behind_it_is_looked_at() -> None:
     receiver = Recorder(is_slow=True)
-    server = Server(ServerLimits(b"mx.example", 1000, 10), receiver)
+    server = ServerEngine(ServerLimits(b"mx.example", 1000, 10), receiver)
     assert server.receive(b"HELO c\r\nMAIL FROM:<a@x>\r\nXYZZY\r\n") == HELLO
     assert server.is_asking
     assert server.receive(b"NOOP\r\n") == b""
@@ -259,7 +259,7 @@ def test_while_a_question_is_open_nothing_behind_it_is_looked_at() -> None:
 
 
 def test_what_waits_for_an_answer_shows_when_it_is_too_much() -> None:
-    server = Server(ServerLimits(b"mx.example", 1000, 10), Recorder(is_slow=True))
+    server = ServerEngine(ServerLimits(b"mx.example", 1000, 10), Recorder(is_slow=True))
     server.receive(MAIL)
     assert not server.is_congested
     for _ in range(5):
@@ -268,7 +268,7 @@ def test_what_waits_for_an_answer_shows_when_it_is_too_much() -> None:
 
 
 def test_an_endless_line_takes_no_memory() -> None:
-    server = Server(ServerLimits(b"mx.example", 1000, 10), Recorder())
+    server = ServerEngine(ServerLimits(b"mx.example", 1000, 10), Recorder())
     for _ in range(100):
         assert server.receive(b"x" * 65536) == b""
         assert len(server._rest) <= MAX_LINE + 1
@@ -281,7 +281,7 @@ def test_errors_are_counted_in_all_and_the_last_one_closes() -> None:
     assert out == (replies.UNKNOWN_COMMAND + replies.OK) * 9
     out += server.receive(b"DATA\r\nNOOP\r\n")
     assert out.endswith(replies.BAD_SEQUENCE + replies.TOO_MANY_ERRORS)
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED
     assert server.receive(b"NOOP\r\n") == b""
 
 
@@ -293,14 +293,14 @@ def test_an_error_in_a_transaction_that_closes_tells_the_receiver() -> None:
 def test_commands_that_move_no_mail_become_errors() -> None:
     out, _, server = run([b"NOOP\r\n" * (MAX_IDLE_COMMANDS + 20)], max_errors=10)
     assert out == replies.OK * (MAX_IDLE_COMMANDS + 10) + replies.TOO_MANY_ERRORS
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_who_tries_out_recipients_is_sent_away(is_slow: bool) -> None:
     refusing = Recorder(is_slow=is_slow, refuses={b"b@y": replies.UNKNOWN_USER})
     out, _, server = run([MAIL + b"RCPT TO:<b@y>\r\n" * (MAX_REFUSED + 20)], refusing, max_errors=10)
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED
     assert out == R_MAIL + replies.UNKNOWN_USER * (MAX_REFUSED + 10) + replies.TOO_MANY_ERRORS
 
 
@@ -309,7 +309,7 @@ def test_who_tries_out_recipients_gains_little_by_messages_between_them() -> Non
     guesses = MAX_REFUSED + FORGIVEN
     round_ = MAIL[len(b"HELO c\r\n") :] + b"RCPT TO:<b@y>\r\n" * guesses + b"RCPT TO:<c@y>\r\nDATA\r\n.\r\n"
     out, _, server = run([b"HELO c\r\n", *[round_] * 3], refusing, max_errors=30)
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED
     assert out.count(replies.UNKNOWN_USER) == guesses + 20  # ten errors, a message, twenty errors
 
 
@@ -317,12 +317,12 @@ def test_some_unknown_recipients_in_every_message_are_no_error() -> None:
     refusing = Recorder(refuses={b"b@y": replies.UNKNOWN_USER})
     round_ = MAIL[len(b"HELO c\r\n") :] + b"RCPT TO:<b@y>\r\n" * FORGIVEN + b"RCPT TO:<c@y>\r\nDATA\r\n.\r\n"
     _, _, server = run([b"HELO c\r\n", *[round_] * 50], refusing, max_errors=1)
-    assert server.state is State.GREETED
+    assert server.state is ServerState.GREETED
 
 
 def test_relay_clients_may_ask_for_any_number_of_users_that_there_are_not() -> None:
     refusing = Recorder(refuses={b"b@y": replies.UNKNOWN_USER})
-    server = Server(ServerLimits(b"mx.example", 0, 1, max_refused=0), refusing)
+    server = ServerEngine(ServerLimits(b"mx.example", 0, 1, max_refused=0), refusing)
     server.receive(MAIL)
     for _ in range(10 * MAX_REFUSED):
         assert server.receive(b"RCPT TO:<b@y>\r\n") == replies.UNKNOWN_USER
@@ -330,7 +330,7 @@ def test_relay_clients_may_ask_for_any_number_of_users_that_there_are_not() -> N
 
 def test_refusals_for_now_without_end_are_errors() -> None:
     refusing = Recorder(refuses={b"c@z": replies.TOO_MANY_RECIPIENTS})
-    server = Server(ServerLimits(b"mx.example", 0, 1), refusing)
+    server = ServerEngine(ServerLimits(b"mx.example", 0, 1), refusing)
     server.receive(RCPT)
     for _ in range(MAX_PUT_OFF):
         assert server.receive(b"RCPT TO:<c@z>\r\n") == replies.TOO_MANY_RECIPIENTS
@@ -340,14 +340,14 @@ def test_refusals_for_now_without_end_are_errors() -> None:
 def test_recipients_refused_for_now_are_no_error() -> None:
     refusing = Recorder(refuses={b"c@z": replies.TOO_MANY_RECIPIENTS})
     _, _, server = run([RCPT + b"RCPT TO:<c@z>\r\n" * (MAX_IDLE_COMMANDS + 20)], refusing, max_errors=10)
-    assert server.state is State.RECIPIENTS
+    assert server.state is ServerState.RECIPIENTS
 
 
 def test_a_message_taken_makes_room_for_more_of_them() -> None:
     transaction = b"RSET\r\n" + RCPT[8:] + b"DATA\r\n.\r\n"
     out, _, server = run([b"HELO c\r\n"] + [transaction] * (MAX_IDLE_COMMANDS + 20))
     assert replies.TOO_MANY_ERRORS not in out
-    assert server.state is State.GREETED
+    assert server.state is ServerState.GREETED
 
 
 def test_what_a_pipelining_client_sent_behind_a_refusal_is_no_error() -> None:
@@ -362,7 +362,7 @@ def test_what_a_pipelining_client_sent_behind_a_refusal_is_no_error() -> None:
 def test_421_of_the_receiver_closes(key: bytes) -> None:
     out, receiver, server = run([DATA + b".\r\nNOOP\r\n"], Recorder(refuses={key: replies.SHUTTING_DOWN}))
     assert out.endswith(replies.SHUTTING_DOWN)
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED
     assert receiver.events[-1] == ("reset",)
 
 
@@ -376,7 +376,7 @@ def test_a_refused_data_leaves_the_transaction() -> None:
 
 def test_replies_are_held_back_when_there_are_many() -> None:
     receiver = Recorder()
-    server = Server(ServerLimits(b"mx.example", 1000, 0), receiver)
+    server = ServerEngine(ServerLimits(b"mx.example", 1000, 0), receiver)
     first = server.receive(b"NOOP\r\n" * (MAX_REPLIES + 5))
     assert first == replies.OK * MAX_REPLIES
     assert server.has_more
@@ -385,7 +385,7 @@ def test_replies_are_held_back_when_there_are_many() -> None:
 
 
 def test_closed_from_outside_it_gives_nothing_more() -> None:
-    server = Server(ServerLimits(b"mx.example", 1000, 10), Recorder(is_slow=True))
+    server = ServerEngine(ServerLimits(b"mx.example", 1000, 10), Recorder(is_slow=True))
     server.receive(MAIL)
     server.close()
     assert server.answer(replies.SENDER_OK) == b""

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.smtp import replies
-from mailismus.smtp.server import Server
-from mailismus.smtp.server_state import Security, ServerLimits, State
+from mailismus.smtp.server import ServerEngine
+from mailismus.smtp.server_state import Security, ServerLimits, ServerState
 from tests.smtp.test_server_dialogues import ACCEPTED, HELLO, Recorder
 
 TRANSACTION = b"MAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\n.\r\n"
@@ -20,12 +20,12 @@ PLAIN_EHLO = LINES[0] + LINES[1]
 OFFERING_EHLO = LINES[0] + b"250-STARTTLS\r\n" + LINES[1]
 
 
-def make(security: Security, max_errors: int = 10, is_slow: bool = False) -> tuple[Server, Recorder]:
+def make(security: Security, max_errors: int = 10, is_slow: bool = False) -> tuple[ServerEngine, Recorder]:
     receiver = Recorder(is_slow)
-    return Server(ServerLimits(b"mx.example", 1000, max_errors, security), receiver), receiver
+    return ServerEngine(ServerLimits(b"mx.example", 1000, max_errors, security), receiver), receiver
 
 
-def feed(server: Server, receiver: Recorder, pieces: list[bytes]) -> bytes:
+def feed(server: ServerEngine, receiver: Recorder, pieces: list[bytes]) -> bytes:
     out = b""
     for piece in pieces:
         out += server.receive(piece)
@@ -108,7 +108,7 @@ def test_a_dialogue_cut_at_random(name: str, places: list[int]) -> None:
 def test_what_was_sent_behind_starttls_is_gone_when_tls_is_on(rest: bytes) -> None:
     server, receiver = make(Security.OFFERED)
     assert server.receive(b"EHLO c\r\nSTARTTLS\r\n" + rest) == OFFERING_EHLO + replies.READY_FOR_TLS
-    assert server.state is State.HANDSHAKE
+    assert server.state is ServerState.HANDSHAKE
     assert not server.has_more
     assert server.receive(b"RSET\r\nMAIL") == b""
     server.begin_secure()
@@ -156,11 +156,11 @@ def test_errors_are_counted_on_under_tls() -> None:
     server.receive(b"EHLO c\r\nXYZZY\r\nSTARTTLS\r\n")
     server.begin_secure()
     assert server.receive(b"XYZZY\r\n") == replies.UNKNOWN_COMMAND + replies.TOO_MANY_ERRORS
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED
 
 
 def test_who_does_nothing_but_ask_before_tls_is_sent_away() -> None:
     server, _ = make(Security.REQUIRED)
     out = b"".join(server.receive(b"MAIL FROM:<a@x>\r\n") for _ in range(200))
     assert out.endswith(replies.TLS_REQUIRED + replies.TOO_MANY_ERRORS)
-    assert server.state is State.CLOSED
+    assert server.state is ServerState.CLOSED

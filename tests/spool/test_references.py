@@ -163,7 +163,7 @@ def test_a_message_with_one_recipient_takes_no_room() -> None:
     cache = ReferenceCache(0, FIRST_NEW)
     walk = cache.begin_walk()
     walk.saw(old(1), 1)
-    walk.got_line(old(1), 1)
+    walk.count_line(old(1), 1)
     assert walk.end() == []
     assert len(cache) == 0
 
@@ -197,7 +197,7 @@ def test_the_walk_at_start_leaves_no_trust_in_what_was_moved_meanwhile() -> None
     """Of two lines, one moves to where the walk has been: only the other one is seen."""
     cache = ReferenceCache(0, FIRST_NEW)
     walk = cache.begin_walk()
-    walk.got_line(old(1), 2)
+    walk.count_line(old(1), 2)
     walk.saw(old(1), 2)
     walk.end()
     assert cache.drop(old(1)) is Verdict.UNSURE
@@ -256,7 +256,7 @@ def test_what_got_a_line_during_a_walk_waits_for_the_next() -> None:
     cache = complete()
     cache.drop(old(1))
     walk = cache.begin_walk()
-    walk.got_line(old(1), 2)
+    walk.count_line(old(1), 2)
     assert walk.end() == []
     assert (cache.needs_walk, walked(cache, old(1)), cache.needs_walk) == (True, [], False)
 

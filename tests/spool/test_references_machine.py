@@ -81,7 +81,7 @@ class QueueMachine(RuleBasedStateMachine):
         places = self.lines[spool_id]
         places[data.draw(st.integers(0, len(places) - 1))] = place
         if self.walk is not None:
-            self.walk.got_line(spool_id, 2)
+            self.walk.count_line(spool_id, 2)
 
     @precondition(lambda self: self.walk is None)
     @rule()

@@ -13,7 +13,7 @@ from twisted.logger import LogEvent, formatEvent
 from twisted.python.failure import Failure
 
 from mailismus.config.read.document import parse
-from mailismus.config.read.load import Loaded, load_tree
+from mailismus.config.read.load import LoadedConfig, load_tree
 from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError
 from mailismus.start.reload import LOOK_S, Reloader
@@ -25,7 +25,7 @@ FILE = "/srv/mail/m.xml"
 T = TypeVar("T")
 
 
-def read(text: str) -> Loaded:
+def read(text: str) -> LoadedConfig:
     return load_tree(parse(text.encode(), FILE), FILE, "mx.example.net", None)
 
 
@@ -66,7 +66,7 @@ class FakeFile:
     hanging: ConfigError | None = None
     loads: int = 0
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedConfig:
         self.loads += 1
         if self.trouble is not None:
             raise self.trouble

@@ -20,7 +20,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.networks import Networks
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.submit.policy import Policy
-from mailismus.submit.protocol import Session
+from mailismus.submit.protocol import ServerSession
 from mailismus.submit.reception import Desk
 from mailismus.submit.sessions import SessionFactory
 
@@ -93,7 +93,7 @@ class Wire(StringTransport):
 
     def __init__(self, host: str) -> None:
         super().__init__(peerAddress=IPv4Address("TCP", host, 1))  # type: ignore[no-untyped-call]  # Twisted's
-        self.session: Session | None = None
+        self.session: ServerSession | None = None
 
     def loseConnection(self) -> None:
         super().loseConnection()  # type: ignore[no-untyped-call]  # Twisted's
@@ -147,7 +147,7 @@ class House:
 class Client:
     """A client of it. Who is turned away hears the last words, and has no session."""
 
-    session: Session
+    session: ServerSession
 
     def __init__(self, house: House, host: str, early: bytes = b"", descriptor: int = 10) -> None:
         self.wire = Wire(host)

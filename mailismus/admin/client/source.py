@@ -44,7 +44,7 @@ TIMEOUT_S = 60.0
 """For each thing the server says."""
 
 
-class OfflineQueue(Protocol):
+class IStoppedQueue(Protocol):
     """A queue that is only read, without a server: what `open_offline` gives. What can't be read is passed over."""
 
     @property
@@ -64,7 +64,7 @@ class OfflineQueue(Protocol):
         """Done with it."""
 
 
-class PlanCounter(Protocol):
+class IPlanCounter(Protocol):
     """Counts a queue by the parts of its provider's plan, from the files it names."""
 
     def add(self, part: Mapping[str, object]) -> None:
@@ -81,7 +81,7 @@ class PlanCounter(Protocol):
         """Counts of all. Raises `OSError` where the files are not to be seen."""
 
 
-class Source(Protocol):
+class QueueSource(Protocol):
     """A queue to look at. Filters have been checked. What can't be read is passed over."""
 
     @property
@@ -111,7 +111,7 @@ class Source(Protocol):
 class OfflineSource:
     """The files. `now`: UTC seconds, what ages count from."""
 
-    queue: OfflineQueue
+    queue: IStoppedQueue
     now: float
 
     @property
@@ -157,7 +157,7 @@ class ServerSource:
     """The running server. Each question has a connection of its own: the first is there already."""
 
     def __init__(
-        self, connected: socket.socket, connect: Callable[[], socket.socket], new_counter: Callable[[], PlanCounter]
+        self, connected: socket.socket, connect: Callable[[], socket.socket], new_counter: Callable[[], IPlanCounter]
     ) -> None:
         self._connect = connect
         self._new_counter = new_counter
@@ -279,7 +279,7 @@ def _clear_errors() -> Iterator[None]:
         raise StartError(os.EX_UNAVAILABLE, text) from None
 
 
-def open_server(socket_path: str, new_counter: Callable[[], PlanCounter]) -> ServerSource | None:
+def open_server(socket_path: str, new_counter: Callable[[], IPlanCounter]) -> ServerSource | None:
     """The running server, None when it does not run. Raises `StartError`."""
 
     def connect_again() -> socket.socket:
@@ -292,7 +292,7 @@ def open_server(socket_path: str, new_counter: Callable[[], PlanCounter]) -> Ser
     return ServerSource(connected, connect_again, new_counter) if connected is not None else None
 
 
-def need_server(socket_path: str, new_counter: Callable[[], PlanCounter]) -> ServerSource:
+def need_server(socket_path: str, new_counter: Callable[[], IPlanCounter]) -> ServerSource:
     """The running server. Raises `StartError`: 69 when it does not run."""
     running = open_server(socket_path, new_counter)
     if running is None:

@@ -25,7 +25,7 @@ from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown
-from mailismus.queue.finding import Done, Finding, Report, Severity
+from mailismus.queue.finding import Done, Finding, FsckReport, Severity
 
 _WIDTH = 12
 """Columns of the severity."""
@@ -40,10 +40,10 @@ class FsckTools:
 
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
-    check: Callable[[QueueSettings, float], Report]
-    check_copy: Callable[[str, str, float], Report]
+    check: Callable[[QueueSettings, float], FsckReport]
+    check_copy: Callable[[str, str, float], FsckReport]
     """Queue path, spool path, UTC seconds."""
-    repair: Callable[[QueueSettings, float], Report]
+    repair: Callable[[QueueSettings, float], FsckReport]
     """All three raise `StartError`, `StorageError` or OSError, also while findings come."""
     now: Callable[[], float]
     """UTC seconds."""
@@ -86,7 +86,7 @@ def _stopped_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _tell(report: Report, writer: _TextWriter | _JsonWriter, out: _Listened, *, is_repair: bool) -> int:
+def _tell(report: FsckReport, writer: _TextWriter | _JsonWriter, out: _Listened, *, is_repair: bool) -> int:
     """The exit code."""
     counts: Counter[Severity] = Counter()
     has_failed = False
@@ -102,7 +102,7 @@ def _tell(report: Report, writer: _TextWriter | _JsonWriter, out: _Listened, *, 
     return os.EX_DATAERR if any(counts[severity] for severity in Severity if severity.needs_repair) else os.EX_OK
 
 
-def _open(arguments: argparse.Namespace, tools: FsckTools) -> Report:
+def _open(arguments: argparse.Namespace, tools: FsckTools) -> FsckReport:
     queue_path, spool_path = arguments.queue, arguments.spool
     if (queue_path is None) != (spool_path is None):
         raise StartError(os.EX_USAGE, "write both --queue DIR and --spool DIR, or neither")
@@ -190,7 +190,7 @@ class _TextWriter:
         for line in lines:
             self._out.write(shown(line.encode("utf-8", "surrogateescape")) + "\n")
 
-    def end(self, report: Report, counts: Counter[Severity]) -> None:
+    def end(self, report: FsckReport, counts: Counter[Severity]) -> None:
         """The sum."""
         for kind, count in self._told.items():
             if count > _MOST:
@@ -235,7 +235,7 @@ class _JsonWriter:
             value["error"] = finding.error
         self._out.write(json.dumps(value) + "\n")
 
-    def end(self, report: Report, counts: Counter[Severity]) -> None:
+    def end(self, report: FsckReport, counts: Counter[Severity]) -> None:
         """The sum."""
         found = {severity.value: counts[severity] for severity in Severity}
         self._out.write(json.dumps({"checked": attrs.asdict(report.checked), "found": found}) + "\n")

@@ -31,7 +31,7 @@ def history_path(environment: Mapping[str, str]) -> str | None:
     return os.path.join(state, "mailismus", "history")
 
 
-class History:
+class ShellHistory:
     """The history in a file."""
 
     def __init__(self, path: str) -> None:

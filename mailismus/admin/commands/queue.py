@@ -18,7 +18,7 @@ from typing import TextIO, cast
 
 import attrs
 
-from mailismus.admin.client.source import Source
+from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.shape import By, shape_json, shape_lines
@@ -50,7 +50,7 @@ class Command:
     summary: str
     description: str
     fill: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[Source, argparse.Namespace, TextIO], None]
+    run: Callable[[QueueSource, argparse.Namespace, TextIO], None]
 
     def describe(self, parser: argparse.ArgumentParser, program: str) -> None:
         """Give the parser the command's arguments and its help. `program`: what stands before the command."""
@@ -60,7 +60,7 @@ class Command:
         self.fill(parser)
 
 
-def obey(command: Command, source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+def obey(command: Command, source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     """Run a command to its end, and close the source. Whatever was printed, `StartError` (74) is raised when some of the
     queue could not be read: an answer that is not whole never looks like one that is."""
     try:
@@ -118,7 +118,7 @@ def _id(text: str) -> str:
     return text
 
 
-def _list(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+def _list(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     with closing(source.messages(arguments.filter, arguments.limit)) as messages:
         if arguments.json:
             for message in messages:
@@ -142,19 +142,19 @@ def _width_of(out: TextIO) -> int:
         return _WIDTH
 
 
-def _count(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+def _count(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     summary = source.counts(arguments.filter)
     for line in [count_json(summary)] if arguments.json else count_lines(summary):
         out.write(line + "\n")
 
 
-def _shape(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+def _shape(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
     for line in shape_json(shape) if arguments.json else shape_lines(shape):
         out.write(line + "\n")
 
 
-def _show(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+def _show(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     if arguments.body:
         with closing(source.messages([arguments.id], 1)) as messages:
             if next(messages, None) is None:
@@ -199,14 +199,14 @@ def _spool_id_of(text: str) -> SpoolId:
     return queue_id.spool_id if queue_id is not None else cast(SpoolId, parse_spool_id(text))
 
 
-def _no_such(text: str, source: Source) -> StartError:
+def _no_such(text: str, source: QueueSource) -> StartError:
     if source.gaps:
         return StartError(os.EX_IOERR, f"{text}: not found; {left_out(source.gaps)}")
     what = "no such recipient of a message is" if "-" in text else "no such message is"
     return StartError(os.EX_DATAERR, f"{text}: {what} in the queue; it was delivered or returned, or never came")
 
 
-def _flush(source: Source, arguments: argparse.Namespace, out: TextIO) -> None:
+def _flush(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     number = source.flush(arguments.filter)
     entries, are = ("entry", "is") if number == 1 else ("entries", "are")
     out.write(f"{number} deferred {entries} {are} due now\n")

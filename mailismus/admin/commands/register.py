@@ -18,7 +18,7 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.admin.client.source import OfflineQueue, OfflineSource, PlanCounter, Source, need_server, open_server
+from mailismus.admin.client.source import IPlanCounter, IStoppedQueue, OfflineSource, QueueSource, need_server, open_server
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.queue import COMMANDS, Command, Reach, obey
 from mailismus.admin.commands.shell import Shell, run_shell
@@ -34,11 +34,11 @@ class CommandTools:
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
 
-    open_offline: Callable[[str, str], OfflineQueue]
+    open_offline: Callable[[str, str], IStoppedQueue]
     """Queue path and spool path -> the queue there, to be read. Raises `FileNotFoundError` when there is none there,
     `StartError`, `StorageError` or `OSError`."""
 
-    new_counter: Callable[[], PlanCounter]
+    new_counter: Callable[[], IPlanCounter]
     """What counts a queue by a plan of the running server."""
 
     dump: Callable[[str, TextIO], None]
@@ -95,7 +95,7 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
         raise StartError(os.EX_USAGE, str(error)) from None
     out = _output()
     if command.reach is Reach.SERVER:
-        source: Source = need_server(tools.load(arguments).admin.socket_path, tools.new_counter)
+        source: QueueSource = need_server(tools.load(arguments).admin.socket_path, tools.new_counter)
     else:
         source = _open(arguments, tools, now)
     obey(command, source, arguments, out)
@@ -116,7 +116,7 @@ def _dump(arguments: argparse.Namespace, tools: CommandTools) -> int:
     return os.EX_OK
 
 
-def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> Source:
+def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> QueueSource:
     """The queue that is meant. Raises `StartError` or `ConfigError`."""
     queue_path, spool_path = arguments.queue, arguments.spool
     if (queue_path is None) != (spool_path is None):
@@ -130,7 +130,7 @@ def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> Sou
     return OfflineSource(_open_files(tools, queue_path, spool_path), now)
 
 
-def _open_files(tools: CommandTools, queue_path: str, spool_path: str) -> OfflineQueue:
+def _open_files(tools: CommandTools, queue_path: str, spool_path: str) -> IStoppedQueue:
     try:
         for path in (queue_path, spool_path):
             if not _is_directory(path):

@@ -14,10 +14,10 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TextIO
 
-from mailismus.admin.client.source import Source
+from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.completion import candidates
-from mailismus.admin.commands.history import History, history_path
+from mailismus.admin.commands.history import ShellHistory, history_path
 from mailismus.admin.commands.queue import COMMANDS, Command, obey
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
@@ -49,7 +49,7 @@ class Shell:
     """Obeys lines. `connect` asks for the running server (raises `StartError`), `now` gives UTC seconds."""
 
     def __init__(
-        self, connect: Callable[[], Source], now: Callable[[], float], out: TextIO, complain: Callable[[str], None]
+        self, connect: Callable[[], QueueSource], now: Callable[[], float], out: TextIO, complain: Callable[[str], None]
     ) -> None:
         self._connect = connect
         self._now = now
@@ -135,7 +135,7 @@ def run_shell(shell: Shell, lines: TextIO) -> int:
 def _converse(shell: Shell) -> int:
     """At a terminal."""
     path = history_path(os.environ)
-    history = History(path) if path is not None else None
+    history = ShellHistory(path) if path is not None else None
     _edit_lines(history.load() if history is not None else [])
     shell.out.write(GREETING + "\n")
     status = os.EX_OK

@@ -53,7 +53,7 @@ class LookableQueue(Protocol):
     def stuck(self) -> Mapping[QueueId, bytes]: ...
 
 
-class Answer(Protocol):
+class VerbAnswer(Protocol):
     """An answer that comes in parts."""
 
     gaps: Gaps
@@ -245,7 +245,7 @@ class FlushAnswer:
         """It holds nothing open."""
 
 
-def begin_answer(request: Request, queue: LookableQueue, now: float) -> Answer:
+def begin_answer(request: Request, queue: LookableQueue, now: float) -> VerbAnswer:
     """The answer to a request. `now`: UTC seconds, what ages count from. Raises `Refusal`."""
     verb = _VERBS.get(request.verb)
     if verb is None:
@@ -257,22 +257,22 @@ def begin_answer(request: Request, queue: LookableQueue, now: float) -> Answer:
     return verb.begin(request, queue, wanted, now)
 
 
-def _list(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+def _list(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     return ListAnswer(queue, wanted, request.limit)
 
 
-def _count(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+def _count(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     return CountAnswer(queue, wanted if request.words else None)
 
 
-def _plan(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+def _plan(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     plan = queue.counting_plan()
     if plan is None or request.words:
         raise Refusal(os.EX_UNAVAILABLE, "the server alone can count this")
     return PlanAnswer(plan)
 
 
-def _shape(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+def _shape(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     try:
         by = By(request.by)
     except ValueError:
@@ -280,13 +280,13 @@ def _shape(request: Request, queue: LookableQueue, wanted: Filter, now: float) -
     return ShapeAnswer(queue, wanted, by, now)
 
 
-def _content(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+def _content(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     if wanted.spool_id is None:
         raise Refusal(os.EX_USAGE, "the content of which message: write its ID")
     return ContentAnswer(queue, wanted.spool_id)
 
 
-def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> Answer:
+def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     return FlushAnswer(queue, wanted)
 
 
@@ -294,7 +294,7 @@ def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -
 class _Verb:
     """What a request may ask for. `command`: what the user wrote."""
 
-    begin: Callable[[Request, LookableQueue, Filter, float], Answer]
+    begin: Callable[[Request, LookableQueue, Filter, float], VerbAnswer]
     command: str
     is_long: bool = False
     """Its answer takes as long as the client reads."""

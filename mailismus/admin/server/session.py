@@ -27,7 +27,7 @@ from mailismus.admin.protocol.wire import (
     encode_end,
 )
 from mailismus.admin.server.admission import Admission, Asked, Peer
-from mailismus.admin.server.answers import Answer, LookableQueue, begin_answer, command_of, takes_long
+from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
 from mailismus.errors import Corrupt, StorageError
 
 REQUEST_TIMEOUT_S = 30.0
@@ -52,7 +52,7 @@ class AdminSession(Protocol):
         self.idle_since = admission.now()
         """Since when it holds a connection and no place: before its request, or with its last words."""
         self._received = bytearray()
-        self._answer: Answer | None = None
+        self._answer: VerbAnswer | None = None
         self._timeout: IDelayedCall | None = None
         self._is_over = False
 

@@ -65,7 +65,7 @@ class _Sessions:
         oldest.abort()
         return True
 
-    def is_over(self, session: AdminSession) -> None:
+    def remove(self, session: AdminSession) -> None:
         self.open.discard(session)
         self._task.resume()
 
@@ -94,7 +94,7 @@ class _CountedSession(AdminSession):
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         super().connectionLost(reason)
-        self._sessions.is_over(self)
+        self._sessions.remove(self)
 
 
 @implementer(IReadDescriptor)

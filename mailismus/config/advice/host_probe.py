@@ -26,7 +26,7 @@ _STATUS_FILE = "/proc/self/status"
 _MAX_BYTES = 1 << 20
 
 
-class Kind(enum.Enum):
+class PathKind(enum.Enum):
     """What is at a path."""
 
     MISSING = "missing"
@@ -40,7 +40,7 @@ class Kind(enum.Enum):
 class Spot:
     """One path, not followed if it is a symbolic link. `may_make`: this user may make names in it, if it is a directory."""
 
-    kind: Kind
+    kind: PathKind
     mode: int = 0
     uid: int = 0
     gid: int = 0
@@ -56,7 +56,7 @@ class Room:
     free_bytes: int
 
 
-class Ground(Protocol):
+class HostProbe(Protocol):
     """What advice needs to know."""
 
     @property
@@ -106,12 +106,12 @@ class ThisHost:
         try:
             found = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            return Spot(Kind.MISSING)
+            return Spot(PathKind.MISSING)
         except (OSError, ValueError):
-            return Spot(Kind.OTHER)
-        kinds = {stat.S_IFDIR: Kind.DIRECTORY, stat.S_IFLNK: Kind.LINK, stat.S_IFREG: Kind.FILE}
-        kind = kinds.get(stat.S_IFMT(found.st_mode), Kind.OTHER)
-        may_make = kind is not Kind.DIRECTORY or os.access(path, os.W_OK | os.X_OK, effective_ids=True)
+            return Spot(PathKind.OTHER)
+        kinds = {stat.S_IFDIR: PathKind.DIRECTORY, stat.S_IFLNK: PathKind.LINK, stat.S_IFREG: PathKind.FILE}
+        kind = kinds.get(stat.S_IFMT(found.st_mode), PathKind.OTHER)
+        may_make = kind is not PathKind.DIRECTORY or os.access(path, os.W_OK | os.X_OK, effective_ids=True)
         return Spot(kind, stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid, may_make)
 
     def room(self, path: str) -> Room | None:

@@ -1,4 +1,4 @@
-"""Advice about places: directories, files, ports and addresses of this host (pure: the host is handed in as `Ground`).
+"""Advice about places: directories, files, ports and addresses of this host (pure: the host is handed in as `HostProbe`).
 
 *Rules*: as in `config.advice`. What the start would refuse of directories is an error here: a symbolic link, a wrong owner
 or mode, a parent that others can write, a place where this user may make nothing. Root may do everything and is not told
@@ -11,7 +11,7 @@ import posixpath
 import stat
 from collections.abc import Iterator
 
-from mailismus.config.advice.host_probe import Ground, Kind, Spot
+from mailismus.config.advice.host_probe import HostProbe, PathKind, Spot
 from mailismus.config.advice.values import Advice, line_of, refuse, warn
 from mailismus.config.read.check import Given
 from mailismus.config.table import application as app
@@ -27,7 +27,7 @@ Place = tuple[str, str, int]
 """What it is called, its path, and the line that names it."""
 
 
-def advise_places(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+def advise_places(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
     """Everything that depends on this host."""
     queue = top.one(MTA).one(que.QUEUE)
     spool = queue.one(que.SPOOL)
@@ -53,28 +53,28 @@ def advise_places(top: Given, settings: Settings, ground: Ground) -> Iterator[Ad
     yield from _advise_ports(top, settings, ground)
 
 
-def _advise_root(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+def _advise_root(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
     """A root that is not there is mostly misspelt, or a file system that is not mounted."""
     path = settings.application.root_path
     application = top.one(app.APPLICATION)
-    if ground.look(path).kind is Kind.MISSING:
+    if ground.look(path).kind is PathKind.MISSING:
         yield warn(
             line_of(app.ROOT, top, application, application.one(app.DIRPATHS)),
             f"<root> is {path}, which does not exist; an empty queue would be made there: write where it is, or mount it",
         )
 
 
-def _advise_private(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+def _advise_private(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
     """A directory that is the server's alone."""
     title, path, line = place
     spot = ground.look(path)
-    if spot.kind is Kind.MISSING or spot.kind is Kind.OTHER:
+    if spot.kind is PathKind.MISSING or spot.kind is PathKind.OTHER:
         yield from _advise_making(place, ground, told)
         return
-    if spot.kind is Kind.LINK:
+    if spot.kind is PathKind.LINK:
         yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the directory itself")
         return
-    if spot.kind is not Kind.DIRECTORY:
+    if spot.kind is not PathKind.DIRECTORY:
         yield refuse(line, f"{title} is {path}, which is no directory: write another path")
         return
     if ground.uid not in (0, spot.uid):
@@ -94,25 +94,25 @@ def _advise_private(place: Place, ground: Ground, told: set[str]) -> Iterator[Ad
             )
 
 
-def _advise_directory(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+def _advise_directory(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
     """A directory that others may look into."""
     title, path, line = place
     spot = ground.look(path)
-    if spot.kind is Kind.FILE:
+    if spot.kind is PathKind.FILE:
         yield refuse(line, f"{title} is {path}, which is no directory: write another path")
-    elif spot.kind is Kind.DIRECTORY and not spot.may_make:
+    elif spot.kind is PathKind.DIRECTORY and not spot.may_make:
         user = ground.user_name(ground.uid)
         yield refuse(
             line, f"{title} is {path}, where user {user} may not write: run: chown {user} {path}, or write another path"
         )
-    elif spot.kind is Kind.MISSING:
+    elif spot.kind is PathKind.MISSING:
         yield from _advise_making(place, ground, told)
 
 
-def _advise_run_directory(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+def _advise_run_directory(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
     title, path, line = place
     spot = ground.look(path)
-    if spot.kind is Kind.LINK:
+    if spot.kind is PathKind.LINK:
         yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the directory itself")
     elif _others_may_write(spot):
         yield refuse(line, f"{title} is {path}, which others can write (mode {spot.mode:04o}): run: chmod go-w {path}")
@@ -120,7 +120,7 @@ def _advise_run_directory(place: Place, ground: Ground, told: set[str]) -> Itera
         yield from _advise_directory(place, ground, told)
 
 
-def _advise_audits(top: Given, settings: Settings, ground: Ground, told: set[str]) -> Iterator[Advice]:
+def _advise_audits(top: Given, settings: Settings, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
     """A file, in a directory where it can be made. Of a name with a date only what is above the date is known."""
     mta = top.one(MTA)
     deliver, report = mta.one(dlv.DELIVER), mta.one(rep.REPORT)
@@ -133,25 +133,25 @@ def _advise_audits(top: Given, settings: Settings, ground: Ground, told: set[str
         line, path = line_of(setting, top, mta, block), audit.path
         title = f"<audit> of <{block.block.name}>"
         kind = ground.look(path).kind
-        if kind is Kind.LINK:
+        if kind is PathKind.LINK:
             yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the file itself")
-        elif kind is Kind.DIRECTORY:
+        elif kind is PathKind.DIRECTORY:
             yield refuse(line, f"{title} is {path}, a directory: write a file in it, such as {path}/%DT%.log")
         else:
             directory = posixpath.dirname(path.partition("%")[0])
             yield from _advise_directory((f"the directory of {title}", directory, line), ground, told)
 
 
-def _advise_making(place: Place, ground: Ground, told: set[str]) -> Iterator[Advice]:
+def _advise_making(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
     """What is missing is made at the start, where that is possible. `told`: directories where it is not, each told once."""
     title, path, line = place
     parent = posixpath.dirname(path)
-    while ground.look(parent).kind is Kind.MISSING and parent != "/":
+    while ground.look(parent).kind is PathKind.MISSING and parent != "/":
         parent = posixpath.dirname(parent)
     spot = ground.look(parent)
     if parent in told:
         return
-    if spot.kind is Kind.FILE:
+    if spot.kind is PathKind.FILE:
         told.add(parent)
         yield refuse(line, f"{title} is {path}, but {parent} is no directory: write another path")
     elif not spot.may_make:
@@ -176,7 +176,7 @@ def _advise_nesting(places: list[Place]) -> Iterator[Advice]:
                 break
 
 
-def _advise_room(minfree: MinFree, places: list[Place], line: int, ground: Ground) -> Iterator[Advice]:
+def _advise_room(minfree: MinFree, places: list[Place], line: int, ground: HostProbe) -> Iterator[Advice]:
     for title, path, _ in places:
         room = ground.room(path)
         if room is None:
@@ -197,7 +197,7 @@ def _advise_room(minfree: MinFree, places: list[Place], line: int, ground: Groun
         return
 
 
-def _advise_files(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+def _advise_files(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
     """Whoever can write these decides whose mail is taken, and where it goes."""
     block = top.one(app.DIRECTORY)
     if ground.look(settings.file).mode & stat.S_IWOTH:
@@ -208,9 +208,9 @@ def _advise_files(top: Given, settings: Settings, ground: Ground) -> Iterator[Ad
                 continue
             spot = ground.look(path)
             line = line_of(setting, top, block)
-            if spot.kind is not Kind.LINK and spot.mode & stat.S_IWOTH:
+            if spot.kind is not PathKind.LINK and spot.mode & stat.S_IWOTH:
                 yield warn(line, f"<{setting.name}> names {path}, which everybody can write: run: chmod o-w {path}")
-            if spot.kind is not Kind.LINK and spot.mode & stat.S_IROTH and ground.holds_more_than_names(path):
+            if spot.kind is not PathKind.LINK and spot.mode & stat.S_IROTH and ground.holds_more_than_names(path):
                 yield warn(
                     line,
                     f"<{setting.name}> names {path}, which everybody can read, and there is text behind names, as in files"
@@ -218,7 +218,7 @@ def _advise_files(top: Given, settings: Settings, ground: Ground) -> Iterator[Ad
                 )
 
 
-def _advise_ports(top: Given, settings: Settings, ground: Ground) -> Iterator[Advice]:
+def _advise_ports(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
     submit = top.one(MTA).one(sub.SUBMIT)
     listeners = submit.one(sub.LISTENERS)
     for listener, given in zip(settings.listeners, listeners.all(sub.LISTENER), strict=True):
@@ -252,7 +252,7 @@ def _parents(path: str) -> Iterator[str]:
 
 def _others_may_write(spot: Spot) -> bool:
     """A directory in which others could put something in our place: not sticky, and open to all or a group not root's."""
-    if spot.kind is not Kind.DIRECTORY or spot.mode & stat.S_ISVTX:
+    if spot.kind is not PathKind.DIRECTORY or spot.mode & stat.S_ISVTX:
         return False
     return bool(spot.mode & stat.S_IWOTH or (spot.mode & stat.S_IWGRP and spot.gid != 0))
 

@@ -35,7 +35,7 @@ _WIDE = {4: 8, 6: 16}
 """Prefixes shorter than these are no network of anybody's own."""
 
 
-class Severity(enum.Enum):
+class AdviceSeverity(enum.Enum):
     """How bad it is."""
 
     ERROR = "error"
@@ -46,19 +46,19 @@ class Severity(enum.Enum):
 class Advice:
     """One sentence. `line`: from 1."""
 
-    severity: Severity
+    severity: AdviceSeverity
     line: int
     text: str
 
 
 def warn(line: int, text: str) -> Advice:
     """A warning."""
-    return Advice(Severity.WARNING, max(line, 1), text)
+    return Advice(AdviceSeverity.WARNING, max(line, 1), text)
 
 
 def refuse(line: int, text: str) -> Advice:
     """An error."""
-    return Advice(Severity.ERROR, max(line, 1), text)
+    return Advice(AdviceSeverity.ERROR, max(line, 1), text)
 
 
 def line_of(setting: Setting[object], *blocks: Given) -> int:

@@ -43,7 +43,7 @@ VALUES = (
 
 
 @attrs.frozen
-class Entry:
+class ManualEntry:
     """One setting. `path`: as `config show` has it; `title`: within its block; `default`: as in a file, or in words."""
 
     path: str
@@ -61,7 +61,7 @@ class Section:
     path: str
     sentence: str
     occurs: Occurs
-    entries: tuple[Entry, ...]
+    entries: tuple[ManualEntry, ...]
     refused: tuple[tuple[str, str], ...]
 
 
@@ -94,12 +94,12 @@ def write_page() -> str:
     return roff.join(_page())
 
 
-def _entry(setting: Setting[object], block: Block, path: str) -> Entry:
+def _entry(setting: Setting[object], block: Block, path: str) -> ManualEntry:
     kind = setting.kind
     bounds = "" if kind.is_number else _bounds(kind.lowest, kind.highest)
     default = "none; it must be written" if setting.default is None else setting.default or "none"
     title = setting.name if setting.form is Form.ELEMENT else setting.title + (f" of <{setting.of}>" if setting.of else "")
-    return Entry(path + setting.key, title, setting.sentence, kind.form + bounds, default, _example(setting, block))
+    return ManualEntry(path + setting.key, title, setting.sentence, kind.form + bounds, default, _example(setting, block))
 
 
 def _bounds(lowest: str, highest: str) -> str:
@@ -166,7 +166,7 @@ def _markdown() -> Iterator[str]:
             yield f"Refused as *{reason}*: {_quoted(names)}."
 
 
-def _default(entry: Entry) -> str:
+def _default(entry: ManualEntry) -> str:
     return entry.default if entry.default.startswith("none") else f"`{entry.default}`"
 
 

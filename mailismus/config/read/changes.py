@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\[[0-9]+\]")
 
 
 @attrs.frozen
-class Change:
+class SettingChange:
     """One setting that differs. `old`, `new`: its texts, None where it is not there. `line`: where the new file says so, 0:
     the default."""
 
@@ -34,7 +34,7 @@ class Change:
         return f"{self.path} ({_shown(self.old)} before, {_shown(self.new)} now)"
 
 
-def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[Change, ...]:
+def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[SettingChange, ...]:
     """Every setting that differs, in the order of the new configuration, then those that are gone."""
     before = {value.place: value for value in old}
     now = {value.place: value for value in new}
@@ -43,14 +43,14 @@ def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[Ch
         known = before.get(value.place)
         if known is None or (known.text, known.content) != (value.text, value.content):
             text = None if known is None else known.text
-            found.append(Change(value.path, text, value.text, value.line, value.is_fixed))
+            found.append(SettingChange(value.path, text, value.text, value.line, value.is_fixed))
     for value in old:
         if value.place not in now:
-            found.append(Change(value.path, value.text, None, 0, value.is_fixed))
+            found.append(SettingChange(value.path, value.text, None, 0, value.is_fixed))
     return tuple(found)
 
 
-def names_of(changes: Sequence[Change]) -> tuple[str, ...]:
+def names_of(changes: Sequence[SettingChange]) -> tuple[str, ...]:
     """The names of what changed, each once, whichever of several blocks it stands in."""
     return tuple(dict.fromkeys(_NUMBER.sub("", change.path) for change in changes))
 

@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 import attrs
 
 from mailismus.config.read.document import BLANKS, Element
-from mailismus.config.table.kinds import Place
+from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER
 from mailismus.config.table.words import Block, Form, Occurs, Setting
 from mailismus.config.values.units import UnitError
@@ -70,7 +70,7 @@ def check_shape(top: Element, file: str) -> None:
     _check_block(top, MAILSERVER, file)
 
 
-def convert(block: Block, element: Element | None, place: Place, file: str) -> Given:
+def convert(block: Block, element: Element | None, place: ReadContext, file: str) -> Given:
     """The values of a block that has passed `check_shape`; None: it was not written, all is default."""
     values: dict[str, Value] = {}
     blocks: dict[str, list[Given]] = {}
@@ -85,12 +85,12 @@ def convert(block: Block, element: Element | None, place: Place, file: str) -> G
     return Given(block, element.line if element else 0, values, blocks)
 
 
-def default_block(block: Block, place: Place, file: str) -> Given:
+def default_block(block: Block, place: ReadContext, file: str) -> Given:
     """A block as if it had been written empty."""
     return convert(block, None, place, file)
 
 
-def convert_setting(setting: Setting[T], element: Element | None, block: Block, place: Place, file: str) -> T:
+def convert_setting(setting: Setting[T], element: Element | None, block: Block, place: ReadContext, file: str) -> T:
     """The value of one setting of a block."""
     return cast(T, _convert_setting(setting, element, block, place, file).value)
 
@@ -167,7 +167,9 @@ def _all_blocks(block: Block) -> Iterator[Block]:
             yield from _all_blocks(item)
 
 
-def _convert_setting(setting: Setting[object], element: Element | None, block: Block, place: Place, file: str) -> Value:
+def _convert_setting(
+    setting: Setting[object], element: Element | None, block: Block, place: ReadContext, file: str
+) -> Value:
     text: str | None = None
     line = 0
     if element is not None and setting.of:

@@ -24,7 +24,7 @@ from mailismus.config.read.effective import Effective, list_effective
 from mailismus.config.read.files import ANSWER_S, Files
 from mailismus.config.read.hostname import host_name
 from mailismus.config.table import application as app
-from mailismus.config.table.kinds import Place
+from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER, MTA
 from mailismus.config.table.submit import LISTENER, LISTENERS, SUBMIT
 from mailismus.config.values.settings import Settings
@@ -38,7 +38,7 @@ DEFAULT_FILES = ("config/mailismus.xml", "/etc/mailismus/mailismus.xml")
 
 
 @attrs.frozen
-class Loaded:
+class LoadedConfig:
     """A configuration. `notes`: sentences for the log; `effective`: every value in force, in the table's order; `given`: the
     same as a tree, with lines."""
 
@@ -62,7 +62,7 @@ class Loader:
         self._files = files or Files()
         self._file = ""
 
-    def load(self, file: str) -> Loaded:
+    def load(self, file: str) -> LoadedConfig:
         """Read, check and convert a file, named in errors as it is given here. Blocks, for ever if a file does not answer.
         Raises `ConfigError`."""
         files, self._file = self._files, file
@@ -80,11 +80,11 @@ class Loader:
         return ConfigError(self._file, reading.line, text)
 
 
-def load(file: str, loader: Loader | None = None) -> Loaded:
+def load(file: str, loader: Loader | None = None) -> LoadedConfig:
     """Read, check and convert a file. `file` is named in errors as it is given here. Raises `ConfigError`, for a file that
     does not answer too; the thread that waits for it is left behind."""
     loading = loader or Loader()
-    done: queue.SimpleQueue[Loaded | BaseException] = queue.SimpleQueue()
+    done: queue.SimpleQueue[LoadedConfig | BaseException] = queue.SimpleQueue()
 
     def run() -> None:
         try:
@@ -117,7 +117,7 @@ def default_settings(root: str) -> Settings:
     return load_tree(Element(MAILSERVER.name, 1, {}), file, "mx.example.net", None).settings
 
 
-def load_tree(top: Element, file: str, host: str, hard_limit: int | None, files: Files | None = None) -> Loaded:
+def load_tree(top: Element, file: str, host: str, hard_limit: int | None, files: Files | None = None) -> LoadedConfig:
     """The configuration that a document says, for a host of that name and with that hard open-file limit (None: none)."""
     check_shape(top, file)
     place = _find_place(top, file, host)
@@ -128,7 +128,7 @@ def load_tree(top: Element, file: str, host: str, hard_limit: int | None, files:
     assembly = Assembly(given, listeners, file, hard_limit, files or Files())
     settings = assembly.settings()
     effective = list_effective(given, assembly.changed, assembly.contents)
-    return Loaded(settings, tuple(assembly.notes), effective, given)
+    return LoadedConfig(settings, tuple(assembly.notes), effective, given)
 
 
 def hard_open_files() -> int | None:
@@ -149,9 +149,9 @@ def _note_certificates(settings: Settings, now: float) -> Iterator[str]:
             yield f"the certificate {ssl.certificate_path} of listener {listener.name} is not valid yet"
 
 
-def _find_place(top: Element, file: str, host: str) -> Place:
+def _find_place(top: Element, file: str, host: str) -> ReadContext:
     """What the tokens stand for: each directory may be named by those before it."""
-    place = Place(os.path.dirname(os.path.abspath(file)), {"SYSNAME": host})
+    place = ReadContext(os.path.dirname(os.path.abspath(file)), {"SYSNAME": host})
     application = next((child for child in top.children if child.name == app.APPLICATION.name), None)
     dirpaths = None
     if application is not None:

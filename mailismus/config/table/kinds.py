@@ -28,7 +28,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @attrs.frozen
-class Place:
+class ReadContext:
     """Where values are read: the configuration file's folder (absolute) and what the tokens stand for so far."""
 
     folder: str
@@ -36,12 +36,12 @@ class Place:
 
 
 @attrs.frozen
-class Kind(Generic[T_co]):
+class ValueKind(Generic[T_co]):
     """One kind of value. `lowest` and `highest` are as written in the file, empty for no bound."""
 
     form: str
     pattern: str
-    parse: Callable[[str, Place], T_co]
+    parse: Callable[[str, ReadContext], T_co]
     show: Callable[[Any], str]
     """Any: a kind shows what it has parsed, and a table of kinds is covariant."""
     lowest: str = ""
@@ -59,9 +59,9 @@ def _within(parse: Callable[[str], int], text: str, lowest: str, highest: str) -
     return value
 
 
-def count(lowest: int = 0, highest: int = 1_000_000_000) -> Kind[int]:
+def count(lowest: int = 0, highest: int = 1_000_000_000) -> ValueKind[int]:
     """A whole number."""
-    return Kind(
+    return ValueKind(
         form=f"{units.COUNT_FORM} from {lowest} to {highest}",
         pattern="[0-9]+",
         parse=lambda text, place: _within(units.parse_count, text, str(lowest), str(highest)),
@@ -72,9 +72,9 @@ def count(lowest: int = 0, highest: int = 1_000_000_000) -> Kind[int]:
     )
 
 
-def time(lowest: str = "0", highest: str = "365d") -> Kind[float]:
+def time(lowest: str = "0", highest: str = "365d") -> ValueKind[float]:
     """A time, in seconds."""
-    return Kind(
+    return ValueKind(
         form=units.TIME_FORM,
         pattern=_TIME_PATTERN,
         parse=lambda text, place: _within(units.parse_time_ms, text, lowest, highest) / 1000,
@@ -84,9 +84,9 @@ def time(lowest: str = "0", highest: str = "365d") -> Kind[float]:
     )
 
 
-def size(lowest: str = "0", highest: str = "1000G") -> Kind[int]:
+def size(lowest: str = "0", highest: str = "1000G") -> ValueKind[int]:
     """A size in bytes."""
-    return Kind(
+    return ValueKind(
         form=units.SIZE_FORM,
         pattern="[0-9]+(K|M|G|Ki|Mi|Gi)?",
         parse=lambda text, place: _within(units.parse_size, text, lowest, highest),
@@ -96,36 +96,41 @@ def size(lowest: str = "0", highest: str = "1000G") -> Kind[int]:
     )
 
 
-def choice(built: tuple[str, ...], unbuilt: tuple[str, ...] = ()) -> Kind[str]:
+def choice(built: tuple[str, ...], unbuilt: tuple[str, ...] = ()) -> ValueKind[str]:
     """One of some words; those of `unbuilt` will come."""
 
-    def parse(text: str, place: Place) -> str:
+    def parse(text: str, place: ReadContext) -> str:
         if text in unbuilt:
             raise UnitError(f"that is not available in this version; write {' or '.join(built)}, or remove it")
         if text not in built:
             raise UnitError(f"write {' or '.join(built)}")
         return text
 
-    return Kind(form=" or ".join(built), pattern="|".join(built), parse=parse, show=str)
+    return ValueKind(form=" or ".join(built), pattern="|".join(built), parse=parse, show=str)
 
 
-def only(built: str) -> Kind[str]:
+def only(built: str) -> ValueKind[str]:
     """The one value that is built of a setting that is not."""
 
-    def parse(text: str, place: Place) -> str:
+    def parse(text: str, place: ReadContext) -> str:
         if text != built:
             raise UnitError(f"that is not available in this version; write {built}, or remove it")
         return text
 
-    return Kind(form=built, pattern=built, parse=parse, show=str)
+    return ValueKind(form=built, pattern=built, parse=parse, show=str)
 
 
 def list_of(
-    form: str, item: Callable[[str, Place], T], show: Callable[[T], str], pattern: str, separator: str = "|", least: int = 0
-) -> Kind[tuple[T, ...]]:
+    form: str,
+    item: Callable[[str, ReadContext], T],
+    show: Callable[[T], str],
+    pattern: str,
+    separator: str = "|",
+    least: int = 0,
+) -> ValueKind[tuple[T, ...]]:
     """A list; `least` 1: not an empty one."""
 
-    def parse(text: str, place: Place) -> tuple[T, ...]:
+    def parse(text: str, place: ReadContext) -> tuple[T, ...]:
         items = tuple(item(part, place) for part in units.parse_list(text, separator))
         if len(items) < least:
             raise UnitError(f"write {form}")
@@ -134,18 +139,18 @@ def list_of(
     bar = f" ?{chr(92) if separator == '|' else ''}{separator} ?"
     whole = f"({pattern})({bar}({pattern}))*"
     glue = f" {separator} " if separator == "|" else separator
-    return Kind(form, whole if least else f"({whole})?", parse, lambda value: glue.join(show(part) for part in value))
+    return ValueKind(form, whole if least else f"({whole})?", parse, lambda value: glue.join(show(part) for part in value))
 
 
 _FALSE_PATTERN = "[Nn]|[Nn][Oo]|[Ff][Aa][Ll][Ss][Ee]"
 _TRUE_PATTERN = "[Yy]|[Yy][Ee][Ss]|[Tt][Rr][Uu][Ee]"
 
 
-def _parse_time_s(text: str, place: Place) -> float:
+def _parse_time_s(text: str, place: ReadContext) -> float:
     return _within(units.parse_time_ms, text, "100ms", "365d") / 1000
 
 
-BOOLEAN: Kind[bool] = Kind(
+BOOLEAN: ValueKind[bool] = ValueKind(
     units.BOOLEAN_FORM,
     f"{_TRUE_PATTERN}|{_FALSE_PATTERN}",
     lambda text, place: units.parse_boolean(text),
@@ -153,7 +158,7 @@ BOOLEAN: Kind[bool] = Kind(
 )
 """`Y` or `N`, also in words."""
 
-DELAYS: Kind[tuple[float, ...]] = list_of(
+DELAYS: ValueKind[tuple[float, ...]] = list_of(
     'times separated by "|", such as 15m | 30m | 2h',
     _parse_time_s,
     lambda value: units.show_time_ms(round(value * 1000)),
@@ -163,11 +168,11 @@ DELAYS: Kind[tuple[float, ...]] = list_of(
 
 _NETWORK_PATTERN = r"[0-9]+(\.[0-9]+){0,3}/[0-9]+|[0-9]+(\.[0-9]+){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(/[0-9]+)?"
 
-NETWORKS: Kind[tuple[Block, ...]] = list_of(
+NETWORKS: ValueKind[tuple[Block, ...]] = list_of(
     f'networks separated by "|", each {BLOCK_FORM}', lambda text, place: parse_block(text), show_block, _NETWORK_PATTERN
 )
 
-ATTRIBUTE_NETWORKS: Kind[tuple[Block, ...]] = list_of(
+ATTRIBUTE_NETWORKS: ValueKind[tuple[Block, ...]] = list_of(
     f'networks separated by ",", each {BLOCK_FORM}',
     lambda text, place: parse_block(text),
     show_block,
@@ -179,18 +184,18 @@ _DOMAIN_PATTERN = r"[A-Za-z0-9]([A-Za-z0-9\-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-
 _TOKEN_PATTERN = "%(" + "|".join(names.TOKENS) + ")%"
 _PATH_PATTERN = "([^%]|" + _TOKEN_PATTERN + ")+"
 
-DOMAIN: Kind[str] = Kind(
+DOMAIN: ValueKind[str] = ValueKind(
     names.DOMAIN_FORM,
     f"{_DOMAIN_PATTERN}|%SYSNAME%",
     lambda text, place: names.parse_domain(names.expand_tokens(text, {"SYSNAME": place.tokens["SYSNAME"]})),
     str,
 )
 
-DOMAINS: Kind[tuple[str, ...]] = list_of(
+DOMAINS: ValueKind[tuple[str, ...]] = list_of(
     'domain names separated by ","', lambda text, place: names.parse_domain(text), str, _DOMAIN_PATTERN, separator=","
 )
 
-SENDERS: Kind[tuple[str, ...]] = list_of(
+SENDERS: ValueKind[tuple[str, ...]] = list_of(
     f'senders separated by ",", each {names.SENDER_FORM}',
     lambda text, place: names.parse_sender(text),
     str,
@@ -198,14 +203,14 @@ SENDERS: Kind[tuple[str, ...]] = list_of(
     separator=",",
 )
 
-LISTENER_NAME: Kind[str] = Kind(
+LISTENER_NAME: ValueKind[str] = ValueKind(
     "a name",
     r"([A-Za-z0-9][A-Za-z0-9._\-]*)?",
     lambda text, place: names.parse_listener_name(text) if text else "",
     str,
 )
 
-INTERFACE: Kind[str] = Kind(
+INTERFACE: ValueKind[str] = ValueKind(
     "an IP address of this host",
     r"(\[?[0-9A-Fa-f:.]+(%.+)?\]?)?",
     lambda text, place: names.parse_interface(text),
@@ -219,21 +224,21 @@ def _show_host_port(value: tuple[str, int]) -> str:
     return f"[{value[0]}]:{value[1]}" if ":" in value[0] else f"{value[0]}:{value[1]}"
 
 
-DNS_SERVERS: Kind[tuple[tuple[str, int], ...]] = list_of(
+DNS_SERVERS: ValueKind[tuple[tuple[str, int], ...]] = list_of(
     'name servers separated by "|", each an IP address and a port, such as 192.0.2.53:53 or [2001:db8::1]:53',
     lambda text, place: names.parse_ip_port(text, 53),
     _show_host_port,
     _IP_PORT_PATTERN,
 )
 
-HOST_PORT: Kind[tuple[str, int]] = Kind(
+HOST_PORT: ValueKind[tuple[str, int]] = ValueKind(
     names.ADDRESS_FORM,
     r"\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
     lambda text, place: names.parse_host_port(text, 25),
     _show_host_port,
 )
 
-USER: Kind[str] = Kind(
+USER: ValueKind[str] = ValueKind(
     "a user's name",
     r"([A-Za-z0-9_+][A-Za-z0-9_+.\-]*)?",
     lambda text, place: names.parse_user(text) if text else "",
@@ -241,51 +246,53 @@ USER: Kind[str] = Kind(
 )
 
 
-MAILBOX: Kind[str] = Kind(
+MAILBOX: ValueKind[str] = ValueKind(
     names.MAILBOX_FORM, r"([!-~]+@[!-~]+)?", lambda text, place: names.parse_mailbox(text) if text else "", str
 )
 
-TEXT: Kind[str] = Kind(names.TEXT_FORM, r"[^\p{C}]{1,200}", lambda text, place: names.parse_text(text), str)
+TEXT: ValueKind[str] = ValueKind(names.TEXT_FORM, r"[^\p{C}]{1,200}", lambda text, place: names.parse_text(text), str)
 """One line of text."""
 
 
-def _parse_name_or_file(text: str, place: Place) -> str:
+def _parse_name_or_file(text: str, place: ReadContext) -> str:
     expanded = names.expand_tokens(text, place.tokens)
     return names.parse_path(text, place.tokens["DIRTOP"], place.tokens) if "/" in expanded else expanded
 
 
-NAMES_OR_FILES: Kind[tuple[str, ...]] = list_of(
+NAMES_OR_FILES: ValueKind[tuple[str, ...]] = list_of(
     'names or files separated by "|"; what has a "/" is a file with one name a line',
     _parse_name_or_file,
     str,
     r"[^|%]([^|])*|%[^|]*",
 )
 
-PATH: Kind[str] = Kind(
+PATH: ValueKind[str] = ValueKind(
     "a path; a relative one begins at the root",
     _PATH_PATTERN,
     lambda text, place: names.parse_path(text, place.tokens["DIRTOP"], place.tokens),
     str,
 )
 
-LOG_FILE: Kind[str] = Kind(
+LOG_FILE: ValueKind[str] = ValueKind(
     "a path, with %DT% (the day) or %Y% %M% %D% %h% in it where a new file is to begin; a relative one begins at the root",
     "([^%]|%(" + "|".join((*names.TOKENS, *names.DATE_TOKENS)) + ")%)*",
     lambda text, place: names.parse_log_file(text, place.tokens["DIRTOP"], place.tokens) if text else "",
     str,
 )
 
-ROOT_PATH: Kind[str] = Kind(
+ROOT_PATH: ValueKind[str] = ValueKind(
     "a path; a relative one begins at this file's folder",
     _PATH_PATTERN,
     lambda text, place: names.parse_path(text, place.folder, {"SYSNAME": place.tokens["SYSNAME"]}),
     str,
 )
 
-INNER_PATH: Kind[str] = Kind("a relative path", "[^%/][^%]*", lambda text, place: names.parse_inner_path(text), str)
+INNER_PATH: ValueKind[str] = ValueKind(
+    "a relative path", "[^%/][^%]*", lambda text, place: names.parse_inner_path(text), str
+)
 
 
-def _parse_minfree(text: str, place: Place) -> tuple[float, int]:
+def _parse_minfree(text: str, place: ReadContext) -> tuple[float, int]:
     if text.endswith("%"):
         digits, dot, decimals = text[:-1].partition(".")
         if units.parse_count(digits) >= 100 or (dot and len(decimals) > 3):
@@ -298,7 +305,7 @@ def _show_minfree(value: tuple[float, int]) -> str:
     return f"{value[0] * 100:g}%" if value[0] else units.show_size(value[1])
 
 
-MINFREE: Kind[tuple[float, int]] = Kind(
+MINFREE: ValueKind[tuple[float, int]] = ValueKind(
     "a share such as 2%, a size such as 500M, or 0 for off",
     r"[0-9]{1,2}(\.[0-9]{1,3})?%|[0-9]+(K|M|G|Ki|Mi|Gi)?",
     _parse_minfree,

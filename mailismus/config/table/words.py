@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from mailismus.config.table.kinds import Kind
+from mailismus.config.table.kinds import ValueKind
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -46,7 +46,7 @@ class Setting(Generic[T_co]):
     """
 
     name: str
-    kind: Kind[T_co]
+    kind: ValueKind[T_co]
     default: str | None
     sentence: str
     form: Form = Form.ELEMENT

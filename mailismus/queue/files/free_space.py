@@ -53,10 +53,10 @@ class SpaceWatch:
 
     def _look(self) -> None:
         self._worker.run(lambda: [self._disk.space(path) for path in self._paths]).addCallbacks(
-            self._has_looked, self._has_failed
+            self._on_looked, self._on_failed
         )
 
-    def _has_looked(self, spaces: list[Space]) -> None:
+    def _on_looked(self, spaces: list[Space]) -> None:
         self.spaces = tuple(spaces)
         self._is_blind = False
         is_short = any(is_below(space, self._minfree) for space in spaces)
@@ -68,7 +68,7 @@ class SpaceWatch:
                 self._log.info("Enough space is free again; mail is accepted.")
         self._look_later()
 
-    def _has_failed(self, failure: Failure) -> None:
+    def _on_failed(self, failure: Failure) -> None:
         if not self._is_blind:
             self._is_blind = True
             self._log.warn("Free space can't be read: {error}", error=failure.value)

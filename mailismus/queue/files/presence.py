@@ -56,7 +56,7 @@ class PresenceWatch:
             self._timer.cancel()
         self._commits.look_for_files()
 
-    def has_stopped(self, young: int, resting: int, root: str, journal: str) -> None:
+    def on_stopped(self, young: int, resting: int, root: str, journal: str) -> None:
         """The queue, which lies at these paths, is closed: say what can't be found there. `young`: messages in the journal;
         `resting`: entries in clusters."""
         missing = self.missing
@@ -73,7 +73,7 @@ class PresenceWatch:
         self._commits.look_for_files()
         if not self._is_looking:
             self._is_looking, self._waited = True, 0
-            self._worker.run(self._presence.check).addCallbacks(self._has_looked, self._has_failed)
+            self._worker.run(self._presence.check).addCallbacks(self._on_looked, self._on_failed)
             return
         self._waited += 1
         if self._waited >= HANGS_LOOKS:
@@ -81,11 +81,11 @@ class PresenceWatch:
             text = f"directories of the queue at {path} or of its spool do not answer: a disk or a file system hangs"
             self._found(Missing(path, text))
 
-    def _has_looked(self, _: None) -> None:
+    def _on_looked(self, _: None) -> None:
         self._is_looking = False
         self._found(None)
 
-    def _has_failed(self, failure: Failure) -> None:
+    def _on_failed(self, failure: Failure) -> None:
         self._is_looking = False
         if not isinstance(failure.value, Missing):
             self._log.failure("Looking for the queue's directories failed", failure)

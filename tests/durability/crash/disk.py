@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, Space, Standing
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
 from tests.durability.crash.acts import Act, Kind, parent_of
 from tests.durability.crash.tree import EMPTY, NOTHING, Tree
 
@@ -63,7 +63,7 @@ class _File:
     def sync(self) -> None:
         self._disk.barrier(Act(Kind.SYNC, self._path, self._inode.number))
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         return self._disk.standing_of(self._inode, path)
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class _Directory:
         self._disk = disk
         self._inode = inode
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         return self._disk.standing_of(self._inode, path)
 
     def close(self) -> None:
@@ -91,8 +91,8 @@ class _Lock:
         self._locks = locks
         self._path = path
 
-    def standing(self, path: str) -> Standing:
-        return Standing.NAMED if path == self._path else Standing.MOVED  # nobody takes a lock's name away here
+    def standing(self, path: str) -> NameStanding:
+        return NameStanding.NAMED if path == self._path else NameStanding.MOVED  # nobody takes a lock's name away here
 
     def release(self) -> None:
         self._locks.discard(self._path)
@@ -161,14 +161,14 @@ class TreeDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         return inode
 
-    def standing_of(self, inode: object, path: str) -> Standing:
+    def standing_of(self, inode: object, path: str) -> NameStanding:
         """How a file or a directory stands to this name."""
         directory, _, name = path.rpartition("/")
         found = self._directories.get(path) if path in self._directories else self._directories.get(directory, {}).get(name)
         if found is inode:
-            return Standing.NAMED
+            return NameStanding.NAMED
         known = any(other is inode for names in self._directories.values() for other in (names, *names.values()))
-        return Standing.MOVED if known else Standing.REMOVED
+        return NameStanding.MOVED if known else NameStanding.REMOVED
 
     def _drop(self, path: str) -> None:
         directory, _, name = path.rpartition("/")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, Space, Standing
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameStanding, Space
 from tests.fakes.disk import MemoryDisk, MemoryFile, _Inode
 
 READS = frozenset({"exists", "list", "read", "size", "space", "check", "standing"})
@@ -189,7 +189,7 @@ class FaultyDisk(MemoryDisk):
         self.meet("open directory", path)
         return super().open_directory(path)
 
-    def standing_of(self, inode: object, path: str) -> Standing:
+    def standing_of(self, inode: object, path: str) -> NameStanding:
         self.meet("standing", path)
         return super().standing_of(inode, path)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.checkpoint.write import Moving
+from mailismus.queue.providers.clustered.checkpoint.write import PendingCheckpoint
 from tests.durability.faults.world import DEFERRED, World
 
 YEAR_S = 365 * 86400.0
@@ -147,7 +147,7 @@ def rest(world: World) -> None:
     world.checkpoint()
 
 
-def move_until(world: World, is_far: Callable[[Moving], bool]) -> None:
+def move_until(world: World, is_far: Callable[[PendingCheckpoint], bool]) -> None:
     """A checkpoint begins, and gets so far."""
     checkpoints = world.running().checkpoints
     checkpoints.run()

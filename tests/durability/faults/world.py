@@ -163,9 +163,9 @@ class World:
         """Whether it got its 250."""
         done: list[bool] = []
         self.send(recipients, size, sender, done.append)
-        return self._is_answered(done)
+        return self._on_answered(done)
 
-    def _is_answered(self, done: list[bool]) -> bool:
+    def _on_answered(self, done: list[bool]) -> bool:
         self.settle_down(0.1)
         waited = 0.0
         while not done:
@@ -213,7 +213,7 @@ class World:
         for _ in range(count):
             self.send(1, size, b"a@b.example", answers.append)
         for _ in range(count):
-            self._is_answered(answers)
+            self._on_answered(answers)
         if len(answers) != count:
             raise Broken("a client gets no answer, or two")
 

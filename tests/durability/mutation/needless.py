@@ -40,30 +40,30 @@ NEEDLESS: dict[str, str] = {
     "zip(item.youngs, item.drafts, strict=True): <> for settlement in item.settlements:": (
         "They are of different messages: one is settled after the commit that brought it."
     ),
-    "order | clustered/provider.py | ClusteredQueue._on_batch | self._refused.drop() <> self.checkpoints.has_changed()": (
+    "order | clustered/provider.py | ClusteredQueue._on_batch | self._refused.drop() <> self.checkpoints.on_batch()": (
         "The files of refused messages are no part of a checkpoint."
     ),
-    "order | clustered/checkpoint/cleanup.py | Upkeep.run | for cluster in list(self._resting.clusters.values()): <> for cluster_id in "
+    "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster in list(self._resting.clusters.values()): <> for cluster_id in "
     "self._distrusted - kept.gone.keys() - moving.grown.keys():": "An empty one is written anew before it goes: in vain.",
     "order | clustered/recovery/opening.py | begin_journal | if reuse is Reuse.WHAT_IS_FREE: <> _write_first_batch(loaded, pool, "
     "writer, beside_epoch)": "Which file takes the batch is all that changes.",
     "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
-    "order | clustered/checkpoint/run.py | Checkpoints.has_changed | self._pool.top_up() <> if self.moving is None and "
+    "order | clustered/checkpoint/run.py | CheckpointRunner.on_batch | self._pool.top_up() <> if self.moving is None and "
     "(self._young.entry_count >= MOST_ENTRIES or self._commit.item..": _AHEAD,
-    "order | clustered/checkpoint/run.py | Checkpoints._tick | self._pool.top_up() <> if self._sick & "
+    "order | clustered/checkpoint/run.py | CheckpointRunner._tick | self._pool.top_up() <> if self._sick & "
     "self._writer.segments.keys() or (since is not None and (not 0 <= now - s..": _AHEAD,
-    "order | clustered/checkpoint/run.py | Checkpoints._run | await self._write_contents(moving, youngs) <> for start in "
+    "order | clustered/checkpoint/run.py | CheckpointRunner._run | await self._write_contents(moving, youngs) <> for start in "
     "range(0, len(entries), SLICE):": _BOTH_BEFORE,
-    "order | clustered/checkpoint/run.py | Checkpoints._free_segments | for number, segment in "
+    "order | clustered/checkpoint/run.py | CheckpointRunner._free_segments | for number, segment in "
     "sorted(writer.segments.copy().items()): <> self._pool.top_up()": _AHEAD,
-    "order | clustered/checkpoint/write.py | WriteBehind.make_durable | if with_rest: <> self._sync(moving)": _BOTH_BEFORE,
-    "order | clustered/checkpoint/write.py | WriteBehind._sync | self._disk.sync_file_system(self._queue_path) <> "
+    "order | clustered/checkpoint/write.py | CheckpointWriter.make_durable | if with_rest: <> self._sync(moving)": _BOTH_BEFORE,
+    "order | clustered/checkpoint/write.py | CheckpointWriter._sync | self._disk.sync_file_system(self._queue_path) <> "
     "self._disk.sync_file_system(self._spool_path)": _BOTH_BEFORE,
-    "order | clustered/checkpoint/cleanup.py | Upkeep.run | for cluster_id in sorted(self._dead, key=str): <> for cluster in "
+    "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster_id in sorted(self._dead, key=str): <> for cluster in "
     "list(self._resting.clusters.values()):": _OTHER_FILES,
-    "order | clustered/checkpoint/cleanup.py | Upkeep.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
+    "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
     "owed.items():": _OTHER_FILES,
-    "order | clustered/recovery/opening.py | _open_clusters | for path in leftovers: <> rescued = rescue(loaded, disk, root, "
+    "order | clustered/recovery/opening.py | _open_clusters | for path in leftovers: <> rescued = salvage(loaded, disk, root, "
     "found)": _NOT_READ,
     "order | clustered/recovery/opening.py | _set_aside | for damage in damages: <> for bad in loaded.bad_lines:": _OTHER_FILES,
     "order | spool/message_file.py | MessageFileWriter.finish | file.sync() <> self._name(numbers)": _NAMED_BEFORE,
@@ -72,7 +72,7 @@ NEEDLESS: dict[str, str] = {
     ),
     "order | clustered/fsck/repairs/quarantine.py | Aside.move | self._disk.sync_directory(self.path) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/repairs/executor.py | Hands.rename | self._disk.sync_directory(directory) <> "
+    "order | clustered/fsck/repairs/executor.py | RepairExecutor.rename | self._disk.sync_directory(directory) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/repairs/executor.py | Hands.finish | for patch in self._to_write: <> for path in self._to_move:": _ALL_SAID,
+    "order | clustered/fsck/repairs/executor.py | RepairExecutor.finish | for patch in self._to_write: <> for path in self._to_move:": _ALL_SAID,
 }

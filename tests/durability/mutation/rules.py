@@ -73,7 +73,7 @@ RULES: dict[str, Rule] = {
         "commit", "        self._writer.is_check_due = True\n", ""
     ),
     "nothing is written where another server may be": _journal(
-        "writer", "current.file.standing(current.path) is not Standing.REMOVED", "False"
+        "writer", "current.file.standing(current.path) is not NameStanding.REMOVED", "False"
     ),
     "segments without a name are said again": _journal("writer", "        if lost:\n", "        if False:\n"),
     "a segment without a name is not begun": _journal(
@@ -97,7 +97,7 @@ RULES: dict[str, Rule] = {
     "mail is refused until what is kept is durable": _journal(
         "commit", "self._to_recover = len(self._waiting)\n", "self._to_recover = 0\n"
     ),
-    "a sick segment is not used again": _clustered("provider", "self.checkpoints.is_sick(sick)", "pass"),
+    "a sick segment is not used again": _clustered("provider", "self.checkpoints.add_failed(sick)", "pass"),
     "a segment is used again only when no batch behind the horizon is in it": _clustered(
         "checkpoint/run", "if segment.last_sequence <= horizon and segment is", "if segment is"
     ),
@@ -298,7 +298,7 @@ RULES: dict[str, Rule] = {
         "spool/draft", "if may_be_found and draft.is_in_silo:", "if False:"
     ),
     "what gets a new line while a walk runs stays": _clustered(
-        "reclaim/release", "        self.walk.got_line(message.spool_id, message.recipient_count)\n", "        pass\n"
+        "reclaim/release", "        self.walk.count_line(message.spool_id, message.recipient_count)\n", "        pass\n"
     ),
     "the sweep leaves what is young": _clustered(
         "reclaim/reference_scan",

@@ -13,7 +13,7 @@ from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.pressure import Pressure
 from mailismus.queue.files.free_space import SpaceWatch
-from mailismus.queue.providers.clustered.checkpoint.run import Checkpoints
+from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -30,11 +30,11 @@ def as_unavailable(trouble: OSError) -> Unavailable:
     return Unavailable(f"the journal can't be written: {trouble}", is_full(trouble))
 
 
-class Acceptance:
+class AdmissionControl:
     """Whoever knows of a reason is asked. `is_closing`: nothing begins any more."""
 
     def __init__(
-        self, commits: GroupCommit, checkpoints: Checkpoints, pool: SegmentPool, space: SpaceWatch, pressure: Pressure
+        self, commits: GroupCommit, checkpoints: CheckpointRunner, pool: SegmentPool, space: SpaceWatch, pressure: Pressure
     ) -> None:
         self._commits, self._checkpoints, self._pool = commits, checkpoints, pool
         self._space, self._pressure = space, pressure

@@ -13,8 +13,8 @@ from twisted.logger import Logger
 
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pressure import Pressure
-from mailismus.queue.providers.clustered.checkpoint.run import Checkpoints
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex
+from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 
 GIVE_UP_S = 5.0
 """Seconds that a close waits for a journal that can't be written: what was settled meanwhile may be tried twice."""
@@ -28,9 +28,9 @@ class Closing:
     def __init__(
         self,
         commits: GroupCommit,
-        checkpoints: Checkpoints,
+        checkpoints: CheckpointRunner,
         pressure: Pressure,
-        young: YoungIndex,
+        young: Memtable,
         reactor: IReactorTime,
         released: Callable[[], None],
     ) -> None:

@@ -18,14 +18,14 @@ from collections.abc import Callable, Sequence
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
-from mailismus.queue.providers.clustered.checkpoint.write import Moving
+from mailismus.queue.providers.clustered.checkpoint.write import PendingCheckpoint
 from mailismus.queue.providers.clustered.commit.items import CommitItem
 from mailismus.queue.providers.clustered.format.cluster import FoundLine, Place
 from mailismus.queue.providers.clustered.format.record import lines_record, settled_record
-from mailismus.queue.providers.clustered.index.cluster_index import RestingEntry, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.reclaim.release import Release
-from mailismus.spool.draft import Budget, ClusteredDraft
+from mailismus.spool.draft import Budget, SpoolDraft
 
 CONTENT_BYTES = 32 << 20
 """Memory of all young contents together; beyond it they are read from the journal."""
@@ -37,10 +37,10 @@ class Ledger:
 
     def __init__(
         self,
-        young: YoungIndex,
-        resting: RestingIndex,
+        young: Memtable,
+        resting: ClusterIndex,
         release: Release,
-        moving: Callable[[], Moving | None],
+        moving: Callable[[], PendingCheckpoint | None],
         woken: Callable[[], None],
     ) -> None:
         self._moving = moving
@@ -54,7 +54,7 @@ class Ledger:
         self._ending: set[QueueId] = set()
         """Of those, the ones that are over then."""
         self._in_vain: dict[SpoolId, int] = {}
-        """Messages in the journal whose message files abandoned checkpoints left (`Moving.contents`)."""
+        """Messages in the journal whose message files abandoned checkpoints left (`PendingCheckpoint.contents`)."""
 
     # records
 
@@ -111,14 +111,14 @@ class Ledger:
 
     # once it is durable
 
-    def arrive(self, young: YoungMessage, entries: list[Entry], segment: int, offset: int, now: float) -> None:
+    def arrive(self, young: JournaledMessage, entries: list[Entry], segment: int, offset: int, now: float) -> None:
         """A new message; its content begins at this offset of this segment, or is in its silo."""
         young.segment, young.offset = segment, offset
         self.hold_content(young)
         young.entries = {entry.number: entry for entry in entries}
         self.young.add(young, now)
         if young.is_in_silo:
-            self.release.is_in_silo(young.message, len(entries))
+            self.release.track(young.message, len(entries))
 
     def settle(self, settlement: Settlement, now: float) -> bool:
         """A settlement is durable; whether its message is over."""
@@ -145,9 +145,9 @@ class Ledger:
         self.young.unpark(spool_id)
         if settlement.area is None:
             return self.release.entry_is_over(resting.message, number)
-        self.release.got_line(resting.message)
+        self.release.count_line(resting.message)
         if young is None:
-            young = YoungMessage(resting.message)
+            young = JournaledMessage(resting.message)
             young.is_in_silo = True
             self.young.add(young, now)
         self.young.put(young, successor_of(resting.entry, settlement, settlement.area), now)
@@ -173,13 +173,13 @@ class Ledger:
             if young is not None and young.entries.get(queue_id.number) is moving.entries[queue_id]:
                 moving.late.discard(queue_id)
 
-    def has_abandoned(self, moving: Moving) -> None:
+    def abandon_moves(self, moving: PendingCheckpoint) -> None:
         """A checkpoint came to nothing (`takeover.Mover`): of messages that are over meanwhile nothing is left."""
         self._in_vain |= moving.contents
         for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.young.messages]:
             self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
 
-    def have_moved(self, moving: Moving, queue_ids: Sequence[QueueId]) -> None:
+    def move_entries(self, moving: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:
         """A checkpoint is durable (`takeover.Mover`): these of what it moved rest, but for what was settled meanwhile."""
         index, resting = self.young, self.resting
         for queue_id in queue_ids:
@@ -189,17 +189,17 @@ class Ledger:
             young = index.messages.get(spool_id)
             is_live = young is not None and young.entries.get(number) is entry
             if young is not None and is_live:
-                self.release.got_line(young.message)
+                self.release.count_line(young.message)
             if spool_id not in moving.met:
                 moving.met.add(spool_id)
-                self._has_written(moving, spool_id, young)
+                self._on_written(moving, spool_id, young)
             if young is None or not is_live:
                 resting.owe(cluster, place.offset)
                 if moving.contents.get(spool_id) and (young is None or number not in young.entries):
                     self.release.remove_name(spool_id, number)  # it was settled while the content was written
                 continue
             if number in young.out or queue_id in self.asked:
-                resting.hold(RestingEntry(young.message, entry, cluster, place.offset))
+                resting.hold(ClusteredEntry(young.message, entry, cluster, place.offset))
             else:
                 line = FoundLine(place.offset, False, young.message, entry)
                 if queue_id in index.given_back:
@@ -209,18 +209,18 @@ class Ledger:
             index.move(young, number)
         self._woken()
 
-    def _has_written(self, moving: Moving, spool_id: SpoolId, young: YoungMessage | None) -> None:
+    def _on_written(self, moving: PendingCheckpoint, spool_id: SpoolId, young: JournaledMessage | None) -> None:
         """The message's content has been written behind, or was in its silo already."""
         self._in_vain.pop(spool_id, None)
         if young is None:
             if moving.contents.get(spool_id) == 0:
                 self.release.remove(spool_id)  # all of it was settled while its content was written
         elif not young.is_in_silo:
-            self.release.is_in_silo(young.message, len(young.entries))
+            self.release.track(young.message, len(young.entries))
             self.forget_content(young)
             young.is_in_silo = True
 
-    def hold_content(self, young: YoungMessage) -> None:
+    def hold_content(self, young: JournaledMessage) -> None:
         """Keep the content in memory while there is room."""
         content = young.content
         if content is not None:
@@ -229,13 +229,13 @@ class Ledger:
             else:
                 young.leave_content(content)
 
-    def forget_content(self, young: YoungMessage) -> None:
+    def forget_content(self, young: JournaledMessage) -> None:
         content, young.content = young.content, None
         if content is not None:
             self._contents.used -= len(content)
 
 
-def begin_message(submission: Submission, draft: ClusteredDraft) -> tuple[YoungMessage, list[Entry]]:
+def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledMessage, list[Entry]]:
     """The message and the entries that a submission makes."""
     envelope, received_at = submission.envelope, submission.received_at
     recipients = envelope.recipients
@@ -250,7 +250,7 @@ def begin_message(submission: Submission, draft: ClusteredDraft) -> tuple[YoungM
         [],
         envelope.stuffed_dots,
     )
-    young = YoungMessage(message)
+    young = JournaledMessage(message)
     if draft.is_in_silo:
         young.is_in_silo = True
     else:

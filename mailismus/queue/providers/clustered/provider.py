@@ -30,7 +30,7 @@ from mailismus.disk.presence import Missing
 from mailismus.disk.worker import Workers
 from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.pressure import Pressure
-from mailismus.journal.throttle import Brake
+from mailismus.journal.throttle import CommitThrottle
 from mailismus.journal.writer import NoSegment, most_records_size
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
@@ -50,24 +50,24 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
-from mailismus.queue.providers.clustered.admission import Acceptance, as_unavailable
-from mailismus.queue.providers.clustered.checkpoint.run import Checkpoints
-from mailismus.queue.providers.clustered.checkpoint.write import Moving
+from mailismus.queue.providers.clustered.admission import AdmissionControl, as_unavailable
+from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
+from mailismus.queue.providers.clustered.checkpoint.write import PendingCheckpoint
 from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, CommitItem, EpochItem, say_again
 from mailismus.queue.providers.clustered.commit.spool_ids import Naming
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.record import epoch_record
-from mailismus.queue.providers.clustered.index.cluster_index import RestingEntry
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.content import Contents, as_storage_error
-from mailismus.queue.providers.clustered.read.due_scan import Visits
-from mailismus.queue.providers.clustered.read.search import Looks
+from mailismus.queue.providers.clustered.read.due_scan import DueScan
+from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.queue.providers.clustered.recovery.opening import Opened
-from mailismus.spool.draft import Budget, ClusteredDraft, Refused
+from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
 from mailismus.spool.message_file import MessageFileWriter
 
 DRAFT_BYTES = 24 << 20
@@ -99,12 +99,12 @@ class ClusteredQueue:
         self.opened, self._workers = opened, workers
         self.now = now
         self._spool_path = settings.spool.rootpath
-        self._index, self._resting = YoungIndex(opened.resting.out_of), opened.resting
+        self._index, self._resting = Memtable(opened.resting.out_of), opened.resting
         first_new = SpoolId(opened.spool_ids.epoch << 32)
         root = settings.rootpath
         corrupt = os.path.join(root, "corrupt")
         self.reader = ClusterReader(workers.files, self._resting)
-        self.visits = Visits(disk, root, workers.files, self.reader, self._index, self._resting)
+        self.visits = DueScan(disk, root, workers.files, self.reader, self._index, self._resting)
         self.release = Release(
             disk,
             settings.spool,
@@ -126,7 +126,7 @@ class ClusteredQueue:
         self.max_envelope_bytes = (most - self._largest_in_journal) // _LINE_SHARE
         self.commits = GroupCommit(opened.writer, workers.journal, reactor, most, self._on_batch, self._on_sick)
         self.naming = Naming(opened.spool_ids, self.commits, opened.writer)
-        self.checkpoints = Checkpoints(
+        self.checkpoints = CheckpointRunner(
             settings,
             disk,
             opened.writer,
@@ -145,14 +145,16 @@ class ClusteredQueue:
         self.space = SpaceWatch(disk, settings, workers.files, reactor)
         self.presence = PresenceWatch(opened.locations.everything, self.commits, workers.files, reactor)
         self._ready: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
-        self.brake = Brake()
-        self._refused = Refused()
+        self.brake = CommitThrottle()
+        self._refused = RefusedDrafts()
         self._reactor = reactor
         self.pressure = Pressure(self.commits, reactor)
-        self._acceptance = Acceptance(self.commits, self.checkpoints, opened.pool, self.space, self.pressure)
+        self._acceptance = AdmissionControl(self.commits, self.checkpoints, opened.pool, self.space, self.pressure)
         self._closing = Closing(self.commits, self.checkpoints, self.pressure, self._index, reactor, opened.release)
         self._contents = Contents(disk, settings.spool.rootpath, workers.files, self._index, opened.writer.segments, corrupt)
-        self.looks = Looks(disk, root, self.reader, self._index, self._resting, lambda: self.checkpoints.newest, reactor)
+        self.looks = QueueSearch(
+            disk, root, self.reader, self._index, self._resting, lambda: self.checkpoints.newest, reactor
+        )
 
     # opening and closing
 
@@ -174,12 +176,12 @@ class ClusteredQueue:
         self.space.stop()
         self.pressure.stop()
         self.release.stop()
-        return self._closing.begin().addCallback(self._has_closed)
+        return self._closing.begin().addCallback(self._on_closed)
 
-    def _has_closed(self, _: None) -> None:
+    def _on_closed(self, _: None) -> None:
         resting = sum(cluster.live or 0 for cluster in self._resting.clusters.values())
         root = self._settings.rootpath
-        self.presence.has_stopped(len(self._index.messages), resting, root, os.path.join(root, "journal"))
+        self.presence.on_stopped(len(self._index.messages), resting, root, os.path.join(root, "journal"))
 
     # in
 
@@ -188,7 +190,7 @@ class ClusteredQueue:
         spool_id = self.naming.next()
         file = MessageFileWriter(self._disk, self._spool_path, spool_id)
         files, bufsize = self._workers.files, self._settings.spool.bufsize
-        return ClusteredDraft(spool_id, file, files, self.drafts, self.behind, self._largest_in_journal, bufsize)
+        return SpoolDraft(spool_id, file, files, self.drafts, self.behind, self._largest_in_journal, bufsize)
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         item = CommitItem(self)
@@ -205,7 +207,7 @@ class ClusteredQueue:
         is_streaming = False
         for submission in submissions:
             draft = submission.draft
-            if not isinstance(draft, ClusteredDraft):
+            if not isinstance(draft, SpoolDraft):
                 raise TypeError(f"a draft of another provider: {draft!r}")
             drafts.append(draft)
             is_streaming = is_streaming or draft.is_in_silo
@@ -218,7 +220,7 @@ class ClusteredQueue:
             )
             finished.addCallbacks(
                 lambda _: self._append(item, submissions, settlements), self._not_finished, errbackArgs=(item,)
-            ).addBoth(self._has_finished)
+            ).addBoth(self._on_finished)
         else:
             self._append(item, submissions, settlements)
         return item.done
@@ -247,7 +249,7 @@ class ClusteredQueue:
             for line in lines:
                 queue_id = QueueId(line.message.spool_id, line.entry.number)
                 if queue_id in wanted and not cluster.is_hidden(line.offset):
-                    self._resting.hold(RestingEntry(line.message, line.entry, cluster, line.offset))
+                    self._resting.hold(ClusteredEntry(line.message, line.entry, cluster, line.offset))
         found = [settlement for settlement in settlements if settlement.queue_id in self._resting.out]
         return await self.commit((), found) if found else ()
 
@@ -257,7 +259,7 @@ class ClusteredQueue:
         self._refused.add(item.drafts, may_be_found=False)
         item.done.errback(cause)
 
-    def _has_finished(self, result: Failure | None) -> Failure | None:
+    def _on_finished(self, result: Failure | None) -> Failure | None:
         self.pressure.finishing -= 1
         self.pressure.finished += 1
         self._closing.look()
@@ -314,7 +316,7 @@ class ClusteredQueue:
             if waiting and (area in self._resting.woken or self._index.has_ready(area)):
                 self._fire(area)
         self._resting.woken.clear()
-        self.checkpoints.has_changed()
+        self.checkpoints.on_batch()
         self._closing.look()
 
     def _on_sick(self) -> Sequence[IItem]:
@@ -324,13 +326,13 @@ class ClusteredQueue:
         sick = self.opened.writer.sick
         if not sick:
             return ()  # a segment could not be begun: all that was written is well
-        self.checkpoints.is_sick(sick)
+        self.checkpoints.add_failed(sick)
         self.checkpoints.hurry()
         again = [
             item
             for young in self._index.messages.values()
             if young.segment in sick and (young.is_in_silo or young.content is not None)
-            for item in say_again(young, young.content, self._most, self._has_said_again)
+            for item in say_again(young, young.content, self._most, self._on_rewritten)
         ]
         return again or [EpochItem(epoch_record(self.naming.epoch), lambda: None)]  # a failed record must be denied
 
@@ -340,7 +342,7 @@ class ClusteredQueue:
         while spoiled:
             self.opened.pool.remove(spoiled.pop())
 
-    def _has_said_again(self, young: YoungMessage, segment: int, content_offset: int) -> None:
+    def _on_rewritten(self, young: JournaledMessage, segment: int, content_offset: int) -> None:
         young.segment, young.offset = segment, content_offset
 
     # out
@@ -403,7 +405,7 @@ class ClusteredQueue:
         for area in self._index.hasten(latest, now, moving) | self._resting.hasten(latest):
             self._fire(area)
 
-    def _hasten_moved(self, moving: Moving, lengths: Mapping[ClusterId, int], latest: Latest, now: float) -> None:
+    def _hasten_moved(self, moving: PendingCheckpoint, lengths: Mapping[ClusterId, int], latest: Latest, now: float) -> None:
         """The checkpoint that was under way is over: now those that it moved, or did not."""
         for cluster_id in moving.grown:
             cluster = self._resting.clusters.get(cluster_id)

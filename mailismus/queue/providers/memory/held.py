@@ -8,10 +8,10 @@ from mailismus.queue.interface import Entry, Message
 
 
 @attrs.define(eq=False)
-class Line:
+class StoredEntry:
     """An entry with what the provider alone knows of it. `ticket` names its one valid place in a heap; 0: in none."""
 
-    held: Held
+    held: StoredMessage
     entry: Entry
     ticket: int = 0
     wake_at: float = 0.0
@@ -20,10 +20,10 @@ class Line:
 
 
 @attrs.define(eq=False)
-class Held:
+class StoredMessage:
     """A message, its content and its lines by number. `out` counts the lines that are handed out."""
 
     message: Message
     content: bytes
-    lines: dict[int, Line] = attrs.Factory(dict)
+    lines: dict[int, StoredEntry] = attrs.Factory(dict)
     out: int = 0

@@ -9,10 +9,10 @@ import attrs
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Page, Summary
-from mailismus.queue.providers.memory.held import Held
+from mailismus.queue.providers.memory.held import StoredMessage
 
 
-def summarize(held_messages: Iterable[Held]) -> Summary:
+def summarize(held_messages: Iterable[StoredMessage]) -> Summary:
     """All counts."""
     counts = {area: [0, 0, 0] for area in Area}
     for held in held_messages:
@@ -28,7 +28,11 @@ def summarize(held_messages: Iterable[Held]) -> Summary:
 
 
 def find(
-    held_messages: Mapping[SpoolId, Held], order: Sequence[SpoolId], wanted: Filter, after: object | None, limit: int
+    held_messages: Mapping[SpoolId, StoredMessage],
+    order: Sequence[SpoolId],
+    wanted: Filter,
+    after: object | None,
+    limit: int,
 ) -> Page:
     """As `IQueue.search`. `order`: the spool ids, sorted. `after`: spool id and number of the last entry told."""
     last = (0, 0)

@@ -35,7 +35,7 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.providers.memory.content import MemoryContent
 from mailismus.queue.providers.memory.draft import MemoryDraft
-from mailismus.queue.providers.memory.held import Held, Line
+from mailismus.queue.providers.memory.held import StoredEntry, StoredMessage
 from mailismus.queue.providers.memory.looking import find, summarize
 
 MAX_ENVELOPE_BYTES = 4 << 20
@@ -53,9 +53,9 @@ class MemoryQueue:
         self._next_id = (epoch << 32) + 1
         self._large_bytes = large_bytes
         self._pause_bytes = pause_bytes
-        self._held: dict[SpoolId, Held] = {}
+        self._held: dict[SpoolId, StoredMessage] = {}
         self._order: list[SpoolId] = []
-        self._heaps: dict[Area, list[tuple[float, int, Line]]] = {area: [] for area in Area}
+        self._heaps: dict[Area, list[tuple[float, int, StoredEntry]]] = {area: [] for area in Area}
         self._tickets = 0
         self._waiting: dict[Area, list[Deferred[None]]] = {area: [] for area in Area}
         self._trouble: Unavailable | None = None
@@ -170,7 +170,7 @@ class MemoryQueue:
             [],
             envelope.stuffed_dots,
         )
-        held = Held(message, content)
+        held = StoredMessage(message, content)
         self._held[draft.spool_id] = held
         insort(self._order, draft.spool_id)
         for placement in placements:
@@ -184,7 +184,7 @@ class MemoryQueue:
                 placement.reply,
                 placement.host,
             )
-            line = held.lines[placement.number] = Line(held, entry)
+            line = held.lines[placement.number] = StoredEntry(held, entry)
             self._wait_until(line, placement.due_at)
             changed.add(placement.area)
 
@@ -227,7 +227,7 @@ class MemoryQueue:
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
         heap = self._heaps[area]
         taken: dict[SpoolId, Message] = {}
-        skipped: list[tuple[float, int, Line]] = []
+        skipped: list[tuple[float, int, StoredEntry]] = []
         while limit > 0 and heap and heap[0][0] <= now:
             item = heapq.heappop(heap)
             line = item[2]
@@ -330,11 +330,11 @@ class MemoryQueue:
 
     # Within
 
-    def _line(self, queue_id: QueueId) -> Line | None:
+    def _line(self, queue_id: QueueId) -> StoredEntry | None:
         held = self._held.get(queue_id.spool_id)
         return held.lines.get(queue_id.number) if held is not None else None
 
-    def _wait_until(self, line: Line, wake_at: float) -> None:
+    def _wait_until(self, line: StoredEntry, wake_at: float) -> None:
         self._tickets += 1
         line.ticket = self._tickets
         line.wake_at = wake_at

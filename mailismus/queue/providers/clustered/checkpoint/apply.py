@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from mailismus.mail.ids import QueueId
-from mailismus.queue.providers.clustered.checkpoint.write import Moving
+from mailismus.queue.providers.clustered.checkpoint.write import PendingCheckpoint
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
 
 SLICE = 1000
 """Entries of a slice at most: a few milliseconds."""
@@ -25,24 +25,24 @@ PAUSE_S = 0.001
 """Seconds between two slices, for all else."""
 
 
-class Mover(Protocol):
+class EntryMover(Protocol):
     """Who owns the young entries and learns where they went."""
 
     @property
     def asked(self) -> Collection[QueueId]:
         """Entries whose settle has gone into the journal and is not durable yet."""
 
-    def have_moved(self, moving: Moving, queue_ids: Sequence[QueueId]) -> None:
+    def move_entries(self, moving: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:
         """The checkpoint is durable: these of what was moved rest from now on."""
 
-    def has_abandoned(self, moving: Moving) -> None:
+    def abandon_moves(self, moving: PendingCheckpoint) -> None:
         """It came to nothing: all is as it was."""
 
 
-class TakeOver:
+class CheckpointApply:
     """Of one checkpoint. Its clusters are in the index at once, as long as they were before it."""
 
-    def __init__(self, moving: Moving, resting: RestingIndex, mover: Mover, queue_path: str) -> None:
+    def __init__(self, moving: PendingCheckpoint, resting: ClusterIndex, mover: EntryMover, queue_path: str) -> None:
         self._moving = moving
         self._resting = resting
         self._mover = mover
@@ -69,5 +69,5 @@ class TakeOver:
             cluster = self._resting.clusters[cluster_id]
             cluster.length = length
             cluster.live = (cluster.live or 0) + len(queue_ids)
-            self._mover.have_moved(self._moving, queue_ids)
+            self._mover.move_entries(self._moving, queue_ids)
         return bool(self._slices)

@@ -20,9 +20,9 @@ from twisted.logger import Logger
 
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.providers.clustered.checkpoint.write import Moving, WriteBehind
+from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter, PendingCheckpoint
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
 
 NOBODY = QueueId(SpoolId(0), 1)
 """Stands before the place of a line that is over in the journal, where the entry is not known any more."""
@@ -48,12 +48,12 @@ class Kept:
                 yield NOBODY, Place(cluster.id, offset)
 
 
-class Upkeep:
+class ClusterCleanup:
     """What waits to be done. `committed` and `abandoned` tell what became of the checkpoint that did some of it."""
 
     _log = Logger()
 
-    def __init__(self, write: WriteBehind, worker: IWorker, resting: RestingIndex, queue_path: str) -> None:
+    def __init__(self, write: CheckpointWriter, worker: IWorker, resting: ClusterIndex, queue_path: str) -> None:
         self._write = write
         self._worker = worker
         self._resting = resting
@@ -69,7 +69,7 @@ class Upkeep:
         self._told: set[str] = set()
         """Files of which the log says already that they can't be changed."""
 
-    async def run(self, moving: Moving, owed: dict[Cluster, frozenset[int]]) -> Kept:
+    async def run(self, moving: PendingCheckpoint, owed: dict[Cluster, frozenset[int]]) -> Kept:
         """Do what can be done. `owed`: the lines to be marked."""
         kept = Kept()
         for cluster_id in sorted(self._dead, key=str):
@@ -130,7 +130,7 @@ class Upkeep:
     def committed(self, kept: Kept) -> None:
         """The checkpoint is durable."""
         for cluster, offsets in kept.marked.items():
-            cluster.are_marked(offsets)
+            cluster.mark_finished(offsets)
         for cluster_id in kept.gone:
             self._resting.clusters.pop(cluster_id, None)
         for cluster_id in kept.cut:
@@ -139,7 +139,7 @@ class Upkeep:
         self._dead -= kept.swept
         self._distrusted -= kept.gone.keys()
 
-    def abandoned(self, moving: Moving) -> None:
+    def abandoned(self, moving: PendingCheckpoint) -> None:
         """It never was: its own files are dead, and what it wrote behind open clusters is nothing."""
         for cluster_id in moving.grown:
             if cluster_id.checkpoint == moving.number:

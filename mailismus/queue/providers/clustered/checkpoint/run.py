@@ -40,13 +40,19 @@ from mailismus.journal.pool import SegmentPool
 from mailismus.journal.writer import JournalWriter
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.checkpoint.apply import PAUSE_S, Mover, TakeOver
-from mailismus.queue.providers.clustered.checkpoint.cleanup import Kept, Upkeep
-from mailismus.queue.providers.clustered.checkpoint.write import Moving, OpenCluster, Unreadable, WriteBehind, copy_contents
+from mailismus.queue.providers.clustered.checkpoint.apply import PAUSE_S, CheckpointApply, EntryMover
+from mailismus.queue.providers.clustered.checkpoint.cleanup import ClusterCleanup, Kept
+from mailismus.queue.providers.clustered.checkpoint.write import (
+    CheckpointWriter,
+    OpenCluster,
+    PendingCheckpoint,
+    Unreadable,
+    copy_contents,
+)
 from mailismus.queue.providers.clustered.commit.items import CheckpointItem, PlacesItem
 from mailismus.queue.providers.clustered.format.record import Checkpoint, checkpoint_record
-from mailismus.queue.providers.clustered.index.cluster_index import RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 
 TICK_S = 0.25
 """Seconds between two looks whether a checkpoint is due."""
@@ -70,7 +76,7 @@ SLICE = 200
 """Messages, or entries, handed to a worker at once."""
 
 
-class Checkpoints:
+class CheckpointRunner:
     """Makes checkpoints when they are due, one at a time."""
 
     _log = Logger()
@@ -85,9 +91,9 @@ class Checkpoints:
         worker: IWorker,
         reactor: IReactorTime,
         now: Callable[[], float],
-        young: YoungIndex,
-        resting: RestingIndex,
-        mover: Mover,
+        young: Memtable,
+        resting: ClusterIndex,
+        mover: EntryMover,
         *,
         next_number: int,
         epoch: Callable[[], int],
@@ -111,13 +117,15 @@ class Checkpoints:
         self._epoch = epoch
         self._presence = presence
         spool = settings.spool
-        self.write = WriteBehind(disk, settings.rootpath, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks)
-        self._upkeep = Upkeep(self.write, worker, resting, settings.rootpath)
+        self.write = CheckpointWriter(
+            disk, settings.rootpath, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks
+        )
+        self._upkeep = ClusterCleanup(self.write, worker, resting, settings.rootpath)
         self._corrupt_path = os.path.join(settings.rootpath, "corrupt")
         self._grows: dict[tuple[Area, str], OpenCluster] = {}
         self._syncs_all = True
         """The next one syncs the whole file system: what a start removed is durable with it."""
-        self.moving: Moving | None = None
+        self.moving: PendingCheckpoint | None = None
         self._began_s = 0.0
         """When that began, by the reactor's clock."""
         self._sick: set[int] = set()
@@ -132,7 +140,7 @@ class Checkpoints:
         self._whole: list[Deferred[None]] = []
         self._is_stopped = False
         self._is_beginning = False
-        self._takes_over: TakeOver | None = None
+        self._takes_over: CheckpointApply | None = None
         """Of the checkpoint under way: its record is durable."""
         self.is_broken = False
         """What a durable checkpoint moved could not be taken over, a fault of our own: there is no other one."""
@@ -171,12 +179,12 @@ class Checkpoints:
         """The journal is twice as long as `maxsize`: no mail is accepted."""
         return self.used_bytes > 2 * self._maxsize
 
-    def is_sick(self, segments: Collection[int]) -> None:
+    def add_failed(self, segments: Collection[int]) -> None:
         """A barrier of these segments failed, or they are gone: they are not used again. What lives in them and could not be
         said again is written behind soon."""
         self._sick.update(segments)
 
-    def has_changed(self) -> None:
+    def on_batch(self) -> None:
         """A batch became durable."""
         self._pool.top_up()
         if self._commit.items == self._items_then and not any(c.owed for c in self._resting.clusters.values()):
@@ -231,10 +239,10 @@ class Checkpoints:
         elif self.moving is None and self._commit.trouble is not None:
             self._tell()  # what lives is being said again behind this horizon: it would be there twice
         elif self.moving is None:
-            self.moving = Moving(self._next_number, self._commit.applied_sequence, self._now(), {})
+            self.moving = PendingCheckpoint(self._next_number, self._commit.applied_sequence, self._now(), {})
             self._began_s = self._reactor.seconds()
             self._next_number += 1
-            Deferred.fromCoroutine(self._run(self.moving)).addErrback(self._has_broken, self.moving)
+            Deferred.fromCoroutine(self._run(self.moving)).addErrback(self._on_broken, self.moving)
 
     def write_behind_all(self) -> Deferred[None]:
         """Everything that is young now is written behind when this fires (or a checkpoint came to nothing)."""
@@ -249,7 +257,7 @@ class Checkpoints:
 
     # how
 
-    async def _run(self, moving: Moving) -> None:
+    async def _run(self, moving: PendingCheckpoint) -> None:
         youngs = list(self._young.messages.values())
         entries = [(young.message, entry) for young in youngs for entry in young.entries.values()]
         moving.entries = {QueueId(message.spool_id, entry.number): entry for message, entry in entries}
@@ -277,16 +285,16 @@ class Checkpoints:
             return
         self._seal(moving, {key: grown for key, grown in grows.items() if grown.id not in kept.gone}, kept)
 
-    def _make_durable(self, moving: Moving, *, with_rest: bool) -> None:
+    def _make_durable(self, moving: PendingCheckpoint, *, with_rest: bool) -> None:
         """In a worker."""
         self.write.make_durable(moving, with_rest=with_rest)
         self._presence.check()  # a cluster that is not there counts as marked, cut and unlinked
 
-    def _has_broken(self, failure: Failure, moving: Moving) -> None:
+    def _on_broken(self, failure: Failure, moving: PendingCheckpoint) -> None:
         self._log.failure("A checkpoint failed unexpectedly", failure)
         self._abandon(moving)
 
-    async def _write_contents(self, moving: Moving, youngs: Sequence[YoungMessage]) -> None:
+    async def _write_contents(self, moving: PendingCheckpoint, youngs: Sequence[JournaledMessage]) -> None:
         in_journal = [young for young in youngs if not young.is_in_silo]
         given_up = {segment for segment, tries in self._unread.items() if tries >= MOST_TRIES}
         for start in range(0, len(in_journal), SLICE):
@@ -294,7 +302,7 @@ class Checkpoints:
             segments = self._writer.segments.copy()
             await self._worker.run(partial(copy_contents, self.write, moving, part, segments, given_up))
 
-    def _seal(self, moving: Moving, grows: dict[tuple[Area, str], OpenCluster], kept: Kept) -> None:
+    def _seal(self, moving: PendingCheckpoint, grows: dict[tuple[Area, str], OpenCluster], kept: Kept) -> None:
         """Say it in the journal."""
         moving.is_sealed = True
         places = [(queue_id, moving.places[queue_id]) for queue_id in sorted(moving.late)]
@@ -305,9 +313,9 @@ class Checkpoints:
         done = partial(self._committed, moving, grows, kept)
         self._commit.append(CheckpointItem(record, done, partial(self._abandon, moving)))
 
-    def _committed(self, moving: Moving, grows: dict[tuple[Area, str], OpenCluster], kept: Kept) -> None:
+    def _committed(self, moving: PendingCheckpoint, grows: dict[tuple[Area, str], OpenCluster], kept: Kept) -> None:
         self._upkeep.committed(kept)
-        self._takes_over = TakeOver(moving, self._resting, self._mover, self._queue_path)
+        self._takes_over = CheckpointApply(moving, self._resting, self._mover, self._queue_path)
         self._grows = grows
         self._syncs_all = False
         self._items_then = self._commit.items
@@ -326,7 +334,7 @@ class Checkpoints:
         if self.moving is not None:
             self._go_on(self.moving, all_of_it=True)
 
-    def _go_on(self, moving: Moving, *, all_of_it: bool = False) -> None:
+    def _go_on(self, moving: PendingCheckpoint, *, all_of_it: bool = False) -> None:
         """The next slice of what is taken over, and the others in turns of their own."""
         takes_over = self._takes_over
         if takes_over is None or self.moving is not moving:
@@ -341,9 +349,9 @@ class Checkpoints:
             self._commit.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
             self._tell()
             return
-        self._is_over(moving)
+        self._finish(moving)
 
-    def _is_over(self, moving: Moving) -> None:
+    def _finish(self, moving: PendingCheckpoint) -> None:
         self.moving = self._takes_over = None
         if any(cluster.owed for cluster in self._resting.clusters.values()):
             self._changed_at = self._changed_at or self._now()
@@ -369,7 +377,7 @@ class Checkpoints:
                     self._pool.adopt(segment)
         self._pool.top_up()
 
-    def _abandon(self, moving: Moving) -> None:
+    def _abandon(self, moving: PendingCheckpoint) -> None:
         """It never was: its own files are dead, and what it wrote behind open clusters is nothing."""
         if self.moving is not moving:
             return
@@ -384,7 +392,7 @@ class Checkpoints:
             for key, grown in self._grows.items()
             if grown.id not in moving.grown and grown.id.path(self._queue_path) not in moving.suspects
         }
-        self._mover.has_abandoned(moving)
+        self._mover.abandon_moves(moving)
         self._syncs_all = True
         self._tell()
 

@@ -21,7 +21,7 @@ from mailismus.queue.files.recipient_line import DONE, format_lines
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place, header_line
 from mailismus.queue.providers.clustered.format.slots import slot_of
-from mailismus.queue.providers.clustered.index.memtable import YoungMessage
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import read_file
 from mailismus.spool.message_file import MessageFileWriter, remove_message_file, remove_names
 
@@ -33,7 +33,7 @@ FEW_FILES = 16
 
 
 @attrs.define
-class Moving:
+class PendingCheckpoint:
     """One checkpoint under way: what it moves, where to, and what it touched."""
 
     number: int
@@ -84,7 +84,7 @@ class Unreadable(OSError):
         self.segment = segment
 
 
-class WriteBehind:
+class CheckpointWriter:
     """The acts of one checkpoint after the other. `open_clusters` by area and slot: changed by `commit` alone."""
 
     def __init__(
@@ -99,7 +99,7 @@ class WriteBehind:
         self._spool_path = spool_path
         self._largest_cluster = largest_cluster
 
-    def write_contents(self, moving: Moving, youngs: Sequence[tuple[YoungMessage, bytes]]) -> None:
+    def write_contents(self, moving: PendingCheckpoint, youngs: Sequence[tuple[JournaledMessage, bytes]]) -> None:
         """Message files of these messages. A file that an earlier, abandoned checkpoint left is written anew."""
         for young, content in youngs:
             spool_id = young.message.spool_id
@@ -124,7 +124,7 @@ class WriteBehind:
 
     def write_lines(
         self,
-        moving: Moving,
+        moving: PendingCheckpoint,
         entries: Sequence[tuple[Message, Entry]],
         grows: dict[tuple[Area, str], OpenCluster],
     ) -> None:
@@ -138,7 +138,7 @@ class WriteBehind:
 
     def _write_group(
         self,
-        moving: Moving,
+        moving: PendingCheckpoint,
         key: tuple[Area, str],
         group: list[tuple[Message, Entry]],
         grows: dict[tuple[Area, str], OpenCluster],
@@ -167,7 +167,7 @@ class WriteBehind:
                 self._append(moving, current.id, start, pending)
             grows[key] = OpenCluster(current.id, length)
 
-    def _begin(self, moving: Moving, key: tuple[Area, str]) -> OpenCluster:
+    def _begin(self, moving: PendingCheckpoint, key: tuple[Area, str]) -> OpenCluster:
         area, slot = key
         number = sum(cluster_id.checkpoint == moving.number for cluster_id in moving.grown) + 1
         cluster_id = ClusterId(area, slot, moving.number, number)
@@ -181,12 +181,12 @@ class WriteBehind:
         moving.directories.add(directory)
         return OpenCluster(cluster_id, 0)
 
-    def _append(self, moving: Moving, cluster_id: ClusterId, offset: int, pieces: list[bytes]) -> None:
+    def _append(self, moving: PendingCheckpoint, cluster_id: ClusterId, offset: int, pieces: list[bytes]) -> None:
         path = cluster_id.path(self._queue_path)
         self._change(path, lambda file: file.write_at(offset, pieces))
         moving.files.add(path)
 
-    def mark(self, moving: Moving, path: str, offsets: Sequence[int]) -> None:
+    def mark(self, moving: PendingCheckpoint, path: str, offsets: Sequence[int]) -> None:
         """State bytes of lines that are over. Harmless when the file is gone, or ends before a line: an abandoned
         checkpoint may have written it, and the journal still names it."""
 
@@ -200,7 +200,7 @@ class WriteBehind:
             self._change(path, act)
             moving.files.add(path)
 
-    def cut(self, moving: Moving, path: str, length: int) -> None:
+    def cut(self, moving: PendingCheckpoint, path: str, length: int) -> None:
         """Bytes behind its committed length go from an open cluster. Harmless when it is gone."""
 
         def act(file: IFile) -> None:
@@ -211,7 +211,7 @@ class WriteBehind:
             self._change(path, act)
             moving.files.add(path)
 
-    def renew(self, moving: Moving, path: str, length: int | None, offsets: Sequence[int]) -> None:
+    def renew(self, moving: PendingCheckpoint, path: str, length: int | None, offsets: Sequence[int]) -> None:
         """The same lines at the same places, cut to `length` and marked, in another file of this name: for a cluster whose
         sync failed, and which is never synced again as if well. Harmless when it is gone."""
         new_path = path + RENEWED
@@ -233,7 +233,7 @@ class WriteBehind:
         moving.files.discard(path)
         moving.directories.add(os.path.dirname(path))
 
-    def unlink(self, moving: Moving, path: str) -> None:
+    def unlink(self, moving: PendingCheckpoint, path: str) -> None:
         """A cluster without a live line, or of a checkpoint that came to nothing. Harmless when it is gone."""
         try:
             self._disk.unlink(path)
@@ -245,7 +245,7 @@ class WriteBehind:
             moving.directories.add(directory)
             moving.left.add(directory)
 
-    def make_durable(self, moving: Moving, *, with_rest: bool = False) -> None:
+    def make_durable(self, moving: PendingCheckpoint, *, with_rest: bool = False) -> None:
         """The one barrier over all of it: names made and removed, lines, marks, contents. Then slots that are empty go,
         which nobody needs to be durable. `with_rest`: over whatever else was done in the queue's file system too."""
         if with_rest:
@@ -258,7 +258,7 @@ class WriteBehind:
                 with suppress(OSError):
                     self._disk.remove_directory(directory)
 
-    def _sync(self, moving: Moving) -> None:
+    def _sync(self, moving: PendingCheckpoint) -> None:
         if len(moving.files) > FEW_FILES:
             self.whole_syncs += 1
             moving.suspects |= moving.files
@@ -282,9 +282,9 @@ class WriteBehind:
 
 
 def copy_contents(
-    write: WriteBehind,
-    moving: Moving,
-    youngs: Sequence[YoungMessage],
+    write: CheckpointWriter,
+    moving: PendingCheckpoint,
+    youngs: Sequence[JournaledMessage],
     segments: Mapping[int, Segment],
     given_up: Container[int],
 ) -> None:

@@ -13,10 +13,10 @@ from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Settlement
 from mailismus.queue.providers.clustered.format.cluster import Place
 from mailismus.queue.providers.clustered.format.record import HEAD, file_record, lines_record, message_head, places_record
-from mailismus.queue.providers.clustered.index.memtable import YoungMessage
-from mailismus.spool.draft import ClusteredDraft
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
+from mailismus.spool.draft import SpoolDraft
 
-Moved = Callable[[YoungMessage, int, int], None]
+Moved = Callable[[JournaledMessage, int, int], None]
 """Told that a message now lives in this segment, its content at this offset."""
 
 PLACES_AT_ONCE = 2000
@@ -59,13 +59,13 @@ class CommitItem(_Item):
     def __init__(self, owner: ICommitOwner) -> None:
         super().__init__()
         self._owner = owner
-        self.youngs: list[tuple[YoungMessage, list[Entry], int]] = []
+        self.youngs: list[tuple[JournaledMessage, list[Entry], int]] = []
         """New messages, their entries, and where the content begins behind the start of the item."""
-        self.drafts: list[ClusteredDraft] = []
+        self.drafts: list[SpoolDraft] = []
         self.settlements: Sequence[Settlement] = ()
         self.done: Deferred[Sequence[SpoolId]] = Deferred()
 
-    def add_message(self, young: YoungMessage, entries: list[Entry]) -> None:
+    def add_message(self, young: JournaledMessage, entries: list[Entry]) -> None:
         """A new message and all of its entries; its content is `young.content`, or in its silo."""
         self.youngs.append((young, entries, add_message_records(self, young, entries)))
         self.may_fail = True
@@ -82,7 +82,7 @@ class SayAgainItem(_Item):
 
     __slots__ = ("_content_offset", "_moved", "_young")
 
-    def __init__(self, young: YoungMessage, moved: Moved) -> None:
+    def __init__(self, young: JournaledMessage, moved: Moved) -> None:
         super().__init__()
         self._young = young
         self._moved = moved
@@ -111,7 +111,7 @@ class MoreLinesItem(_Item):
         raise AssertionError("is written until it is durable") from error
 
 
-def say_again(young: YoungMessage, content: bytes | None, most_size: int, moved: Moved) -> list[IItem]:
+def say_again(young: JournaledMessage, content: bytes | None, most_size: int, moved: Moved) -> list[IItem]:
     """The items that say all of a message again as it is durable now, none larger than `most_size`. `moved` is called with
     the new segment and the content's place in it. To be appended at once and in this order."""
     entries = list(young.entries.values())
@@ -185,7 +185,7 @@ class CheckpointItem(_Item):
         self._abandoned()
 
 
-def add_message_records(item: _Item, young: YoungMessage, entries: list[Entry], content: bytes | None = None) -> int:
+def add_message_records(item: _Item, young: JournaledMessage, entries: list[Entry], content: bytes | None = None) -> int:
     """The records that begin a message: its content with the lines of one area, then those of the other areas. Gives
     where the content begins behind the start of the item."""
     message = young.message
@@ -207,7 +207,7 @@ def add_message_records(item: _Item, young: YoungMessage, entries: list[Entry], 
     return content_offset
 
 
-def add_lines(item: _Item, young: YoungMessage, entries: list[Entry]) -> None:
+def add_lines(item: _Item, young: JournaledMessage, entries: list[Entry]) -> None:
     """Lines records for these entries, one an area."""
     for area in Area:
         here = [entry for entry in entries if entry.area is area]

@@ -55,13 +55,13 @@ class Naming:
         spool_ids = self._spool_ids
         if spool_ids.wants_epoch() and not self._is_reserving:
             self._is_reserving = True
-            self._commit.append(EpochItem(epoch_record(spool_ids.epoch + 1), self._is_reserved))
+            self._commit.append(EpochItem(epoch_record(spool_ids.epoch + 1), self._on_reserved))
         spool_id = spool_ids.next()
         if spool_id is None:
             raise Unavailable("no spool id is left until the next epoch is durable")
         return spool_id
 
-    def _is_reserved(self) -> None:
+    def _on_reserved(self) -> None:
         self._is_reserving = False
         self._spool_ids.reserved_epoch = self._writer.epoch = self._spool_ids.epoch + 1
 

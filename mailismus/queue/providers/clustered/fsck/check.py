@@ -24,27 +24,27 @@ from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError, Unavailable
 from mailismus.journal.writer import RandomBytes
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
-from mailismus.queue.finding import Checked, Done, Finding, Report, Severity
-from mailismus.queue.providers.clustered.fsck.evidence.history import History
+from mailismus.queue.finding import Checked, Done, Finding, FsckReport, Severity
+from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
-from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import LOCK, Names
+from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.names import LOCK, NameCheck
 from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker, start_and_stop
-from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
+from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.opening import make_directories
 from mailismus.spool.silo import SILO_NAMES
 
 _MAY_FAIL = frozenset(
     kind.code
     for kind in (
-        Kind.WRONG_OWNER,
-        Kind.NOT_PRIVATE,
-        Kind.NO_PLAIN_FILE,
-        Kind.UNREADABLE,
-        Kind.PROBE_LEFT,
+        FindingKind.WRONG_OWNER,
+        FindingKind.NOT_PRIVATE,
+        FindingKind.NO_PLAIN_FILE,
+        FindingKind.UNREADABLE,
+        FindingKind.PROBE_LEFT,
     )
 )
 """What the rest of a repair does not rest on."""
@@ -60,7 +60,7 @@ class Look:
 
     def problems(self) -> Iterator[Problem]:
         """All that is found. Raises OSError where the look itself can't go on."""
-        names = Names(self._checking)
+        names = NameCheck(self._checking)
         yield from names.check_directories()
         for found in check_journal(self._checking, names):
             if isinstance(found, Problem):
@@ -71,11 +71,11 @@ class Look:
             finally:
                 found.close()
 
-    def _behind(self, journal: JournalState, names: Names) -> Iterator[Problem]:
+    def _behind(self, journal: JournalState, names: NameCheck) -> Iterator[Problem]:
         if self._on_journal is not None:
             self._on_journal(journal)
         loaded = journal.loaded
-        history = History(loaded.journal)
+        history = JournalHistory(loaded.journal)
         for found in check_clusters(self._checking, names, loaded, history):
             if isinstance(found, Clusters):
                 spool = SpoolCheck(self._checking, names, journal, found, history)
@@ -126,13 +126,13 @@ def _lock_to_look(disk: IDisk, root: str) -> ILock | Problem | None:
     try:
         lock = disk.lock(path)
     except OSError as error:
-        return problem(Kind.NOT_LOCKED, path, why=error.strerror or str(error))
+        return problem(FindingKind.NOT_LOCKED, path, why=error.strerror or str(error))
     if lock is None:
-        raise _is_held(root)
+        raise _held_error(root)
     return lock
 
 
-def _is_held(root: str) -> StartError:
+def _held_error(root: str) -> StartError:
     text = f"a server or another fsck holds {root}: stop it first, or use `mailismus queue` to look at a running server"
     return StartError(os.EX_TEMPFAIL, text)
 
@@ -171,7 +171,7 @@ class RepairReport:
     def _repair(self) -> Iterator[Finding]:
         self._lock()
         clock = Clock()
-        hands = Hands(self._settings, self._disk, TurnWorker(clock), clock, self._random_bytes, self._now)
+        hands = RepairExecutor(self._settings, self._disk, TurnWorker(clock), clock, self._random_bytes, self._now)
 
         def on_journal(journal: JournalState) -> None:
             make_directories(self._settings, self._disk)
@@ -196,7 +196,7 @@ class RepairReport:
                 continue
             lock = self._disk.lock(path)
             if lock is None:
-                raise _is_held(root)
+                raise _held_error(root)
             self._locks[root] = lock
 
 
@@ -224,7 +224,7 @@ def _refuse_empty_spool(settings: QueueSettings, disk: IDisk) -> None:
     raise StartError(os.EX_CONFIG, text)
 
 
-def _mend(found: Problem, hands: Hands) -> tuple[Done, str]:
+def _mend(found: Problem, hands: RepairExecutor) -> tuple[Done, str]:
     """Repair it. Raises `StorageError` where nothing more may be done without it."""
     severity = found.finding.severity if found.finding is not None else Severity.REPAIRABLE
     if found.mend is None:
@@ -253,17 +253,17 @@ def checking_of(settings: QueueSettings, disk: IDisk, now: float) -> Checking:
     )
 
 
-def check_configured(settings: QueueSettings, now: float) -> Report:
+def check_configured(settings: QueueSettings, now: float) -> FsckReport:
     """A look at the queue of these settings."""
     return CheckReport(checking_of(settings, PosixDisk(Access.READ_ONLY), now))
 
 
-def check_copied(queue_path: str, spool_path: str, now: float) -> Report:
+def check_copied(queue_path: str, spool_path: str, now: float) -> FsckReport:
     """A look at a queue copied from elsewhere."""
     return CheckReport(Checking(PosixDisk(Access.READ_ONLY), queue_path, spool_path, now))
 
 
-def repair(settings: QueueSettings, now: float) -> Report:
+def repair(settings: QueueSettings, now: float) -> FsckReport:
     """A repair of the queue of these settings. Raises `StartError` (77) where the queue is another user's."""
     disk = PosixDisk()
     owner = disk.describe(settings.rootpath).owner

@@ -113,7 +113,7 @@ class Cluster:
                     if limit.first <= line.offset < limit.end:
                         entry.due_at = min(entry.due_at, limit.latest(self.id.area, entry.attempts, entry.due_at))
 
-    def are_marked(self, offsets: frozenset[int]) -> None:
+    def mark_finished(self, offsets: frozenset[int]) -> None:
         """These lines, owed before, say durably that they are over."""
         self.owed -= offsets
         for marked in self._readers.values():
@@ -126,7 +126,7 @@ class Cluster:
 
 
 @attrs.frozen
-class RestingEntry:
+class ClusteredEntry:
     """An entry that is out, and where its line rests. `message` without entries."""
 
     message: Message
@@ -140,12 +140,12 @@ class RestingEntry:
         return Place(self.cluster.id, self.offset)
 
 
-class RestingIndex:
+class ClusterIndex:
     """All clusters that count."""
 
     def __init__(self) -> None:
         self.clusters: dict[ClusterId, Cluster] = {}
-        self.out: dict[QueueId, RestingEntry] = {}
+        self.out: dict[QueueId, ClusteredEntry] = {}
         self.out_of: dict[SpoolId, int] = {}
         """How many entries of a message are out."""
         self._held_back: dict[SpoolId, tuple[int, set[ClusterId]]] = {}
@@ -245,7 +245,7 @@ class RestingIndex:
 
     # taking
 
-    def were_read(
+    def keep_read(
         self,
         cluster: Cluster,
         lines: Iterable[FoundLine],
@@ -286,7 +286,7 @@ class RestingIndex:
 
             for line in waiting.due(now, limit, has_room):
                 limit -= 1
-                self.hold(RestingEntry(line.message, line.entry, cluster, line.offset))
+                self.hold(ClusteredEntry(line.message, line.entry, cluster, line.offset))
                 if messages and messages[-1].spool_id == line.message.spool_id:
                     messages[-1].entries.append(line.entry)
                 else:
@@ -330,7 +330,7 @@ class RestingIndex:
         else:
             self.read_again(cluster, at)
 
-    def hold(self, resting: RestingEntry) -> None:
+    def hold(self, resting: ClusteredEntry) -> None:
         """This entry is out."""
         spool_id, cluster = resting.message.spool_id, resting.cluster
         cluster.taken.add(resting.offset)
@@ -340,7 +340,7 @@ class RestingIndex:
         self.out[QueueId(spool_id, resting.entry.number)] = resting
         self.out_of[spool_id] = self.out_of.get(spool_id, 0) + 1
 
-    def _release(self, queue_id: QueueId) -> RestingEntry | None:
+    def _release(self, queue_id: QueueId) -> ClusteredEntry | None:
         resting = self.out.pop(queue_id, None)
         if resting is not None:
             resting.cluster.taken.discard(resting.offset)
@@ -395,7 +395,7 @@ class RestingIndex:
         else:
             self.read_again(cluster, due_at)
 
-    def settle(self, queue_id: QueueId) -> RestingEntry | None:
+    def settle(self, queue_id: QueueId) -> ClusteredEntry | None:
         """Its settle is durable: the line is over, and owed its mark."""
         resting = self._release(queue_id)
         if resting is not None:

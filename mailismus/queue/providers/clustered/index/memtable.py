@@ -18,7 +18,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Latest, Message
 
 
-class YoungMessage:
+class JournaledMessage:
     """One message of the index."""
 
     __slots__ = ("checksum", "content", "entries", "is_in_silo", "message", "offset", "out", "segment", "since")
@@ -57,7 +57,7 @@ class _Ready:
 
     __slots__ = ("entries", "young")
 
-    def __init__(self, young: YoungMessage) -> None:
+    def __init__(self, young: JournaledMessage) -> None:
         self.young = young
         self.entries: deque[Entry] = deque()
 
@@ -78,7 +78,7 @@ class _AreaIndex:
         """The least number of entries out that a message was parked for."""
         self.waiting: list[tuple[float, SpoolId, int]] = []
 
-    def add(self, young: YoungMessage, entry: Entry) -> None:
+    def add(self, young: JournaledMessage, entry: Entry) -> None:
         """The entry may be taken now."""
         spool_id = young.message.spool_id
         ready = self.by_id.get(spool_id)
@@ -102,19 +102,19 @@ class _AreaIndex:
             self.queue.append(ready)
 
 
-class YoungIndex:
+class Memtable:
     """All young messages."""
 
     def __init__(self, out_resting: Mapping[SpoolId, int] | None = None) -> None:
         """`out_resting`: how many other entries of a message are out, while resting."""
         self._out_resting: Mapping[SpoolId, int] = {} if out_resting is None else out_resting
-        self.messages: dict[SpoolId, YoungMessage] = {}
+        self.messages: dict[SpoolId, JournaledMessage] = {}
         self._areas = {area: _AreaIndex() for area in Area}
         self.entry_count = 0
         self.given_back: dict[QueueId, float] = {}
         """Entries that were given back, and until when they stay: what does not change when they are moved."""
 
-    def add(self, young: YoungMessage, now: float) -> None:
+    def add(self, young: JournaledMessage, now: float) -> None:
         """A new message with its entries."""
         self.messages[young.message.spool_id] = young
         young.since = now
@@ -122,7 +122,7 @@ class YoungIndex:
         for entry in young.entries.values():
             self._place(young, entry, now)
 
-    def put(self, young: YoungMessage, entry: Entry, now: float) -> None:
+    def put(self, young: JournaledMessage, entry: Entry, now: float) -> None:
         """A new entry of a message, or the new state of one: it may be taken when it is due."""
         known = young.entries.get(entry.number)
         if known is None:
@@ -132,7 +132,7 @@ class YoungIndex:
         young.entries[entry.number] = entry
         self._place(young, entry, now)
 
-    def _place(self, young: YoungMessage, entry: Entry, now: float) -> None:
+    def _place(self, young: JournaledMessage, entry: Entry, now: float) -> None:
         area = self._areas[entry.area]
         area.entry_count += 1
         if entry.due_at <= now:
@@ -218,7 +218,7 @@ class YoungIndex:
             self.unpark(spool_id)
         return touched
 
-    def settle(self, young: YoungMessage, number: int, successor: Entry | None, now: float) -> bool:
+    def settle(self, young: JournaledMessage, number: int, successor: Entry | None, now: float) -> bool:
         """An entry is over (`successor` None) or goes on as another; whether that was the message's last entry."""
         young.out.discard(number)
         spool_id = young.message.spool_id
@@ -238,7 +238,7 @@ class YoungIndex:
         self.unpark(spool_id)
         return False
 
-    def move(self, young: YoungMessage, number: int) -> None:
+    def move(self, young: JournaledMessage, number: int) -> None:
         """The entry rests from now on; its message goes with its last one."""
         moved = young.entries.pop(number, None)
         if moved is not None:
@@ -319,13 +319,13 @@ class YoungIndex:
             area.waiting = waiting
         return touched
 
-    def visit(self, young: YoungMessage, entry: Entry, now: float) -> None:
+    def visit(self, young: JournaledMessage, entry: Entry, now: float) -> None:
         """A waiting entry is due now."""
         if entry.number not in young.out and entry.due_at > now:
             entry.due_at = now
             self._areas[entry.area].add(young, entry)
 
-    def walk(self, first: SpoolId) -> Iterator[YoungMessage]:
+    def walk(self, first: SpoolId) -> Iterator[JournaledMessage]:
         """Messages in the order of their spool ids, from `first` on. The index may change between two steps."""
         for spool_id in sorted(self.messages):
             if spool_id >= first:

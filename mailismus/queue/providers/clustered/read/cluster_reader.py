@@ -21,7 +21,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.queue.gaps import gap_of
 from mailismus.queue.interface import Gap
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.index.cluster_index import RestingIndex
+from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class ClusterReader:
 
     _log = Logger()
 
-    def __init__(self, worker: IWorker, resting: RestingIndex, *, others_remove: bool = False) -> None:
+    def __init__(self, worker: IWorker, resting: ClusterIndex, *, others_remove: bool = False) -> None:
         """`others_remove`: a server may be started on these files, and unlink clusters that the index knows."""
         self.resting = resting
         self.failures = 0

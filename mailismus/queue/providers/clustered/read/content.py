@@ -15,7 +15,7 @@ from mailismus.errors import Corrupt, Unavailable
 from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import IContent
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.spool.aside import set_aside
 from mailismus.spool.message_file import MessageFileReader, open_message
 
@@ -40,7 +40,7 @@ class SiloContent:
 
     def __init__(self, reader: MessageFileReader, worker: IWorker, is_corrupt: Callable[[Corrupt], None]) -> None:
         """`is_corrupt` is told when it does not check."""
-        self._is_corrupt = is_corrupt
+        self._on_corrupt = is_corrupt
         self._reader = reader
         self._worker = worker
         self.stored_bytes = reader.size_bytes
@@ -50,10 +50,10 @@ class SiloContent:
     def next(self) -> Deferred[bytes]:
         self._is_busy = True
         piece = self._worker.run(self._reader.read)
-        piece.addBoth(self._has_read)
-        return piece.addErrback(as_storage_error, self._is_corrupt)
+        piece.addBoth(self._on_read)
+        return piece.addErrback(as_storage_error, self._on_corrupt)
 
-    def _has_read(self, result: bytes | Failure) -> bytes | Failure:
+    def _on_read(self, result: bytes | Failure) -> bytes | Failure:
         self._is_busy = False
         if self._is_closed:
             self._reader.close()
@@ -105,7 +105,7 @@ class Contents:
         disk: IDisk,
         spool_path: str,
         worker: IWorker,
-        young: YoungIndex,
+        young: Memtable,
         segments: Mapping[int, Segment],
         corrupt_path: str,
     ) -> None:
@@ -127,23 +127,23 @@ class Contents:
         return self._read_from_journal(young)
 
     def _open(self, spool_id: SpoolId) -> Deferred[IContent]:
-        return open_in_silo(self._disk, self._spool_path, spool_id, self._worker, self._is_corrupt)
+        return open_in_silo(self._disk, self._spool_path, spool_id, self._worker, self._on_corrupt)
 
-    def _is_corrupt(self, error: Corrupt) -> None:
+    def _on_corrupt(self, error: Corrupt) -> None:
         """A message file does not check: it is set aside as it is, whatever becomes of the message."""
         act = partial(set_aside, self._disk, error.path, self._corrupt_path)
         self._worker.run(act).addCallbacks(
-            self._has_set_aside, self._not_set_aside, callbackArgs=(error,), errbackArgs=(error,)
+            self._on_quarantined, self._not_set_aside, callbackArgs=(error,), errbackArgs=(error,)
         )
 
-    def _has_set_aside(self, is_new: bool, error: Corrupt) -> None:
+    def _on_quarantined(self, is_new: bool, error: Corrupt) -> None:
         if is_new:
             self._log.error("{error}; set aside in {corrupt}", error=str(error), corrupt=self._corrupt_path)
 
     def _not_set_aside(self, failure: Failure, error: Corrupt) -> None:
         self._log.error("{error}; it can't be set aside: {why}", error=str(error), why=failure.value)
 
-    def _read_from_journal(self, young: YoungMessage) -> Deferred[IContent]:
+    def _read_from_journal(self, young: JournaledMessage) -> Deferred[IContent]:
         """Copied whole in one act. Whether the message was written behind, or said again elsewhere, meanwhile is looked at
         afterwards, for its old segment may have been used anew."""
         number = young.segment
@@ -151,7 +151,7 @@ class Contents:
         spool_id = young.message.spool_id
         offset, size = young.offset, young.message.stored_bytes
 
-        def has_read(content: bytes) -> IContent | Deferred[IContent]:
+        def on_read(content: bytes) -> IContent | Deferred[IContent]:
             if young.is_in_silo:
                 return self._open(spool_id)
             if young.segment != number or young.offset != offset:
@@ -161,4 +161,4 @@ class Contents:
             return WholeContent(content)
 
         read = self._worker.run(lambda: segment.file.read_at(offset, size))
-        return read.addCallbacks(has_read, as_storage_error)
+        return read.addCallbacks(on_read, as_storage_error)

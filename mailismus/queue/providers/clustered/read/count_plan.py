@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.counting import new_sums
 from mailismus.queue.providers.clustered.read.planned_count import PlannedCluster, cluster_part, first_part, sizes_part
 
@@ -27,7 +27,7 @@ PART_CLUSTERS = 25
 class CountingPlan:
     """Goes through the plan once. `newest`: the number of the newest checkpoint that counts. An `ICountingPlan`."""
 
-    def __init__(self, root: str, young: YoungIndex, resting: RestingIndex, newest: int, refusing: str = "") -> None:
+    def __init__(self, root: str, young: Memtable, resting: ClusterIndex, newest: int, refusing: str = "") -> None:
         """`root`: the queue's directory; `refusing`: see `Summary`."""
         self.sums = new_sums()
         """Of the young."""

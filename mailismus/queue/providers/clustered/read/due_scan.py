@@ -22,8 +22,8 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message, Predicate
 from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLine, read_lines
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.spool.aside import keep
 
@@ -58,7 +58,7 @@ def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: byte
     return is_new
 
 
-class Visits:
+class DueScan:
     """Takes from clusters. One visit of an area at a time."""
 
     _log = Logger()
@@ -69,8 +69,8 @@ class Visits:
         queue_path: str,
         worker: IWorker,
         reader: ClusterReader,
-        young: YoungIndex,
-        index: RestingIndex,
+        young: Memtable,
+        index: ClusterIndex,
     ) -> None:
         self._disk = disk
         self._corrupt_path = os.path.join(queue_path, "corrupt")
@@ -186,7 +186,7 @@ class Visits:
         if cluster.live is None:
             cluster.live = sum(not (line.is_done or line.offset in cluster.owed or line.offset in marked) for line in lines)
         cluster.heed_limits(lines)
-        self._index.were_read(cluster, lines, marked, length, flushes, now)
+        self._index.keep_read(cluster, lines, marked, length, flushes, now)
 
     def _read_later(self, cluster: Cluster, flushes: list[Predicate], now: float) -> None:
         """It could not be read."""

@@ -19,8 +19,8 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Summary
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, read_lines
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
 from mailismus.queue.providers.clustered.read.counting import summary_of
@@ -50,7 +50,7 @@ def cluster_order(cluster_id: ClusterId) -> tuple[str, str, int, int]:
     return cluster_id.area.value, cluster_id.slot, cluster_id.checkpoint, cluster_id.number
 
 
-class Looks:
+class QueueSearch:
     """Looks at young and resting entries. `root`: the queue's directory; `newest`: the number of the newest checkpoint that
     counts; `clock`: none where nothing else is to be done, and nobody waits."""
 
@@ -59,8 +59,8 @@ class Looks:
         disk: IDisk,
         root: str,
         reader: ClusterReader,
-        young: YoungIndex,
-        resting: RestingIndex,
+        young: Memtable,
+        resting: ClusterIndex,
         newest: Callable[[], int],
         clock: IReactorTime | None = None,
     ) -> None:
@@ -155,7 +155,7 @@ class Looks:
         cluster.heed_limits(lines)
         return [line for line in lines if line.offset not in cluster.owed and line.offset not in marked]
 
-    def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[YoungMessage]:
+    def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[JournaledMessage]:
         if wanted.spool_id is None:
             yield from self._young.walk(after.spool_id if after is not None else SpoolId(0))
         elif after is None or wanted.spool_id >= after.spool_id:
@@ -179,7 +179,7 @@ def _pause(clock: IReactorTime, seconds: float) -> Deferred[None]:
     return done
 
 
-def _matching(young: YoungMessage, wanted: Filter, after: QueueId | None) -> list[Entry]:
+def _matching(young: JournaledMessage, wanted: Filter, after: QueueId | None) -> list[Entry]:
     """Copies: what is listed does not change under whoever prints it."""
     first = after.number + 1 if after is not None and after.spool_id == young.message.spool_id else 1
     return [

@@ -20,7 +20,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.format.cluster import BadLine, ScannedLine, scan_lines
 from mailismus.queue.providers.clustered.index.cluster_index import Cluster
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.due_scan import read_file
 from mailismus.spool.references import ReferenceCache
@@ -36,7 +36,7 @@ _Lines = tuple[list[ScannedLine], list[BadLine]]
 SetAside = Callable[[Cluster, list[BadLine]], Coroutine[Deferred[bool], object, None]]
 
 
-class QueueWalk:
+class ReferenceScan:
     """Walks, one at a time. `release` is told of messages whose bytes may go."""
 
     _log = Logger()
@@ -46,7 +46,7 @@ class QueueWalk:
         disk: IDisk,
         spool_path: str,
         worker: IWorker,
-        young: YoungIndex,
+        young: Memtable,
         reader: ClusterReader,
         references: ReferenceCache,
         first_new: SpoolId,
@@ -85,13 +85,13 @@ class QueueWalk:
         """No further cluster."""
         self._is_stopped = True
 
-    def got_line(self, spool_id: SpoolId, recipient_count: int) -> None:
+    def count_line(self, spool_id: SpoolId, recipient_count: int) -> None:
         """A line of this message is new: it was moved, retried or bounced. To be told before the old one goes."""
         if self.is_running:
             self._protected.add(spool_id)
         walk = self._references.walk
         if walk is not None:
-            walk.got_line(spool_id, recipient_count)
+            walk.count_line(spool_id, recipient_count)
 
     async def run(self) -> None:
         """One walk. Never fails."""
@@ -130,7 +130,7 @@ class QueueWalk:
                 await self._set_aside(cluster, bad)
             for line in bad:
                 for found in _LOOKS_LIKE_AN_ID.findall(line.data):
-                    self.got_line(SpoolId(int(found, 16)), _SEVERAL)
+                    self.count_line(SpoolId(int(found, 16)), _SEVERAL)
         for spool_id in walk.end():
             self._release(spool_id)
         if is_first:

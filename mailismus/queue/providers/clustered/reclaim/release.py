@@ -29,9 +29,9 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
-from mailismus.queue.providers.clustered.reclaim.reference_scan import QueueWalk, SetAside
+from mailismus.queue.providers.clustered.reclaim.reference_scan import ReferenceScan, SetAside
 from mailismus.spool.message_file import remove_every_name, remove_message_file, remove_names
 from mailismus.spool.references import ReferenceCache, Verdict
 
@@ -53,7 +53,7 @@ class Release:
         settings: SpoolSettings,
         worker: IWorker,
         reactor: IReactorTime,
-        young: YoungIndex,
+        young: Memtable,
         reader: ClusterReader,
         first_new: SpoolId,
         corrupt_path: str,
@@ -66,7 +66,7 @@ class Release:
         self._first_new = first_new
         self.has_links = settings.hardlinks
         self.references = ReferenceCache(settings.maxspidcache, first_new)
-        self.walk = QueueWalk(
+        self.walk = ReferenceScan(
             disk,
             settings.rootpath,
             worker,
@@ -90,14 +90,14 @@ class Release:
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
 
-    def is_in_silo(self, message: Message, live: int) -> None:
+    def track(self, message: Message, live: int) -> None:
         """The content of this message is in its silo, with so many live entries."""
         if message.recipient_count > 1:
             self.references.add(message.spool_id, live)
 
-    def got_line(self, message: Message) -> None:
+    def count_line(self, message: Message) -> None:
         """A line of it is new: to be told before the old one goes."""
-        self.walk.got_line(message.spool_id, message.recipient_count)
+        self.walk.count_line(message.spool_id, message.recipient_count)
 
     def entry_is_over(self, message: Message, number: int) -> bool:
         """An entry of a message in its silo is over; whether it was surely the last."""
@@ -136,10 +136,10 @@ class Release:
     def _unlink_one(self, spool_id: SpoolId, number: int) -> None:
         removed = self._worker.run(partial(remove_message_file, self._disk, self._root, spool_id, number))
         if spool_id < self._first_new:
-            removed.addCallback(self._has_unlinked, spool_id)
+            removed.addCallback(self._on_unlinked, spool_id)
         removed.addErrback(self._not_removed, spool_id)
 
-    def _has_unlinked(self, was_there: bool, spool_id: SpoolId) -> None:
+    def _on_unlinked(self, was_there: bool, spool_id: SpoolId) -> None:
         if not was_there:  # counted by an earlier start
             self.references.doubt(spool_id)
             self.walk_if_needed()

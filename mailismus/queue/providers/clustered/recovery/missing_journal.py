@@ -14,11 +14,11 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.errors import StartError
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
-from mailismus.queue.providers.clustered.recovery.replay import Loaded
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.silo import SILO_NAMES, parse_message_name
 
 
-def refuse_lost_journal(loaded: Loaded, disk: IDisk, settings: QueueSettings) -> None:
+def refuse_lost_journal(loaded: ReplayedQueue, disk: IDisk, settings: QueueSettings) -> None:
     """Raises `StartError` where there is mail and no journal, having changed nothing. Looks for mail only where no segment
     tells of a batch."""
     if loaded.journal.used or loaded.is_doubtful:

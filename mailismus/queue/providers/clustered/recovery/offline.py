@@ -23,13 +23,13 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.gaps import Gaps, gap_of
 from mailismus.queue.interface import Filter, Gap, Message, Summary
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.index.memtable import YoungIndex, YoungMessage
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
-from mailismus.queue.providers.clustered.read.search import Looks
+from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
 from mailismus.queue.providers.clustered.recovery.opening import index_clusters
 from mailismus.queue.providers.clustered.recovery.replay import load_journal
-from mailismus.queue.providers.clustered.recovery.salvage import rescue
+from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from mailismus.spool.message_file import PIECE_SIZE, open_message
 
 PAGE = 1000
@@ -56,8 +56,8 @@ class OfflineQueue:
 
     def __init__(
         self,
-        looks: Looks,
-        young: YoungIndex,
+        looks: QueueSearch,
+        young: Memtable,
         disk: IDisk,
         spool_path: str,
         segments: Mapping[int, str],
@@ -109,7 +109,7 @@ class OfflineQueue:
         finally:
             reader.close()
 
-    def _in_journal(self, young: YoungMessage) -> Generator[bytes, None, None]:
+    def _in_journal(self, young: JournaledMessage) -> Generator[bytes, None, None]:
         """Whether the segment has been used anew meanwhile, by a server that was started, is looked at behind each piece."""
         path = self._segments[young.segment]
         offset, end = young.offset, young.offset + young.message.stored_bytes
@@ -154,7 +154,7 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
         raise FileNotFoundError(2, "no queue is here", queue_path)
     loaded = load_journal(survey_leniently(disk, journal_path, partial(not_read, "journal segment")))
     loaded.is_doubtful = loaded.is_doubtful or bool(gaps)
-    young = YoungIndex()
+    young = Memtable()
     for spool_id in sorted(loaded.youngs):
         young.add(loaded.youngs[spool_id], 0.0)
     found = list(find_clusters(disk, queue_path, None, partial(not_read, "directory")))
@@ -163,12 +163,14 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
         if cluster_id.checkpoint > loaded.checkpoint:  # else it is in the index, and told of when it is looked at
             not_read("cluster", cluster_id.path(queue_path), error)
 
-    resting = index_clusters(loaded, queue_path, found, rescue(loaded, disk, queue_path, found, not_rescued))
+    resting = index_clusters(loaded, queue_path, found, salvage(loaded, disk, queue_path, found, not_rescued))
     newest = max([loaded.checkpoint, *(cluster_id.checkpoint for cluster_id in resting.clusters)])
     segments = {}
     for segment in (*loaded.journal.others, *loaded.journal.used):
         segment.file.close()
         if segment.header is not None:
             segments[segment.header.number] = segment.path
-    looks = Looks(disk, queue_path, ClusterReader(_AtOnce(), resting, others_remove=True), young, resting, lambda: newest)
+    looks = QueueSearch(
+        disk, queue_path, ClusterReader(_AtOnce(), resting, others_remove=True), young, resting, lambda: newest
+    )
     return OfflineQueue(looks, young, disk, spool_path, segments, gaps)

@@ -38,13 +38,13 @@ from mailismus.queue.providers.clustered.commit.spool_ids import SpoolIds
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.record import epoch_record
 from mailismus.queue.providers.clustered.format.slots import slot_start
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, RestingIndex
-from mailismus.queue.providers.clustered.index.memtable import YoungMessage
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
 from mailismus.queue.providers.clustered.recovery.missing_journal import refuse_lost_journal
-from mailismus.queue.providers.clustered.recovery.replay import Loaded, load
-from mailismus.queue.providers.clustered.recovery.salvage import rescue
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
+from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from mailismus.spool.aside import NO_LINKS
 from mailismus.spool.silo import SILO_NAMES
 
@@ -58,8 +58,8 @@ class Opened:
     pool: SegmentPool
     writer: JournalWriter
     spool_ids: SpoolIds
-    youngs: list[YoungMessage]
-    resting: RestingIndex
+    youngs: list[JournaledMessage]
+    resting: ClusterIndex
     next_checkpoint: int
     """Higher than the number of any cluster found."""
     set_aside: int
@@ -250,7 +250,7 @@ class Reuse(enum.Enum):
 def begin_journal(
     settings: QueueSettings,
     disk: IDisk,
-    loaded: Loaded,
+    loaded: ReplayedQueue,
     files: IWorker,
     reactor: IReactorTime,
     random_bytes: RandomBytes,
@@ -296,7 +296,7 @@ def begin_journal(
     return pool, writer
 
 
-def _close(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> None:
+def _close(loaded: ReplayedQueue, pool: SegmentPool, writer: JournalWriter) -> None:
     """Close every segment: the start came to nothing."""
     loaded.journal.close()
     pool.close()
@@ -304,7 +304,7 @@ def _close(loaded: Loaded, pool: SegmentPool, writer: JournalWriter) -> None:
         close_read(segment.file)
 
 
-def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex, int]:
+def _open_clusters(loaded: ReplayedQueue, disk: IDisk, root: str) -> tuple[ClusterIndex, int]:
     """The clusters that count; files of a checkpoint that came to nothing go. That is durable with the next checkpoint,
     which takes a higher number than any file found, and cuts open ones to their committed length. Names are read, files are
     not. Gives the highest number too."""
@@ -312,7 +312,7 @@ def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex
     found = list(find_clusters(disk, root, leftovers))
     for path in leftovers:
         disk.unlink(path)
-    rescued = rescue(loaded, disk, root, found)
+    rescued = salvage(loaded, disk, root, found)
     for cluster_id in found:
         if cluster_id.checkpoint > loaded.checkpoint and cluster_id not in rescued:
             disk.unlink(cluster_id.path(root))
@@ -323,10 +323,10 @@ def _open_clusters(loaded: Loaded, disk: IDisk, root: str) -> tuple[RestingIndex
 
 
 def index_clusters(
-    loaded: Loaded, root: str, found: Iterable[ClusterId], rescued: Mapping[ClusterId, Iterable[int]]
-) -> RestingIndex:
-    """An index of those of the clusters found that count. `rescued`: see `rescue`."""
-    resting = RestingIndex()
+    loaded: ReplayedQueue, root: str, found: Iterable[ClusterId], rescued: Mapping[ClusterId, Iterable[int]]
+) -> ClusterIndex:
+    """An index of those of the clusters found that count. `rescued`: see `salvage`."""
+    resting = ClusterIndex()
     for cluster_id in found:
         if cluster_id.checkpoint <= loaded.checkpoint or cluster_id in rescued:
             start = slot_start(cluster_id.slot) if cluster_id.slot else None
@@ -342,7 +342,7 @@ def index_clusters(
     return resting
 
 
-def _sort_segments(loaded: Loaded, writer: JournalWriter) -> tuple[list[Segment], list[Segment]]:
+def _sort_segments(loaded: ReplayedQueue, writer: JournalWriter) -> tuple[list[Segment], list[Segment]]:
     """Those that are needed go to the writer; gives those that are surely free, and those that are free only by the
     checkpoint in the last batch, whose durability nobody knows yet."""
     free = [found.as_segment() for found in loaded.journal.others]
@@ -358,7 +358,7 @@ def _sort_segments(loaded: Loaded, writer: JournalWriter) -> tuple[list[Segment]
     return free, freed_by_last
 
 
-def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter, beside_epoch: bytes) -> None:
+def _write_first_batch(loaded: ReplayedQueue, pool: SegmentPool, writer: JournalWriter, beside_epoch: bytes) -> None:
     """Say the last batch again, or the epoch where there is none: one barrier, and the start is sure of what it
     found."""
     last, last_segment = loaded.last, loaded.last_segment
@@ -378,7 +378,7 @@ def _write_first_batch(loaded: Loaded, pool: SegmentPool, writer: JournalWriter,
             young.offset += written.offset - last.records_offset
 
 
-def _set_aside(loaded: Loaded, disk: IDisk, corrupt_path: str) -> None:
+def _set_aside(loaded: ReplayedQueue, disk: IDisk, corrupt_path: str) -> None:
     """What does not check is copied, as found, with a note where from; then the start goes on without it."""
     for segment in loaded.journal.torn:
         _log.warn("The last batch of {path} is not whole: it was never answered, or is damaged since.", path=segment.path)

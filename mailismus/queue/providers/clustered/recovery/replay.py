@@ -28,7 +28,7 @@ from mailismus.queue.providers.clustered.format.record import (
     parse_placed,
     read_records,
 )
-from mailismus.queue.providers.clustered.index.memtable import YoungMessage
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 
 _BOUNDS = b"CE"
 """Kinds of records that say how far things have come: checkpoints and epochs."""
@@ -41,11 +41,11 @@ EPOCHS_A_HEADER = 2
 
 
 @attrs.define
-class Loaded:
+class ReplayedQueue:
     """What was found. `youngs` know their segment and content's place; contents are not read, but for the last batch's."""
 
     journal: Journal
-    youngs: dict[SpoolId, YoungMessage]
+    youngs: dict[SpoolId, JournaledMessage]
     last: Batch | None = None
     """The last batch found, whose durability nobody knows."""
     last_segment: FoundSegment | None = None
@@ -76,7 +76,7 @@ class Loaded:
         return max([self.horizon, *(segment.last_sequence for segment in self.journal.used)])
 
 
-def load(disk: IDisk, directory: str) -> Loaded:
+def load(disk: IDisk, directory: str) -> ReplayedQueue:
     """Replay the journal in this directory. Raises OSError."""
     journal = survey(disk, directory)
     try:
@@ -86,9 +86,9 @@ def load(disk: IDisk, directory: str) -> Loaded:
         raise
 
 
-def load_journal(journal: Journal) -> Loaded:
+def load_journal(journal: Journal) -> ReplayedQueue:
     """Replay this journal. Raises OSError."""
-    found = Loaded(journal, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
+    found = ReplayedQueue(journal, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
     for segment, batch in replay(journal):
         found.sure_horizon = found.horizon
         with suppress(Corrupt):
@@ -113,7 +113,7 @@ def load_journal(journal: Journal) -> Loaded:
     return found
 
 
-def settled_among(loaded: Loaded, wanted: Container[QueueId]) -> set[QueueId]:
+def settled_among(loaded: ReplayedQueue, wanted: Container[QueueId]) -> set[QueueId]:
     """Which of these entries the journal says are over, or have gone on, since the newest checkpoint found."""
     settled: set[QueueId] = set()
     for _, batch in replay_behind(loaded.journal, loaded.horizon):
@@ -123,7 +123,7 @@ def settled_among(loaded: Loaded, wanted: Container[QueueId]) -> set[QueueId]:
     return settled
 
 
-def _apply(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
+def _apply(found: ReplayedQueue, record: Record, segment: FoundSegment, batch: Batch) -> None:
     match record.kind:
         case RecordKind.CHECKPOINT:
             checkpoint = parse_checkpoint(record.text)
@@ -145,7 +145,7 @@ def _apply(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -
             _put_lines(found, record, segment, batch)
 
 
-def _settle(found: Loaded, queue_id: QueueId, place: Place | None) -> None:
+def _settle(found: ReplayedQueue, queue_id: QueueId, place: Place | None) -> None:
     if place is not None:
         found.owed.add(place)
     young = found.youngs.get(queue_id.spool_id)
@@ -154,7 +154,7 @@ def _settle(found: Loaded, queue_id: QueueId, place: Place | None) -> None:
         found.settled.add(queue_id.spool_id)
 
 
-def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batch) -> None:
+def _put_lines(found: ReplayedQueue, record: Record, segment: FoundSegment, batch: Batch) -> None:
     assert segment.header is not None
     for line in record.text.split(b"\n")[:-1]:
         parsed = parse_line(line, record.area) if record.area is not None else None
@@ -164,7 +164,7 @@ def _put_lines(found: Loaded, record: Record, segment: FoundSegment, batch: Batc
         message, entry = parsed
         young = found.youngs.get(record.spool_id)
         if young is None:
-            young = found.youngs[record.spool_id] = YoungMessage(message)
+            young = found.youngs[record.spool_id] = JournaledMessage(message)
             young.is_in_silo = True  # moved there, unless a record behind the horizon says that it is not
         young.entries[entry.number] = entry
     if record.kind is RecordKind.MESSAGE and record.spool_id in found.youngs:

@@ -20,7 +20,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, read_lines
 from mailismus.queue.providers.clustered.read.due_scan import read_file
-from mailismus.queue.providers.clustered.recovery.replay import Loaded, settled_among
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, settled_among
 
 _log = Logger()
 
@@ -29,8 +29,8 @@ NotRescued = Callable[[ClusterId, OSError], None]
 """Is told of a cluster that can't be read."""
 
 
-def rescue(
-    loaded: Loaded, disk: IDisk, root: str, found: Iterable[ClusterId], not_rescued: NotRescued | None = None
+def salvage(
+    loaded: ReplayedQueue, disk: IDisk, root: str, found: Iterable[ClusterId], not_rescued: NotRescued | None = None
 ) -> dict[ClusterId, list[int]]:
     """Clusters that count after all, to their very end, and the offsets of those of their lines that do not. Reads clusters
     that the newest checkpoint found does not know, or not to their end. Raises OSError for one that can't be read; with
@@ -74,6 +74,6 @@ def _live_lines_behind(committed: int, data: bytes, cluster_id: ClusterId) -> di
     }
 
 
-def _is_young(loaded: Loaded, queue_id: QueueId) -> bool:
+def _is_young(loaded: ReplayedQueue, queue_id: QueueId) -> bool:
     young = loaded.youngs.get(queue_id.spool_id)
     return young is not None and queue_id.number in young.entries

@@ -39,7 +39,7 @@ _HEAD_BYTES = 64
 
 
 @attrs.frozen
-class Held:
+class HeldMessage:
     """A content in the journal."""
 
     segment: FoundSegment
@@ -52,7 +52,7 @@ class Held:
             yield self.segment.file.read_at(self.offset + at, min(PIECE_SIZE, self.size_bytes - at))
 
 
-class History:
+class JournalHistory:
     """All that the segments of a journal hold, read once. Raises OSError."""
 
     def __init__(self, journal: Journal) -> None:
@@ -142,12 +142,12 @@ class History:
         """Where the entry of a line stands."""
         return _AREAS[encoded & (1 << _AREA_BITS) - 1]
 
-    def find_content(self, spool_id: SpoolId, size_bytes: int | None) -> Held | None:
+    def find_content(self, spool_id: SpoolId, size_bytes: int | None) -> HeldMessage | None:
         """The content of this message, if it is there in this size (None: in any)."""
         at = bisect_left(self._ids, spool_id)
         while at < len(self._ids) and self._ids[at] == spool_id:
             if size_bytes in (None, self._sizes[at]):
                 segment = self._journal.used[self._places[at] >> _OFFSET_BITS]
-                return Held(segment, self._places[at] & (1 << _OFFSET_BITS) - 1, self._sizes[at])
+                return HeldMessage(segment, self._places[at] & (1 << _OFFSET_BITS) - 1, self._sizes[at])
             at += 1
         return None

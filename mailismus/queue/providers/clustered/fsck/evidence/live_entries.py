@@ -14,7 +14,7 @@ import attrs
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.fsck.evidence.history import History
+from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.spool.silo import SILO_COUNT
 
 UNKNOWN_SIZE = 0xFFFF_FFFF
@@ -22,7 +22,7 @@ UNKNOWN_SIZE = 0xFFFF_FFFF
 
 
 @attrs.define(eq=False)
-class Source:
+class EntrySource:
     """Where live lines lie. `rank`: of two lines of one entry the one of the higher rank is the newer one."""
 
     path: str
@@ -43,16 +43,16 @@ class Source:
     """The journal: it holds the messages too."""
     is_journal: bool = False
     """Of the journal's young entries: their lines are in memory."""
-    history: History | None = None
+    history: JournalHistory | None = None
     """Where its lines are, which are in the journal and should be elsewhere; their offsets are its places."""
 
 
 @attrs.frozen
-class Line:
+class LiveEntry:
     """A live line."""
 
     queue_id: QueueId
-    source: Source
+    source: EntrySource
     offset: int
     size_bytes: int | None
     """Content bytes that it says; None: too many to be kept here."""
@@ -60,18 +60,18 @@ class Line:
     """Its state byte is neither live nor done, and nearer to done."""
 
 
-class LiveLines:
+class LiveEntries:
     """All live lines found."""
 
     def __init__(self) -> None:
-        self.sources: list[Source] = []
+        self.sources: list[EntrySource] = []
         self._ids = [array("Q") for _ in range(SILO_COUNT)]
         self._numbers = [array("I") for _ in range(SILO_COUNT)]
         self._sources = [array("I") for _ in range(SILO_COUNT)]
         self._offsets = [array("Q") for _ in range(SILO_COUNT)]
         self._sizes = [array("I") for _ in range(SILO_COUNT)]
 
-    def add_source(self, source: Source) -> int:
+    def add_source(self, source: EntrySource) -> int:
         """Its index, for `add`."""
         self.sources.append(source)
         return len(self.sources) - 1
@@ -85,12 +85,12 @@ class LiveLines:
         self._offsets[silo].append(offset)
         self._sizes[silo].append(min(size_bytes, UNKNOWN_SIZE))
 
-    def messages(self, silo: int) -> Iterator[tuple[SpoolId, list[list[Line]]]]:
+    def messages(self, silo: int) -> Iterator[tuple[SpoolId, list[list[LiveEntry]]]]:
         """The messages of a silo with their entries, each with its lines, newest first; in the order of ids and numbers."""
         ids, numbers = self._ids[silo], self._numbers[silo]
         order = sorted(range(len(ids)), key=lambda at: (ids[at], numbers[at]))
-        entries: list[list[Line]] = []
-        lines: list[Line] = []
+        entries: list[list[LiveEntry]] = []
+        lines: list[LiveEntry] = []
         for at in order:
             line = self._line(silo, at)
             if lines and lines[0].queue_id != line.queue_id:
@@ -105,9 +105,9 @@ class LiveLines:
         if entries:
             yield entries[0][0].queue_id.spool_id, entries
 
-    def _line(self, silo: int, at: int) -> Line:
+    def _line(self, silo: int, at: int) -> LiveEntry:
         source, size = self._sources[silo][at], self._sizes[silo][at]
-        return Line(
+        return LiveEntry(
             QueueId(SpoolId(self._ids[silo][at]), self._numbers[silo][at]),
             self.sources[source >> 1],
             self._offsets[silo][at],
@@ -116,5 +116,5 @@ class LiveLines:
         )
 
 
-def _newest_first(lines: list[Line]) -> list[Line]:
+def _newest_first(lines: list[LiveEntry]) -> list[LiveEntry]:
     return sorted(lines, key=lambda line: (line.source.rank, line.offset), reverse=True)

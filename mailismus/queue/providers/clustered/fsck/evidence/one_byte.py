@@ -19,7 +19,7 @@ LONGEST_FOR_BIT = MOST_GUESSES // 8
 _POLYNOMIAL = 0xEDB8_8320
 
 
-class Change(NamedTuple):
+class ByteChange(NamedTuple):
     """A byte and what it was."""
 
     position: int
@@ -41,7 +41,7 @@ for _index, _state in enumerate(_table()):
     _BACKWARDS[_state >> 24] = ((_state << 8) & 0xFFFF_FFFF) | _index
 
 
-def find_change(data: bytes, crc: int) -> Change | None:
+def find_change(data: bytes, crc: int) -> ByteChange | None:
     """The one byte of `data` that must have been another for its CRC to be this; None: more than one, as far as can be told.
     The data does not fit the CRC."""
     size = len(data)
@@ -52,13 +52,13 @@ def find_change(data: bytes, crc: int) -> Change | None:
         state = ((state << 8) & 0xFFFF_FFFF) ^ _BACKWARDS[state >> 24]
         if 0 < state < 256 and (size <= LONGEST_FOR_BYTE or state & (state - 1) == 0):
             position = size - 1 - behind
-            return Change(position, data[position] ^ state)
+            return ByteChange(position, data[position] ^ state)
     return None
 
 
-def find_one_difference(found: bytes, wanted: bytes) -> Change | None:
+def find_one_difference(found: bytes, wanted: bytes) -> ByteChange | None:
     """The one byte of `found` that is not as in `wanted`; None: none, or more than one."""
     if len(found) != len(wanted):
         return None
     changed = [at for at, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other]
-    return Change(changed[0], wanted[changed[0]]) if len(changed) == 1 else None
+    return ByteChange(changed[0], wanted[changed[0]]) if len(changed) == 1 else None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.disk.interface import IDisk, IFile, Standing
+from mailismus.disk.interface import IDisk, IFile, NameStanding
 
 
 @attrs.frozen
@@ -52,7 +52,7 @@ class PatchedFile:
     def sync(self) -> None:
         raise _only_read()
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> NameStanding:
         return self._file.standing(path)
 
     def close(self) -> None:

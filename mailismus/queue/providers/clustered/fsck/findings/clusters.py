@@ -1,6 +1,6 @@
 """The clusters of a stopped queue: which count, which of their lines live, and what of them does not check.
 
-Read one at a time, with the server's own parser. What is learned of live lines goes into `LiveLines`; whether they are in
+Read one at a time, with the server's own parser. What is learned of live lines goes into `LiveEntries`; whether they are in
 two places, or without their message, is told when all of them are known (`spool`).
 """
 
@@ -33,15 +33,15 @@ from mailismus.queue.providers.clustered.format.cluster import (
 from mailismus.queue.providers.clustered.format.record import Checkpoint
 from mailismus.queue.providers.clustered.format.slots import WIDEST_S, slot_start
 from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import join_torn, mend_line
-from mailismus.queue.providers.clustered.fsck.evidence.history import History
-from mailismus.queue.providers.clustered.fsck.evidence.live_entries import UNKNOWN_SIZE, LiveLines, Source
+from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import UNKNOWN_SIZE, EntrySource, LiveEntries
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
-from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Mend, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import Names, try_twice
+from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Mend, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck, try_twice
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.queue.providers.clustered.read.due_scan import read_file
-from mailismus.queue.providers.clustered.recovery.replay import Loaded
-from mailismus.queue.providers.clustered.recovery.salvage import rescue
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
+from mailismus.queue.providers.clustered.recovery.salvage import salvage
 
 _TEXT_SHOWN = 80
 _HEADER_MOST = 100
@@ -64,7 +64,7 @@ def _header_of(data: bytes) -> tuple[Area, int, int] | None:
 class Clusters:
     """What is known of them when all have been read."""
 
-    lines: LiveLines
+    lines: LiveEntries
     count: int = 0
     epoch: int = 0
     """The highest of any spool id in a line that checks."""
@@ -81,7 +81,7 @@ class _Found:
     """None: no server looks for a cluster here."""
 
 
-def find_all(checking: Checking, names: Names) -> Iterator[_Found | Problem]:
+def find_all(checking: Checking, names: NameCheck) -> Iterator[_Found | Problem]:
     """All files that are clusters or called so, and what else lies between them."""
     root = checking.queue_path
     for name in names.list(root):
@@ -96,23 +96,23 @@ def find_all(checking: Checking, names: Names) -> Iterator[_Found | Problem]:
             elif name.endswith(SUFFIX):
                 yield _Found(path, parse_cluster_path(area, "", name))
             elif parse_cluster_path(area, "", name.removesuffix(RENEWED)) is not None:
-                yield problem(Kind.CLUSTER_RENEWED, path)
+                yield problem(FindingKind.CLUSTER_RENEWED, path)
             elif area is Area.DEFERRED and slot_start(name) is not None:
                 mend = partial(acts.move_aside, path)
                 what = checking.disk.describe(path).kind.value
-                yield problem(Kind.NO_PLAIN_FILE, path, None, mend, what=what, wanted=NameKind.DIRECTORY.value)
+                yield problem(FindingKind.NO_PLAIN_FILE, path, None, mend, what=what, wanted=NameKind.DIRECTORY.value)
             else:
-                yield problem(Kind.FOREIGN, path)
+                yield problem(FindingKind.FOREIGN, path)
 
 
-def _in_slot(area: Area, directory: str, slot: str, names: Names) -> Iterator[_Found | Problem]:
+def _in_slot(area: Area, directory: str, slot: str, names: NameCheck) -> Iterator[_Found | Problem]:
     inside = names.list(directory)
     is_slot = area is Area.DEFERRED and slot_start(slot) is not None
     if not inside and is_slot:
-        yield problem(Kind.DIRECTORY_EMPTY, directory)
+        yield problem(FindingKind.DIRECTORY_EMPTY, directory)
         return
     if not is_slot and not any(name.endswith(SUFFIX) for name in inside):
-        yield problem(Kind.FOREIGN, directory)
+        yield problem(FindingKind.FOREIGN, directory)
         return
     if is_slot:
         yield from names.check(directory, NameKind.DIRECTORY)
@@ -121,12 +121,14 @@ def _in_slot(area: Area, directory: str, slot: str, names: Names) -> Iterator[_F
         if name.endswith(SUFFIX) and not names.is_directory(path):
             yield _Found(path, parse_cluster_path(area, slot, name) if is_slot else None)
         elif is_slot and parse_cluster_path(area, slot, name.removesuffix(RENEWED)) is not None:
-            yield problem(Kind.CLUSTER_RENEWED, path)
+            yield problem(FindingKind.CLUSTER_RENEWED, path)
         else:
-            yield problem(Kind.FOREIGN, path)
+            yield problem(FindingKind.FOREIGN, path)
 
 
-def check_clusters(checking: Checking, names: Names, loaded: Loaded, history: History) -> Iterator[Problem | Clusters]:
+def check_clusters(
+    checking: Checking, names: NameCheck, loaded: ReplayedQueue, history: JournalHistory
+) -> Iterator[Problem | Clusters]:
     """Everything found, then what is known of the lines."""
     found: list[_Found] = []
     for each in find_all(checking, names):
@@ -134,12 +136,12 @@ def check_clusters(checking: Checking, names: Names, loaded: Loaded, history: Hi
             yield each
         else:
             found.append(each)
-    known = Clusters(LiveLines())
+    known = Clusters(LiveEntries())
     known.newest = max([loaded.checkpoint, *(each.cluster.checkpoint for each in found if each.cluster is not None)])
     if found and not loaded.journal.used:
-        yield problem(Kind.JOURNAL_GONE, checking.journal_path)
+        yield problem(FindingKind.JOURNAL_GONE, checking.journal_path)
     here = [each.cluster for each in found if each.cluster is not None and _is_readable(checking, each)]
-    rescued = try_twice(lambda: rescue(loaded, checking.disk, checking.queue_path, here))
+    rescued = try_twice(lambda: salvage(loaded, checking.disk, checking.queue_path, here))
     if rescued:
         yield _count(rescued, here, known.newest, loaded, checking)
     _add_young(known, loaded, checking)
@@ -155,10 +157,10 @@ def check_clusters(checking: Checking, names: Names, loaded: Loaded, history: Hi
         if not is_here and length and cluster_id.checkpoint <= loaded.checkpoint:
             path = cluster_id.path(checking.queue_path)
             if _key(cluster_id) in owed:
-                yield problem(Kind.CLUSTER_GONE, path)
+                yield problem(FindingKind.CLUSTER_GONE, path)
             else:
                 size = length - len(header_line(cluster_id))
-                yield reading.lose(_key(cluster_id), Kind.CLUSTER_MISSING, path, size=size)
+                yield reading.lose(_key(cluster_id), FindingKind.CLUSTER_MISSING, path, size=size)
     _add_history(known, history, checking)
     yield known
 
@@ -175,7 +177,11 @@ def _is_readable(checking: Checking, found: _Found) -> bool:
 
 
 def _count(
-    rescued: Mapping[ClusterId, Sequence[int]], here: Sequence[ClusterId], newest: int, loaded: Loaded, checking: Checking
+    rescued: Mapping[ClusterId, Sequence[int]],
+    here: Sequence[ClusterId],
+    newest: int,
+    loaded: ReplayedQueue,
+    checking: Checking,
 ) -> Problem:
     """Clusters that a start would rescue count from now on as a checkpoint says it; so do all others, as before."""
     known = loaded.checkpoint
@@ -185,13 +191,13 @@ def _count(
     loaded.checkpoint, loaded.lengths = newest, lengths
     loaded.owed.update(over)
     mend = partial(acts.say_checkpoint, Checkpoint(loaded.horizon, loaded.epoch, newest, lengths), over)
-    return problem(Kind.CHECKPOINT_LOST, checking.journal_path, None, mend, known=known, count=len(rescued))
+    return problem(FindingKind.CHECKPOINT_LOST, checking.journal_path, None, mend, known=known, count=len(rescued))
 
 
-def _add_young(known: Clusters, loaded: Loaded, checking: Checking) -> None:
+def _add_young(known: Clusters, loaded: ReplayedQueue, checking: Checking) -> None:
     newest = (1 << 62, 0)
-    with_content = known.lines.add_source(Source(checking.journal_path, newest, has_content=True, is_journal=True))
-    without = known.lines.add_source(Source(checking.journal_path, newest, is_journal=True))
+    with_content = known.lines.add_source(EntrySource(checking.journal_path, newest, has_content=True, is_journal=True))
+    without = known.lines.add_source(EntrySource(checking.journal_path, newest, is_journal=True))
     for spool_id, young in loaded.youngs.items():
         known.epoch = max(known.epoch, spool_id >> 32)
         source = without if young.is_in_silo else with_content
@@ -199,9 +205,9 @@ def _add_young(known: Clusters, loaded: Loaded, checking: Checking) -> None:
             known.lines.add(source, spool_id, number, 0, young.message.stored_bytes, was_done=False)
 
 
-def _add_history(known: Clusters, history: History, checking: Checking) -> None:
+def _add_history(known: Clusters, history: JournalHistory, checking: Checking) -> None:
     """What is live by the journal has to be somewhere: it counts where it is nowhere else."""
-    source = known.lines.add_source(Source(checking.journal_path, (-2, 0), is_to_move=True, history=history))
+    source = known.lines.add_source(EntrySource(checking.journal_path, (-2, 0), is_to_move=True, history=history))
     for (spool_id, number), place in history.live.items():
         known.lines.add(source, spool_id, number, place, UNKNOWN_SIZE, was_done=False)
 
@@ -213,9 +219,9 @@ def _is_live(line: FoundLine, over: Container[int]) -> bool:
 @attrs.define
 class _Reading:
     checking: Checking
-    names: Names
-    loaded: Loaded
-    history: History
+    names: NameCheck
+    loaded: ReplayedQueue
+    history: JournalHistory
     known: Clusters
     owed: Mapping[_Key, set[int]]
     lengths: Mapping[_Key, int]
@@ -230,7 +236,7 @@ class _Reading:
         if facts.kind is not NameKind.FILE:
             return
         if facts.links > 1:
-            yield problem(Kind.SHARED, path, count=facts.links - 1)
+            yield problem(FindingKind.SHARED, path, count=facts.links - 1)
         is_dead = cluster_id is not None and (
             cluster_id.checkpoint > self.loaded.checkpoint or self.lengths.get(_key(cluster_id)) == 0
         )
@@ -245,20 +251,20 @@ class _Reading:
             mend = partial(acts.move_aside, path)
             why = error.strerror or str(error)
             if cluster_id is None:
-                yield problem(Kind.UNREADABLE, path, None, mend, why=why)
+                yield problem(FindingKind.UNREADABLE, path, None, mend, why=why)
             else:
                 self.seen.add(_key(cluster_id))
-                yield self.lose(_key(cluster_id), Kind.UNREADABLE, path, None, mend, why=why)
+                yield self.lose(_key(cluster_id), FindingKind.UNREADABLE, path, None, mend, why=why)
             return
         self.known.count += 1
         if cluster_id is not None and is_dead:
             header = _header_of(data)
             if header is None or header[1:] == _key(cluster_id) or not self._counts(header[1:]):
-                yield problem(Kind.CLUSTER_DEAD, path, number=cluster_id.checkpoint)
+                yield problem(FindingKind.CLUSTER_DEAD, path, number=cluster_id.checkpoint)
                 return
             cluster_id = None  # was renamed: a start would take it for nothing
         if length is not None and not is_dead:
-            yield problem(Kind.CLUSTER_TAIL, path, length, size=facts.size_bytes - length)
+            yield problem(FindingKind.CLUSTER_TAIL, path, length, size=facts.size_bytes - length)
         if cluster_id is None:
             yield from self._check_misplaced(path, data)
         else:
@@ -271,13 +277,13 @@ class _Reading:
         is_doubtful = cluster_id in self.rescued
         committed = None if is_doubtful else self.lengths.get(key)
         over = self.owed.get(key, set()) | self.owed.get(_key(cluster_id), set())
-        source = Source(path, key, cluster_id.area, cluster_id)
+        source = EntrySource(path, key, cluster_id.area, cluster_id)
         source.is_doubtful, source.end = is_doubtful, committed
         if committed is not None and len(data) > committed:
-            yield problem(Kind.CLUSTER_TAIL, path, committed, size=len(data) - committed)
+            yield problem(FindingKind.CLUSTER_TAIL, path, committed, size=len(data) - committed)
         has_several = data.count(b"\n") > _HEADER_AND_LINE
         if 0 < self.checking.largest_cluster < len(data) and has_several:
-            yield problem(Kind.CLUSTER_LARGE, path, size=len(data))
+            yield problem(FindingKind.CLUSTER_LARGE, path, size=len(data))
         yield from self._check_header(path, cluster_id, header, source, is_empty=not data)
         due_at = None
         live = 0
@@ -297,7 +303,7 @@ class _Reading:
             if mended is not None:
                 kept = mended.line.offset, len(torn.data)
                 mend = partial(acts.put_right, path, mended.offset, mended.byte, *kept)
-                yield problem(Kind.LINE_BYTE, path, mended.offset, mend)
+                yield problem(FindingKind.LINE_BYTE, path, mended.offset, mend)
                 if _is_live(mended.line, over):
                     live += 1
                     yield from self._add(index, path, data, mended.line)
@@ -307,7 +313,7 @@ class _Reading:
                 yield self._check_bad(path, torn, source)
         yield from self._check_slot(path, cluster_id, due_at, source)
         if not live and not is_doubtful:
-            yield problem(Kind.CLUSTER_OVER, path)
+            yield problem(FindingKind.CLUSTER_OVER, path)
 
     def _length_to_read(self, path: str, cluster_id: ClusterId | None, *, is_dead: bool) -> int | None:
         """How much of a cluster that is too long is to be read, where that is known; None: it is not. Raises OSError."""
@@ -327,63 +333,63 @@ class _Reading:
         if state != LIVE:
             was_done = (state[0] ^ DONE[0]).bit_count() == 1 and (state[0] ^ LIVE[0]).bit_count() != 1
             mend = partial(acts.put_right, path, line.offset, LIVE, line.offset, 1)
-            yield problem(Kind.STATE_BYTE, path, line.offset, mend, byte=f"0x{state[0]:02x}")
+            yield problem(FindingKind.STATE_BYTE, path, line.offset, mend, byte=f"0x{state[0]:02x}")
         message = line.message
         number = line.entry.number
         self.known.lines.add(index, message.spool_id, number, line.offset, message.stored_bytes, was_done=was_done)
 
     def _check_header(
-        self, path: str, cluster_id: ClusterId, header: tuple[Area, int, int] | None, source: Source, *, is_empty: bool
+        self, path: str, cluster_id: ClusterId, header: tuple[Area, int, int] | None, source: EntrySource, *, is_empty: bool
     ) -> Iterator[Problem]:
         if header == (cluster_id.area, cluster_id.checkpoint, cluster_id.number):
             return
         source.is_to_move = True
         if header is None:
             if not is_empty:
-                yield problem(Kind.CLUSTER_HEADER, path, 0, partial(acts.keep, path, 0, len(header_line(cluster_id))))
+                yield problem(FindingKind.CLUSTER_HEADER, path, 0, partial(acts.keep, path, 0, len(header_line(cluster_id))))
             return
         source.right_area = header[0]
-        yield problem(Kind.CLUSTER_NAME, path, 0, says=f"{header[1]}-{header[2]} of {header[0].value}")
+        yield problem(FindingKind.CLUSTER_NAME, path, 0, says=f"{header[1]}-{header[2]} of {header[0].value}")
 
-    def _check_bad(self, path: str, line: BadLine, source: Source) -> Problem:
+    def _check_bad(self, path: str, line: BadLine, source: EntrySource) -> Problem:
         """Bytes that do not check and can't be put right: the rest of the cluster goes elsewhere."""
         source.is_to_move = True
         if not line.data:
             committed = self.lengths.get(source.rank)
             if committed is None:
-                return self.lose(source.rank, Kind.CLUSTER_EMPTY, path)
-            return self.lose(source.rank, Kind.CLUSTER_SHORT, path, line.offset, size=committed - line.offset)
+                return self.lose(source.rank, FindingKind.CLUSTER_EMPTY, path)
+            return self.lose(source.rank, FindingKind.CLUSTER_SHORT, path, line.offset, size=committed - line.offset)
         text = shown(line.data[:_TEXT_SHOWN]) + ("..." if len(line.data) > _TEXT_SHOWN else "")
         mend = partial(acts.keep, path, line.offset, len(line.data))
-        return self.lose(source.rank, Kind.LINE_DAMAGED, path, line.offset, mend, size=len(line.data), text=text)
+        return self.lose(source.rank, FindingKind.LINE_DAMAGED, path, line.offset, mend, size=len(line.data), text=text)
 
     def lose(
-        self, key: _Key, kind: Kind, path: str, offset: int | None = None, mend: Mend | None = None, **words: object
+        self, key: _Key, kind: FindingKind, path: str, offset: int | None = None, mend: Mend | None = None, **words: object
     ) -> Problem:
         """Lines of a cluster are missing: for ever, or for as long as nobody writes them again."""
         lost = problem(kind, path, offset, mend, **words)
         assert lost.finding is not None
         if self.history.covers(key[0]):
-            return problem(Kind.CLUSTER_HELD, path, offset, mend, why=lost.finding.what)
+            return problem(FindingKind.CLUSTER_HELD, path, offset, mend, why=lost.finding.what)
         self.known.has_lost = True
         return lost
 
-    def _check_slot(self, path: str, cluster_id: ClusterId, due_at: float | None, source: Source) -> Iterator[Problem]:
+    def _check_slot(self, path: str, cluster_id: ClusterId, due_at: float | None, source: EntrySource) -> Iterator[Problem]:
         start = slot_start(cluster_id.slot)
         if start is None or due_at is None or start <= max(due_at, self.checking.now + WIDEST_S):
             return
         source.is_to_move = True
         due = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(due_at))
-        yield problem(Kind.CLUSTER_LATE, path, slot=cluster_id.slot, due=due)
+        yield problem(FindingKind.CLUSTER_LATE, path, slot=cluster_id.slot, due=due)
 
     def _check_misplaced(self, path: str, data: bytes) -> Iterator[Problem]:
-        yield problem(Kind.CLUSTER_MISPLACED, path, None, partial(acts.remove_at_end, path))
+        yield problem(FindingKind.CLUSTER_MISPLACED, path, None, partial(acts.remove_at_end, path))
         area, checkpoint, number = _header_of(data) or (Area.INCOMING, 0, 0)
         self.seen.add((checkpoint, number))
         if not self._counts((checkpoint, number)):
             return  # of a checkpoint that never came to its end
         over = self.owed.get((checkpoint, number), set())
-        index = self.known.lines.add_source(Source(path, (-1, checkpoint), area, is_to_move=True, is_doubtful=True))
+        index = self.known.lines.add_source(EntrySource(path, (-1, checkpoint), area, is_to_move=True, is_doubtful=True))
         for line in read_lines(data, area, None):
             if not isinstance(line, BadLine) and not line.is_done and line.offset not in over:
                 message, size = line.message, line.message.stored_bytes

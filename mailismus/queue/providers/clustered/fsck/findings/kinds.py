@@ -16,7 +16,7 @@ import attrs
 from mailismus.queue.finding import Finding, Severity
 
 if TYPE_CHECKING:
-    from mailismus.queue.providers.clustered.fsck.repairs.executor import Hands
+    from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 
 _NOTE, _HARMLESS, _REPAIRABLE, _LOST = Severity.NOTE, Severity.HARMLESS, Severity.REPAIRABLE, Severity.LOST
 
@@ -25,7 +25,7 @@ _START = "leaves it to the start at its end"
 _ASIDE = "copies the bytes to corrupt/"
 
 
-class Kind(enum.Enum):
+class FindingKind(enum.Enum):
     """Severity, what it is, what a repair does."""
 
     # names, owners, locks
@@ -275,7 +275,7 @@ class Kind(enum.Enum):
         return self.name.lower().replace("_", "-")
 
 
-Mend = Callable[["Hands"], None]
+Mend = Callable[["RepairExecutor"], None]
 """Repairs one thing. Raises OSError."""
 
 
@@ -299,7 +299,9 @@ def untold(mend: Mend) -> Problem:
     return Problem(None, mend)
 
 
-def problem(kind: Kind, path: str, offset: int | None = None, mend: Mend | None = None, /, **words: object) -> Problem:
+def problem(
+    kind: FindingKind, path: str, offset: int | None = None, mend: Mend | None = None, /, **words: object
+) -> Problem:
     """One of this kind; `words` fill its sentences."""
     severity, what, repair = kind.value
     return Problem(Finding(severity, kind.code, path, offset, what.format(**words), repair.format(**words)), mend)

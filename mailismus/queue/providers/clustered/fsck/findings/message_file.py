@@ -20,11 +20,11 @@ from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.providers.clustered.fsck.evidence.one_byte import (
     LONGEST_FOR_BIT,
-    Change,
+    ByteChange,
     find_change,
     find_one_difference,
 )
-from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
 from mailismus.queue.providers.clustered.fsck.findings.names import try_twice
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.spool.message_file import PIECE_SIZE, TRAILER_SIZE, MessageFileReader, encode_trailer, parse_trailer
@@ -118,10 +118,10 @@ def _is_whole_but_longer(file: IFile, size_bytes: int) -> bool:
 def _cut(file: IFile, path: str, size_bytes: int) -> Problem:
     end = size_bytes + TRAILER_SIZE
     rest = file.size() - end
-    return problem(Kind.MESSAGE_LONG, path, end, partial(acts.cut_off, path, end), size=rest)
+    return problem(FindingKind.MESSAGE_LONG, path, end, partial(acts.cut_off, path, end), size=rest)
 
 
-def _change(file: IFile, size_bytes: int | None) -> Change | None:
+def _change(file: IFile, size_bytes: int | None) -> ByteChange | None:
     """The one byte that is wrong, in the last line or in the content."""
     content_size = file.size() - TRAILER_SIZE
     if content_size < 0 or size_bytes not in (None, content_size):
@@ -131,7 +131,7 @@ def _change(file: IFile, size_bytes: int | None) -> Change | None:
         return None  # not worth reading all of it: it may be any size
     change = find_one_difference(found, encode_trailer(content_size, _crc_of(file, content_size)))
     if change is not None:
-        return Change(content_size + change.position, change.value)
+        return ByteChange(content_size + change.position, change.value)
     trailer = parse_trailer(found)
     if trailer is None or trailer[0] != content_size or content_size > LONGEST_FOR_BIT:
         return None
@@ -143,9 +143,9 @@ def _looks_like_trailer(found: bytes, content_size: int) -> bool:
     return sum(one != other for one, other in zip(found, encode_trailer(content_size, 0), strict=False)) <= _CRC_DIGITS + 1
 
 
-def _byte(path: str, change: Change) -> Problem:
+def _byte(path: str, change: ByteChange) -> Problem:
     mend = partial(acts.put_right, path, change.position, bytes((change.value,)), 0, None)
-    return problem(Kind.MESSAGE_BYTE, path, change.position, mend)
+    return problem(FindingKind.MESSAGE_BYTE, path, change.position, mend)
 
 
 def _crc_of(file: IFile, size_bytes: int) -> int:

@@ -12,7 +12,7 @@ from mailismus.disk.interface import NameFacts, NameKind
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
-from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.spool.silo import SILO_NAMES
 
@@ -34,7 +34,7 @@ def try_twice(read: Callable[[], T]) -> T:
         return read()
 
 
-class Names:
+class NameCheck:
     """Looks at names. What is told of one once is not told again."""
 
     def __init__(self, checking: Checking) -> None:
@@ -48,21 +48,21 @@ class Names:
         for root, names in ((checking.queue_path, QUEUE_DIRECTORIES), (checking.spool_path, SILO_NAMES)):
             why = self._disk.refuse_unsafe(root) if checking.is_here else None
             if why is not None and not self._is_mended_by_mode(root):
-                yield problem(Kind.UNSAFE, root, why=why)
+                yield problem(FindingKind.UNSAFE, root, why=why)
             else:
                 yield from self.check(root, NameKind.DIRECTORY)
             for name in names:
                 path = os.path.join(root, name)
                 if not self._disk.exists(path):
-                    yield problem(Kind.DIRECTORY_MISSING, path)
+                    yield problem(FindingKind.DIRECTORY_MISSING, path)
                 else:
                     yield from self.check(path, NameKind.DIRECTORY)
             yield from self._check_root(root, frozenset(names))
         state = os.path.join(checking.queue_path, "state")
-        yield from (problem(Kind.FOREIGN, os.path.join(state, name)) for name in self.list(state))
+        yield from (problem(FindingKind.FOREIGN, os.path.join(state, name)) for name in self.list(state))
         kept = len(self.list(checking.corrupt_path))
         if kept:
-            yield problem(Kind.SET_ASIDE, checking.corrupt_path, count=kept)
+            yield problem(FindingKind.SET_ASIDE, checking.corrupt_path, count=kept)
 
     def _is_mended_by_mode(self, path: str) -> bool:
         facts = self._disk.describe(path)
@@ -74,9 +74,9 @@ class Names:
             if name == LOCK:
                 yield from self.check(path, NameKind.FILE)
             elif name in _PROBES:
-                yield problem(Kind.PROBE_LEFT, path, None, partial(acts.unlink, path))
+                yield problem(FindingKind.PROBE_LEFT, path, None, partial(acts.unlink, path))
             elif name not in names and name not in _SYSTEMS_OWN and not name.endswith(CLUSTER_SUFFIX):
-                yield problem(Kind.FOREIGN, path)
+                yield problem(FindingKind.FOREIGN, path)
 
     def list(self, path: str) -> list[str]:
         """Names in a directory, sorted; none where there is no such directory."""
@@ -97,18 +97,20 @@ class Names:
         """The same, when it has been described already."""
         if facts.kind is not wanted:
             if wanted is NameKind.DIRECTORY:
-                yield problem(Kind.UNSAFE, path, why=f"it is {facts.kind.value}, not a directory; put the directory back")
+                yield problem(
+                    FindingKind.UNSAFE, path, why=f"it is {facts.kind.value}, not a directory; put the directory back"
+                )
             else:
                 mend = partial(acts.move_aside, path)
-                yield problem(Kind.NO_PLAIN_FILE, path, None, mend, what=facts.kind.value, wanted=wanted.value)
+                yield problem(FindingKind.NO_PLAIN_FILE, path, None, mend, what=facts.kind.value, wanted=wanted.value)
             return
         if not self._checking.is_here:
             return
         owner = self._owner
         if facts.owner != owner:
             mend_mode = partial(acts.make_private, path, owner)
-            yield problem(Kind.WRONG_OWNER, path, None, mend_mode, owner=facts.owner, wanted=owner)
+            yield problem(FindingKind.WRONG_OWNER, path, None, mend_mode, owner=facts.owner, wanted=owner)
         elif facts.mode & 0o077 or facts.mode & 0o600 != 0o600:
             right = 0o700 if wanted is NameKind.DIRECTORY else 0o600
             mend_mode = partial(acts.make_private, path, owner)
-            yield problem(Kind.NOT_PRIVATE, path, None, mend_mode, mode=f"{facts.mode:04o}", wanted=f"{right:04o}")
+            yield problem(FindingKind.NOT_PRIVATE, path, None, mend_mode, mode=f"{facts.mode:04o}", wanted=f"{right:04o}")

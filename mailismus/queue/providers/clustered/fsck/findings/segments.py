@@ -26,10 +26,10 @@ from mailismus.observe.text import shown
 from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch, open_patched
 from mailismus.queue.providers.clustered.fsck.evidence.segment_repair import Mended, mend_batch, mend_header
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
-from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import Names, try_twice
+from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
+from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck, try_twice
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
-from mailismus.queue.providers.clustered.recovery.replay import Loaded, load_journal
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load_journal
 
 MOST_ROUNDS = 200
 """Replays at most: each puts something right that hid something else."""
@@ -43,7 +43,7 @@ _IDS_SHOWN = 5
 class JournalState:
     """What the journal says, seen through the patches."""
 
-    loaded: Loaded
+    loaded: ReplayedQueue
     patches: list[Patch]
     has_lost: bool
     """Batches may be missing or damaged that somebody needs."""
@@ -54,14 +54,14 @@ class JournalState:
             segment.file.close()
 
 
-def check_journal(checking: Checking, names: Names) -> Iterator[Problem | JournalState]:
+def check_journal(checking: Checking, names: NameCheck) -> Iterator[Problem | JournalState]:
     """Everything found, then what the journal says."""
     paths = []
     too_long = False
     for name in names.list(checking.journal_path):
         path = os.path.join(checking.journal_path, name)
         if not name.endswith(SUFFIX):
-            yield problem(Kind.FOREIGN, path)
+            yield problem(FindingKind.FOREIGN, path)
             continue
         facts = checking.disk.describe(path)
         yield from names.check_facts(path, facts, NameKind.FILE)
@@ -69,17 +69,17 @@ def check_journal(checking: Checking, names: Names) -> Iterator[Problem | Journa
             if is_too_long(facts.size_bytes):
                 too_long = True
                 why = f"{path} has {facts.size_bytes} bytes, more than any segment: cut it or move it away, and begin again"
-                yield problem(Kind.SEGMENT_LONG, path, None, partial(acts.stop, why), size=facts.size_bytes)
+                yield problem(FindingKind.SEGMENT_LONG, path, None, partial(acts.stop, why), size=facts.size_bytes)
             else:
                 paths.append(path)
             if facts.links > 1:
-                yield problem(Kind.SHARED, path, count=facts.links - 1)
+                yield problem(FindingKind.SHARED, path, count=facts.links - 1)
     readable, unreadable = _find_readable(checking, paths)
     for path, why in unreadable:
-        yield problem(Kind.UNREADABLE, path, None, partial(acts.move_at_end, path), why=why)
+        yield problem(FindingKind.UNREADABLE, path, None, partial(acts.move_at_end, path), why=why)
     copies = _find_copies(checking, readable)
     for path, (number, other) in copies.items():
-        yield problem(Kind.SEGMENT_TWICE, path, None, partial(acts.move_at_end, path), number=number, other=other)
+        yield problem(FindingKind.SEGMENT_TWICE, path, None, partial(acts.move_at_end, path), number=number, other=other)
     patches: list[Patch] = []
     loaded = _load(checking, [path for path in readable if path not in copies], patches)
     for _ in range(MOST_ROUNDS):
@@ -141,16 +141,16 @@ def _last_sequence(checking: Checking, path: str) -> int:
     return loaded.last_sequence
 
 
-def _load(checking: Checking, paths: list[str], patches: list[Patch]) -> Loaded:
+def _load(checking: Checking, paths: list[str], patches: list[Patch]) -> ReplayedQueue:
     return load_journal(arrange([look_at_file(path, open_patched(checking.disk, path, patches)) for path in paths]))
 
 
-def _close(loaded: Loaded) -> None:
+def _close(loaded: ReplayedQueue) -> None:
     for segment in (*loaded.journal.used, *loaded.journal.others):
         segment.file.close()
 
 
-def _find_patches(loaded: Loaded) -> list[Mended]:
+def _find_patches(loaded: ReplayedQueue) -> list[Mended]:
     """What can be put right, as far as it shows now."""
     journal = loaded.journal
     for segment in (*journal.used, *journal.others):
@@ -179,8 +179,8 @@ def _explain_patch(mended: Mended) -> Problem:
     patch = mended.patch
     mend = partial(acts.put_right, patch.path, patch.offset, patch.data, mended.start, mended.size_bytes)
     if mended.number:
-        return problem(Kind.HEADER_RESTORED, patch.path, 0, mend, number=mended.number, first=mended.sequence)
-    return problem(Kind.BATCH_BYTE, patch.path, patch.offset, mend, sequence=mended.sequence)
+        return problem(FindingKind.HEADER_RESTORED, patch.path, 0, mend, number=mended.number, first=mended.sequence)
+    return problem(FindingKind.BATCH_BYTE, patch.path, patch.offset, mend, sequence=mended.sequence)
 
 
 def _explain(checking: Checking, state: JournalState) -> Iterator[Problem]:
@@ -197,39 +197,39 @@ def _explain(checking: Checking, state: JournalState) -> Iterator[Problem]:
             yield _explain_damage(journal, damage)
         elif not damage.size_bytes:
             first = _last_before(journal, damage.before) + 1
-            yield problem(Kind.BATCHES_MISSING, damage.path, damage.offset, first=first, last=damage.before - 1)
+            yield problem(FindingKind.BATCHES_MISSING, damage.path, damage.offset, first=first, last=damage.before - 1)
     for line in loaded.bad_lines:
-        yield problem(Kind.RECORD_DAMAGED, checking.journal_path, None, text=_text_of(line))
+        yield problem(FindingKind.RECORD_DAMAGED, checking.journal_path, None, text=_text_of(line))
     short = _short(journal)
     for segment in short:
-        yield problem(Kind.SEGMENT_SHORT, segment.path, segment.size_bytes, size=segment.size_bytes)
+        yield problem(FindingKind.SEGMENT_SHORT, segment.path, segment.size_bytes, size=segment.size_bytes)
     for segment in journal.others:
         if segment in short:
             continue
         if _has_odd_size(segment) and segment.header is None:
-            yield problem(Kind.SEGMENT_UNMADE, segment.path)
+            yield problem(FindingKind.SEGMENT_UNMADE, segment.path)
         elif segment.is_unreadable and segment.path in damaged:
-            yield problem(Kind.SEGMENT_UNKNOWN, segment.path, 0, partial(acts.move_at_end, segment.path))
+            yield problem(FindingKind.SEGMENT_UNKNOWN, segment.path, 0, partial(acts.move_at_end, segment.path))
         elif segment.is_unreadable:
-            yield problem(Kind.SEGMENT_HEADER, segment.path, 0, partial(acts.remove_at_end, segment.path))
+            yield problem(FindingKind.SEGMENT_HEADER, segment.path, 0, partial(acts.remove_at_end, segment.path))
         elif segment.header is not None:
-            yield problem(Kind.SEGMENT_BEGUN, segment.path, 0, partial(acts.remove_at_end, segment.path))
+            yield problem(FindingKind.SEGMENT_BEGUN, segment.path, 0, partial(acts.remove_at_end, segment.path))
     if journal.used and journal.used[-1].is_torn:
         last = journal.used[-1]
         size = padded_size(claimed_size(last.file.read_at(last.end, BATCH_HEAD_SIZE), 0))
         mend_torn = partial(acts.keep, last.path, last.end, min(size, last.size_bytes - last.end))
-        yield problem(Kind.BATCH_TORN, last.path, last.end, mend_torn, sequence=last.last_sequence + 1)
+        yield problem(FindingKind.BATCH_TORN, last.path, last.end, mend_torn, sequence=last.last_sequence + 1)
 
 
-def _explain_guess(segment: FoundSegment, loaded: Loaded) -> Problem:
+def _explain_guess(segment: FoundSegment, loaded: ReplayedQueue) -> Problem:
     """A header that its first batch tells."""
     header = segment.header
     assert header is not None
     if segment.last_sequence <= loaded.horizon:
-        return problem(Kind.SEGMENT_HEADER, segment.path, 0, partial(acts.remove_at_end, segment.path))
+        return problem(FindingKind.SEGMENT_HEADER, segment.path, 0, partial(acts.remove_at_end, segment.path))
     mend = partial(acts.write_header_at_end, segment.path, header.encode())
     is_damage = any(damage.path == segment.path and damage.offset == 0 for damage in loaded.journal.damages)
-    kind = Kind.HEADER_RESTORED if is_damage else Kind.HEADER_TORN
+    kind = FindingKind.HEADER_RESTORED if is_damage else FindingKind.HEADER_TORN
     return problem(kind, segment.path, 0, mend, number=header.number, first=header.first_sequence)
 
 
@@ -257,7 +257,7 @@ def _explain_damage(journal: Journal, damage: Damage) -> Problem:
         mail += f" and {len(spool_ids) - _IDS_SHOWN} more"
     keep = partial(acts.keep, damage.path, damage.offset, damage.size_bytes)
     words = {"size": damage.size_bytes, "before": damage.before, "mail": mail}
-    return problem(Kind.BATCH_DAMAGED, damage.path, damage.offset, keep, **words)
+    return problem(FindingKind.BATCH_DAMAGED, damage.path, damage.offset, keep, **words)
 
 
 def _text_of(data: bytes) -> str:

@@ -16,13 +16,13 @@ import attrs
 from mailismus.disk.interface import NameKind
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.fsck.evidence.history import History
-from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters
-from mailismus.queue.providers.clustered.fsck.findings.kinds import Kind, Problem, Problems, problem, untold
+from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, Problems, problem, untold
 from mailismus.queue.providers.clustered.fsck.findings.message_file import Examined, examine
-from mailismus.queue.providers.clustered.fsck.findings.names import Names
+from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
 from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.spool.silo import SILO_NAMES, message_path, parse_message_name, silo_path
@@ -35,10 +35,10 @@ class SpoolCheck:
     """One look at all silos."""
 
     checking: Checking
-    names: Names
+    names: NameCheck
     journal: JournalState
     clusters: Clusters
-    history: History
+    history: JournalHistory
     files: int = 0
     """Names of message files."""
     entries: int = 0
@@ -53,7 +53,7 @@ class SpoolCheck:
                 path = os.path.join(self.checking.spool_path, name, file_name)
                 self.files += found is not None
                 if found is None:
-                    yield problem(Kind.FOREIGN, path)
+                    yield problem(FindingKind.FOREIGN, path)
                 elif silo_path("", found[0]) != f"/{SILO_NAMES[silo]}":
                     facts = self.checking.disk.describe(path)
                     if facts.kind is NameKind.FILE:
@@ -69,7 +69,7 @@ class SpoolCheck:
         if self.clusters.epoch > known:
             epoch = self.clusters.epoch
             mend = partial(acts.say_epoch, epoch)
-            yield problem(Kind.EPOCH_BEHIND, self.checking.journal_path, None, mend, known=known, found=epoch)
+            yield problem(FindingKind.EPOCH_BEHIND, self.checking.journal_path, None, mend, known=known, found=epoch)
 
     def _check_silo(self, silo: int) -> Iterator[Problem]:
         directory = os.path.join(self.checking.spool_path, SILO_NAMES[silo])
@@ -93,11 +93,11 @@ class SpoolCheck:
         if facts.kind is not NameKind.FILE:
             return
         if spool_id >> _EPOCH_SHIFT > max(self.journal.loaded.epoch, self.clusters.epoch):
-            yield problem(Kind.MESSAGE_FUTURE, path, None, partial(acts.remove, path))
+            yield problem(FindingKind.MESSAGE_FUTURE, path, None, partial(acts.remove, path))
         elif self.journal.has_lost or self.clusters.has_lost or self._is_whole(path, spool_id):
-            yield problem(Kind.MESSAGE_KEPT, path, None, partial(acts.remove, path))
+            yield problem(FindingKind.MESSAGE_KEPT, path, None, partial(acts.remove, path))
         else:
-            yield problem(Kind.MESSAGE_STRAY, path, why=why)
+            yield problem(FindingKind.MESSAGE_STRAY, path, why=why)
 
     def _is_whole(self, path: str, spool_id: SpoolId) -> bool:
         return examine(self.checking.disk, path, spool_id, None).is_whole
@@ -113,7 +113,7 @@ class _Message:
 
     spool: SpoolCheck
     spool_id: SpoolId
-    entries: Sequence[Sequence[Line]]
+    entries: Sequence[Sequence[LiveEntry]]
     numbers: Sequence[int]
     _lost: set[QueueId] = attrs.field(init=False, factory=set)
     """Entries that were told of with their message."""
@@ -132,7 +132,7 @@ class _Message:
     def _path(self, number: int) -> str:
         return message_path(self.spool.checking.spool_path, self.spool_id, number)
 
-    def _check_files(self, size: int | None, newest: Sequence[Line]) -> Problems[bool]:
+    def _check_files(self, size: int | None, newest: Sequence[LiveEntry]) -> Problems[bool]:
         """Whether it has a file that is whole, or will have."""
         disk = self.spool.checking.disk
         found: dict[tuple[int, int], list[int]] = {}
@@ -148,7 +148,7 @@ class _Message:
         misplaced = self.spool.take_misplaced(self.spool_id)
         for inode, numbers in found.items():
             if links[inode] > len(numbers):
-                yield problem(Kind.LINKED_ELSEWHERE, self._path(numbers[0]), count=links[inode] - len(numbers))
+                yield problem(FindingKind.LINKED_ELSEWHERE, self._path(numbers[0]), count=links[inode] - len(numbers))
         live = {line.queue_id.number for line in newest}
         if not whole:
             curable = next((inode for inode in found if examined[inode].cure is not None), None)
@@ -163,9 +163,11 @@ class _Message:
             if not examined[inode].is_whole and numbers is not whole:
                 for number in numbers:
                     path = self._path(number)
-                    yield problem(Kind.MESSAGE_COPY, path, None, partial(acts.relink, path, good), why=examined[inode].why)
+                    yield problem(
+                        FindingKind.MESSAGE_COPY, path, None, partial(acts.relink, path, good), why=examined[inode].why
+                    )
         for path in misplaced:
-            yield problem(Kind.MESSAGE_TWICE, path, None, partial(acts.remove, path))
+            yield problem(FindingKind.MESSAGE_TWICE, path, None, partial(acts.remove, path))
         yield from self._check_names(good, live, self.numbers)
         return True
 
@@ -175,10 +177,10 @@ class _Message:
             return
         for number in sorted(live - set(names)):
             path = self._path(number)
-            yield problem(Kind.NAME_MISSING, good, None, partial(acts.link, good, path), number=number)
+            yield problem(FindingKind.NAME_MISSING, good, None, partial(acts.link, good, path), number=number)
         for number in names:
             if number not in live:
-                yield problem(Kind.NAME_OVER, self._path(number), None, partial(acts.unlink, self._path(number)))
+                yield problem(FindingKind.NAME_OVER, self._path(number), None, partial(acts.unlink, self._path(number)))
 
     def _find_elsewhere(
         self,
@@ -186,7 +188,7 @@ class _Message:
         found: dict[tuple[int, int], list[int]],
         misplaced: list[str],
         size: int | None,
-        newest: Sequence[Line],
+        newest: Sequence[LiveEntry],
     ) -> Problems[bool]:
         """No file of it is whole: whether there will be one."""
         disk = self.spool.checking.disk
@@ -198,7 +200,7 @@ class _Message:
                 right = self._path(number)
                 mend = partial(acts.move_message, path, right, tuple(paths))
                 silo, wanted = path.split("/")[-2], right.split("/")[-2]
-                yield problem(Kind.MESSAGE_MISPLACED, path, None, mend, silo=silo, wanted=wanted)
+                yield problem(FindingKind.MESSAGE_MISPLACED, path, None, mend, silo=silo, wanted=wanted)
                 yield from self._check_names(right, {line.queue_id.number for line in newest}, [number])
                 return True
         why = broken[0].why if broken else "the message file is not there"
@@ -207,16 +209,16 @@ class _Message:
         held = self.spool.history.find_content(self.spool_id, size)
         if held is not None:
             mend_restored = partial(acts.restore_message, self.spool_id, held, tuple(paths))
-            yield problem(Kind.MESSAGE_RESTORED, self._path(0), None, mend_restored, why=why)
+            yield problem(FindingKind.MESSAGE_RESTORED, self._path(0), None, mend_restored, why=why)
             return True
         if unreadable is not None:
-            yield problem(Kind.MESSAGE_UNREADABLE, unreadable.path, why=unreadable.why, count=len(newest))
+            yield problem(FindingKind.MESSAGE_UNREADABLE, unreadable.path, why=unreadable.why, count=len(newest))
             return True
         return (yield from self._lose(why, paths, newest))
 
-    def _lose(self, why: str, paths: list[str], newest: Sequence[Line]) -> Problems[bool]:
+    def _lose(self, why: str, paths: list[str], newest: Sequence[LiveEntry]) -> Problems[bool]:
         if not paths and all(self._area(line) is Area.BOUNCES for line in newest):
-            yield problem(Kind.MESSAGE_OF_BOUNCE, self._path(0))
+            yield problem(FindingKind.MESSAGE_OF_BOUNCE, self._path(0))
             return True
         waiting = [line for line in newest if paths or self._why_over(line) is None]
         if waiting:
@@ -224,10 +226,10 @@ class _Message:
             to_bounce = tuple(line for line in waiting if self._area(line) is not Area.BOUNCES)
             to_move = tuple(line for line in waiting if self._area(line) is Area.BOUNCES and line.source.is_to_move)
             mend = partial(acts.give_up, tuple(paths), to_bounce, to_move)
-            yield problem(Kind.MESSAGE_LOST, self._path(0), None, mend, why=why, count=len(waiting))
+            yield problem(FindingKind.MESSAGE_LOST, self._path(0), None, mend, why=why, count=len(waiting))
         return False
 
-    def _why_over(self, line: Line) -> str | None:
+    def _why_over(self, line: LiveEntry) -> str | None:
         """Why an entry without any message was over already; None: nothing says so."""
         if self._area(line) is Area.BOUNCES:
             return None
@@ -241,14 +243,14 @@ class _Message:
 
     # its lines
 
-    def _area(self, line: Line) -> Area:
+    def _area(self, line: LiveEntry) -> Area:
         if line.source.history is not None:
             return line.source.history.area(line.offset)
         if line.source.is_journal:
             return self.spool.journal.loaded.youngs[self.spool_id].entries[line.queue_id.number].area
         return line.source.right_area or line.source.area or Area.INCOMING
 
-    def _check_lines(self, lines: Sequence[Line], *, has_message: bool) -> Iterator[Problem]:
+    def _check_lines(self, lines: Sequence[LiveEntry], *, has_message: bool) -> Iterator[Problem]:
         newest = lines[0]
         for line in lines[1:]:
             if line.source.cluster is None:
@@ -258,12 +260,12 @@ class _Message:
                 yield untold(mend)
             else:
                 words = {"entry": str(line.queue_id), "other": newest.source.path}
-                yield problem(Kind.ENTRY_TWICE, line.source.path, line.offset, mend, **words)
+                yield problem(FindingKind.ENTRY_TWICE, line.source.path, line.offset, mend, **words)
         if has_message:
             if newest.source.history is not None:
                 place = newest.source.history.place(newest.offset)
                 mend = partial(acts.move_line, newest)
-                yield problem(Kind.ENTRY_RESTORED, *place, mend, entry=str(newest.queue_id))
+                yield problem(FindingKind.ENTRY_RESTORED, *place, mend, entry=str(newest.queue_id))
             elif newest.source.is_to_move:
                 yield untold(partial(acts.move_line, newest))
             return
@@ -275,4 +277,4 @@ class _Message:
                 yield untold(partial(acts.end_entry, newest))
             return
         words = {"entry": str(newest.queue_id), "why": why}
-        yield problem(Kind.ENTRY_OVER, newest.source.path, newest.offset, partial(acts.end_entry, newest), **words)
+        yield problem(FindingKind.ENTRY_OVER, newest.source.path, newest.offset, partial(acts.end_entry, newest), **words)

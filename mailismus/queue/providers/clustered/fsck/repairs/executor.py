@@ -2,7 +2,7 @@
 
 *Rules*: what is to be changed is copied to `corrupt/` first, durably. What is written is synced before what it replaces
 goes. Everything about entries is said in the journal, in batches of its own in fresh segments: a line that is written again
-and the mark of the old one are one batch, so that a repair that is stopped has done both or neither; a start reads it as it
+and the mark of the old one are one batch, so that a repair that is stopped has done both or neither; a start reads it
 reads all else. Nothing that is said twice does harm.
 """
 
@@ -37,11 +37,11 @@ from mailismus.queue.providers.clustered.format.record import (
     settled_record,
 )
 from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import LONGEST
-from mailismus.queue.providers.clustered.fsck.evidence.live_entries import Line
+from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch
 from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
 from mailismus.queue.providers.clustered.recovery.opening import Reuse, begin_journal
-from mailismus.queue.providers.clustered.recovery.replay import Loaded
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.message_file import MessageFileWriter
 
 BATCH_BYTES = 256 << 10
@@ -51,7 +51,7 @@ LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can'
 """What the sender is told."""
 
 
-class Hands:
+class RepairExecutor:
     """The acts of one repair of a queue whose locks are held."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Hands:
         self._random_bytes = random_bytes
         self._now = now
         self.aside = Aside(disk, settings.rootpath, settings.spool.rootpath)
-        self.loaded: Loaded | None = None
+        self.loaded: ReplayedQueue | None = None
         """What the journal says, once it has been put right."""
         self._journal: tuple[SegmentPool, JournalWriter] | None = None
         self._records: list[bytes] = []
@@ -171,12 +171,12 @@ class Hands:
         """Epochs up to this one have been used."""
         self._say(epoch_record(epoch))
 
-    def mark(self, line: Line) -> None:
+    def mark(self, line: LiveEntry) -> None:
         """This line is over; the entry may live elsewhere."""
         self._keep_line(line)
         self._say(places_record([(line.queue_id, _place(line))]))
 
-    def end(self, line: Line) -> None:
+    def end(self, line: LiveEntry) -> None:
         """The entry is over."""
         if line.source.cluster is None:
             self._say(settled_record([(line.queue_id, None)]))
@@ -184,27 +184,27 @@ class Hands:
             self._keep_line(line)
             self._say(settled_record([(line.queue_id, _place(line))]))
 
-    def move(self, line: Line) -> None:
+    def move(self, line: LiveEntry) -> None:
         """The line is written again where it belongs."""
         message, entry = self._read(line)
         self._say_again(line, message, entry)
 
-    def bounce(self, line: Line) -> None:
+    def bounce(self, line: LiveEntry) -> None:
         """The entry failed for good: its message is lost, and its sender is told."""
         message, entry = self._read(line)
         entry = attrs.evolve(entry, area=Area.BOUNCES, due_at=self._now, reply=LOST_REPLY, host=b"-")
         self._say_again(line, message, entry)
 
-    def _say_again(self, line: Line, message: Message, entry: Entry) -> None:
+    def _say_again(self, line: LiveEntry, message: Message, entry: Entry) -> None:
         records = [lines_record(entry.area, message.spool_id, format_lines(message, [entry]))]
         if line.source.cluster is not None:
             records.insert(0, places_record([(line.queue_id, _place(line))]))
         self._say(b"".join(records))
 
-    def _keep_line(self, line: Line) -> None:
+    def _keep_line(self, line: LiveEntry) -> None:
         self.aside.keep(line.source.path, line.offset, len(self._bytes_of(line)))
 
-    def _bytes_of(self, line: Line) -> bytes:
+    def _bytes_of(self, line: LiveEntry) -> bytes:
         """To its line end, or to where something else begins."""
         end = line.source.end
         file = self._disk.open(line.source.path)
@@ -214,7 +214,7 @@ class Hands:
         finally:
             file.close()
 
-    def _read(self, line: Line) -> tuple[Message, Entry]:
+    def _read(self, line: LiveEntry) -> tuple[Message, Entry]:
         if line.source.is_journal:
             young = self._loaded.youngs[line.queue_id.spool_id]
             return young.message, young.entries[line.queue_id.number]
@@ -232,7 +232,7 @@ class Hands:
         raise Corrupt(line.source.path, line.offset, "the line does not check any more: does somebody else write here?")
 
     @property
-    def _loaded(self) -> Loaded:
+    def _loaded(self) -> ReplayedQueue:
         assert self.loaded is not None
         return self.loaded
 
@@ -300,7 +300,7 @@ class Hands:
             self._journal = None
 
 
-def _place(line: Line) -> Place:
+def _place(line: LiveEntry) -> Place:
     cluster: ClusterId | None = line.source.cluster
     assert cluster is not None
     return Place(cluster, line.offset)
