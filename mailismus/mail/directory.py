@@ -37,5 +37,9 @@ class Directory:
     def mailbox_of(self, address: bytes) -> tuple[bytes, bytes]:
         """What tells whether two addresses are one mailbox: all those of a user of ours are; of others see
         `mail.address.mailbox_of`."""
+        local_part, _, domain = address.rpartition(b"@")
+        domain = domain.lower()
+        if local_part and domain not in self.domains and b'"' not in address and b"[" not in address:
+            return local_part, domain  # the usual form of another's address, once for each recipient of a large envelope
         user = self.user_of(address) if self.is_local(address) else None
         return mailbox_of(address) if user is None else (user, b"")
