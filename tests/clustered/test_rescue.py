@@ -100,3 +100,14 @@ def test_of_a_cluster_that_grew_only_what_lies_behind_counts_as_lost(loaded: Rep
 def test_an_entry_that_two_lost_checkpoints_moved_is_rescued_once(loaded: ReplayedQueue) -> None:
     disk = disk_with(lost=[line(1), line(2)], later=[line(1)])
     assert salvage(loaded, disk, "/q", [LOST, LATER]) == {LATER: [], LOST: [HEAD]}
+
+
+def test_a_cluster_that_can_not_be_read_stops_a_start_and_is_passed_over_by_who_only_looks(loaded: ReplayedQueue) -> None:
+    disk = disk_with(lost=[line(1)], later=[line(2)])
+    disk.fault = lambda act, path: OSError(5, "injected") if act == "read" and path == LOST.path("/q") else None
+    with pytest.raises(OSError, match="injected"):
+        salvage(loaded, disk, "/q", [LOST, LATER])
+    passed_over: list[ClusterId] = []
+    found = salvage(loaded, disk, "/q", [LOST, LATER], lambda cluster_id, error: passed_over.append(cluster_id))
+    assert found == {LATER: []}
+    assert passed_over == [LOST]
