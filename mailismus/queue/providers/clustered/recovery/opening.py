@@ -118,6 +118,9 @@ def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
     """Refuse to start without the directory of an area that the queue has had: its entries would be gone, and their message
     files would be removed as strays. All areas are made before the first segment of the journal. Raises `StartError`,
     `OSError`, having changed nothing."""
+    if not disk.exists(settings.rootpath):
+        return
+    _check(disk, settings.rootpath)
     journal = os.path.join(settings.rootpath, "journal")
     areas = [os.path.join(settings.rootpath, area.value) for area in Area]
     missing = next((path for path in areas if not disk.exists(path)), None)
