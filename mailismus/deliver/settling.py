@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import attrs
-
 from mailismus.deliver.job import Job
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
@@ -115,7 +113,7 @@ class Settling:
     ) -> None:
         """What has left the queue by this; bounces leave it with their report."""
         audits = self._audits
-        message = attrs.evolve(message, received_at=self._utc() - age_s)  # as the clock tells it now
+        received_at = self._utc() - age_s  # as the clock tells it now
         for entry, disposition in zip(entries, dispositions, strict=True):
             if disposition is Disposition.SENT:
                 log = audits.delivered
@@ -125,7 +123,8 @@ class Settling:
             else:
                 log, action = audits.bounced, Action.REPORT_DISCARDED
             if log is not None:
-                log.write(audited(action, message, entry, outcome.reply, outcome.host, disposition, entry.attempts + 1))
+                attempts = entry.attempts + 1
+                log.write(audited(action, message, entry, received_at, outcome.reply, outcome.host, disposition, attempts))
 
     def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
         """No transaction was tried: the outcome comes from ourselves."""

@@ -41,4 +41,7 @@ class Networks:
             value = int.from_bytes(socket.inet_pton(family, host.partition("%")[0]), "big")
         except OSError:
             return False
-        return any(value & mask == first for first, mask in (self.v6 if ":" in host else self.v4))
+        for first, mask in self.v6 if ":" in host else self.v4:  # noqa: SIM110  # a generator takes twice as long
+            if value & mask == first:
+                return True
+        return False

@@ -13,13 +13,15 @@ def audited(
     action: Action,
     message: Message,
     entry: Entry,
+    received_at: float,
     reply: Reply | None,
     host: bytes,
     disposition: Disposition,
     attempts: int,
     report: SpoolId | None = None,
 ) -> Audited:
-    """This entry of this message, with the reply that decided it and who gave it."""
+    """Return the audit record of an entry. `received_at`: arrival of the message by the clock of now, UTC seconds; `reply`:
+    the reply that decided the outcome, given by `host`."""
     return Audited(
         action,
         message.spool_id,
@@ -31,7 +33,7 @@ def audited(
         reply,
         disposition.value,
         attempts,
-        message.received_at,
+        received_at,
         report,
     )
 
@@ -41,4 +43,4 @@ def audited_bounce(action: Action, message: Message, entry: Entry, report: Spool
     reply = entry.reply
     is_permanent = reply is None or reply.is_permanent
     disposition = Disposition.BOUNCED if is_permanent else Disposition.EXPIRED
-    return audited(action, message, entry, reply, entry.host, disposition, entry.attempts, report)
+    return audited(action, message, entry, message.received_at, reply, entry.host, disposition, entry.attempts, report)

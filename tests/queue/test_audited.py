@@ -17,7 +17,7 @@ MESSAGE = Message(SpoolId(7), b"a@src.example", b"192.0.2.1", False, 10.0, 100, 
 
 def test_a_delivery_is_told_with_its_own_reply_and_attempts() -> None:
     reply = Reply(250, b"", b"Ok")
-    told = audited(Action.RELAYED, MESSAGE, ENTRY, reply, b"x[192.0.2.9]:25", Disposition.SENT, 5)
+    told = audited(Action.RELAYED, MESSAGE, ENTRY, MESSAGE.received_at, reply, b"x[192.0.2.9]:25", Disposition.SENT, 5)
     assert (told.spool_id, told.number, told.recipient, told.client) == (7, 3, b"b@dst.example", b"192.0.2.1")
     assert (told.reply, told.host, told.status, told.attempts, told.received_at) == (
         reply,
