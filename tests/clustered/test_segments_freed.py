@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durability.crash.operations import EVERY_OPERATION
-from tests.durability.crash.server import LARGE
+from mailismus.journal.writer import JournalWriter
+from tests.durability.crash.clustered_operations import queue_of, reuse_segment
 from tests.durability.crash.world import World
+from tests.durability.subjects.clustered import ClusteredRunning
+from tests.durability.subjects.interface import LARGE
 
 
 @pytest.fixture
@@ -17,31 +19,37 @@ def world() -> World:
     return world
 
 
+def writer_of(world: World) -> JournalWriter:
+    running = world.server.running
+    assert isinstance(running, ClusteredRunning)
+    return running.opened.writer
+
+
 def fill(world: World, segments: int) -> None:
     """Store until so many segments are in use."""
-    while len(world.server.opened.writer.segments) < segments:
+    while len(writer_of(world).segments) < segments:
         world.store(1, LARGE - 200)
 
 
 def seal(world: World) -> None:
     """A checkpoint whose record has gone into the journal and is not durable yet."""
-    checkpoints = world.server.queue.checkpoints
+    checkpoints = queue_of(world).checkpoints
     checkpoints.run()
     world.server.wait_until(lambda: checkpoints.moving is None or checkpoints.moving.is_sealed)
     assert checkpoints.moving is not None
 
 
 def test_no_segment_is_free_before_the_record_is_durable(world: World) -> None:
-    used = set(world.server.opened.writer.segments)
+    used = set(writer_of(world).segments)
     seal(world)
-    assert set(world.server.opened.writer.segments) >= used
+    assert set(writer_of(world).segments) >= used
     world.settle_down()
-    assert world.server.queue.checkpoints.checkpoints == 1
-    assert min(used) not in world.server.opened.writer.segments
+    assert queue_of(world).checkpoints.checkpoints == 1
+    assert min(used) not in writer_of(world).segments
 
 
 def test_a_segment_with_a_batch_behind_the_horizon_is_not_free(world: World) -> None:
-    writer, checkpoints = world.server.opened.writer, world.server.queue.checkpoints
+    writer, checkpoints = writer_of(world), queue_of(world).checkpoints
     first, second = sorted(writer.segments)
     checkpoints.run()
     for _ in range(6):  # into the second segment, and beyond
@@ -55,5 +63,5 @@ def test_a_segment_with_a_batch_behind_the_horizon_is_not_free(world: World) -> 
 
 def test_what_lives_is_there_after_segments_were_used_again(world: World) -> None:
     before = world.live().keys()
-    EVERY_OPERATION["reuse a segment"](world)
+    reuse_segment(world)
     assert world.live().keys() >= before

@@ -17,10 +17,10 @@ from mailismus.queue.providers.clustered.recovery import opening
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.explorer import Explorer
 from tests.durability.crash.recovery import LATER, recover
-from tests.durability.crash.server import SEGMENT, settings_for
 from tests.durability.crash.states import Crash, FileSystem, Story
 from tests.durability.crash.tree import Tree
 from tests.durability.crash.workloads import LINKED, LONGER
+from tests.durability.subjects.clustered import CLUSTERED, SEGMENT
 from tests.fsck.worlds import kinds
 
 SAMPLE = 100
@@ -56,14 +56,14 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def look(tree: Tree, *, hardlinks: bool) -> list[Finding]:
     """What needs a repair."""
-    found = CheckReport(checking_of(settings_for(hardlinks=hardlinks), TreeDisk(tree), LATER))
+    found = CheckReport(checking_of(CLUSTERED.settings(hardlinks=hardlinks), TreeDisk(tree), LATER))
     return [finding for finding in found if finding.severity.needs_repair and finding.kind != TORN_BY_A_BYTE]
 
 
 def repair(tree: Tree, *, hardlinks: bool) -> Tree:
     """What a repair makes of it; what it has set aside is taken away."""
     disk = TreeDisk(tree)
-    settings = settings_for(hardlinks=hardlinks)
+    settings = CLUSTERED.settings(hardlinks=hardlinks)
     found = list(RepairReport(settings, disk, random.Random(tree.digest).randbytes, LATER))
     assert [finding for finding in found if finding.severity is Severity.LOST or finding.error] == []
     assert kinds(CheckReport(checking_of(settings, disk, LATER))) == []
@@ -87,8 +87,11 @@ def test_a_crash_never_looks_like_damage_with_hard_links(name: str) -> None:
 @pytest.mark.parametrize("name", LONGER)
 def test_a_repair_after_a_crash_finds_what_a_start_finds(name: str) -> None:
     for tree in states_of(name, hardlinks=False)[::REPAIRED_EACH]:
-        if TORN_BY_A_BYTE in kinds(CheckReport(checking_of(settings_for(hardlinks=False), TreeDisk(tree), LATER))):
+        if TORN_BY_A_BYTE in kinds(CheckReport(checking_of(CLUSTERED.settings(hardlinks=False), TreeDisk(tree), LATER))):
             continue
-        wanted, found = recover(tree, hardlinks=False), recover(repair(tree, hardlinks=False), hardlinks=False)
+        wanted, found = (
+            recover(tree, CLUSTERED, hardlinks=False),
+            recover(repair(tree, hardlinks=False), CLUSTERED, hardlinks=False),
+        )
         assert found.live == wanted.live
         assert found.contents == wanted.contents

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 import attrs
 
 from tests.durability.crash.acts import Act, Kind
+from tests.durability.crash.catalogue import catalogue_of
 from tests.durability.crash.knowledge import Broken, Knowledge
-from tests.durability.crash.operations import EVERY_OPERATION
 from tests.durability.crash.recovery import Outcome, Recoveries, drain
-from tests.durability.crash.server import few_files
 from tests.durability.crash.states import Crash, FileSystem, Story
 from tests.durability.crash.tree import Tree
 from tests.durability.crash.world import World
+from tests.durability.subjects.clustered import CLUSTERED
+from tests.durability.subjects.interface import Subject
 
 BOTH = (FileSystem.POSIX, FileSystem.EXT4)
 
@@ -52,21 +53,24 @@ class Depth:
 
 
 class Explorer:
-    """Looks at workloads, one setting of hard links: `before` of the server that stopped, `after` of the one that starts."""
+    """Looks at workloads of a provider, one setting of hard links: `hardlinks` of the server that stopped, `then` of the one
+    that starts (None: the same)."""
 
-    def __init__(self, *, hardlinks: bool = False, then: bool | None = None) -> None:
+    def __init__(self, subject: Subject = CLUSTERED, *, hardlinks: bool = False, then: bool | None = None) -> None:
+        self._subject = subject
+        self._operations = catalogue_of(subject).every
         self._before = hardlinks
         self._after = hardlinks if then is None else then
-        self.recoveries = Recoveries(hardlinks=self._after)
+        self.recoveries = Recoveries(subject, hardlinks=self._after)
 
     def run(self, names: Sequence[str]) -> tuple[World, int]:
         """Do the operations of these names; gives where the acts of the last one begin. Raises `DoesNotApply`."""
-        world = World(hardlinks=self._before)
+        world = World(self._subject, hardlinks=self._before)
         first = 0
-        with few_files():
+        with self._subject.exploring():
             for name in names:
                 disk, first = world.disk, len(world.disk.acts)
-                EVERY_OPERATION[name](world)
+                self._operations[name](world)
                 first = first if disk is world.disk else 0
         return world, first
 
@@ -96,7 +100,7 @@ class Explorer:
                     outcome = self._check(tree, knowledge, is_last=depth.is_deep)
                     if depth.drain_each and len(seen) % depth.drain_each == 0:
                         tally.drained += 1
-                        drain(tree, hardlinks=self._after)
+                        drain(tree, self._subject, hardlinks=self._after)
                 except Broken as broken:
                     raise Broken(f"{broken}\n{_tell(name, story, crash, file_system)}") from broken
                 if depth.is_deep:

@@ -14,9 +14,10 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Filter, IContent, Settlement
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.knowledge import Broken, Found, Seen
-from tests.durability.crash.server import BEGIN_AT, LookingWorker, Server, clock_workers, new_clock, no_tables, settings_for
+from tests.durability.crash.server import BEGIN_AT, LookingWorker, Server, clock_workers, new_clock
 from tests.durability.crash.states import Story
 from tests.durability.crash.tree import Tree
+from tests.durability.subjects.interface import Subject
 
 LATER = BEGIN_AT + 30 * 86400
 """When the machine is up again."""
@@ -34,7 +35,7 @@ class Outcome:
     """The start's own acts, over the tree that it found."""
 
 
-def recover(tree: Tree, *, hardlinks: bool) -> Outcome:
+def recover(tree: Tree, subject: Subject, *, hardlinks: bool) -> Outcome:
     """Start over it and look. Raises `Broken` for what no crash may lead to."""
     disk = TreeDisk(tree)
     numbers = itertools.count()
@@ -44,14 +45,15 @@ def recover(tree: Tree, *, hardlinks: bool) -> Outcome:
 
     worker = LookingWorker()
     try:
-        with no_tables():
-            server = Server(disk, settings_for(hardlinks=hardlinks), new_clock(LATER), random_bytes, Workers(worker, worker))
+        with subject.looking():
+            settings = subject.settings(hardlinks=hardlinks)
+            server = Server(subject, disk, settings, new_clock(LATER), random_bytes, Workers(worker, worker))
         worker.is_looking = True
         live, contents = look(server)
     except Exception as error:
         raise Broken(f"I4: the start fails: {error!r}") from error
     disk.mark(Found(live))
-    if disk.list_directory("/q/corrupt"):
+    if disk.exists("/q/corrupt") and disk.list_directory("/q/corrupt"):
         raise Broken("I8: a crash looks like damage")
     return Outcome(live, contents, Story(disk.acts, tree))
 
@@ -86,11 +88,12 @@ def _read_all(server: Server, content: IContent) -> bytes:
 
 
 class Recoveries:
-    """Outcomes by tree, for one setting of hard links."""
+    """Outcomes by tree, for one provider and setting of hard links."""
 
     MOST = 100_000
 
-    def __init__(self, *, hardlinks: bool) -> None:
+    def __init__(self, subject: Subject, *, hardlinks: bool) -> None:
+        self._subject = subject
         self._hardlinks = hardlinks
         self._known: dict[bytes, Outcome | Broken] = {}
         self.starts = 0
@@ -104,7 +107,7 @@ class Recoveries:
                 self._known.clear()
             self.starts += 1
             try:
-                found = recover(tree, hardlinks=self._hardlinks)
+                found = recover(tree, self._subject, hardlinks=self._hardlinks)
             except Broken as broken:
                 found = broken
             self._known[tree.digest] = found
@@ -119,14 +122,15 @@ class Recoveries:
             raise Broken(f"another start finds other things: {dict(again.live)}, not {dict(outcome.live)}")
 
 
-def drain(tree: Tree, *, hardlinks: bool) -> None:
+def drain(tree: Tree, subject: Subject, *, hardlinks: bool) -> None:
     """I5: when all is settled, and one more start has looked, no file is left. Raises `Broken`."""
     disk = TreeDisk(tree)
     numbers = itertools.count(1)
-    settings = settings_for(hardlinks=hardlinks)
+    settings = subject.settings(hardlinks=hardlinks)
     for _ in range(2):
         clock = new_clock(LATER)
-        server = Server(disk, settings, clock, lambda size: next(numbers).to_bytes(size, "big"), clock_workers(clock))
+        workers = clock_workers(clock)
+        server = Server(subject, disk, settings, clock, lambda size: next(numbers).to_bytes(size, "big"), workers)
         server.settle_down()
         server.wait(server.queue.visit_all(Filter(), clock.seconds()))
         for area in Area:
@@ -137,6 +141,6 @@ def drain(tree: Tree, *, hardlinks: bool) -> None:
         server.wait(server.queue.close())
         clock.calls.clear()
         disk.kill()
-    left = disk.paths((".msg", ".mqc"))
+    left = disk.paths(subject.leftovers)
     if left:
         raise Broken(f"I5: left for ever: {left}")

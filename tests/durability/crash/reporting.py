@@ -13,7 +13,6 @@ from mailismus.queue.interface import Area, Entry, IContent, IDraft, Message, Se
 from mailismus.queue.manager import QueueManager
 from mailismus.report.task import ReportTask
 from tests.durability.crash.knowledge import Acknowledged, Asked, Sent, Settled
-from tests.durability.crash.server import settings_for
 from tests.durability.crash.world import World
 from tests.report.harness import report_settings
 
@@ -49,9 +48,7 @@ class Reporting:
 
     def __init__(self, world: World, attachmsg: int) -> None:
         self._world = world
-        self._manager = QueueManager(
-            world.server.queue, settings_for(hardlinks=world.hardlinks).retry, world.clock, world.clock.seconds, self
-        )
+        self._manager = QueueManager(world.server.queue, world.settings.retry, world.clock, world.clock.seconds, self)
         self._bounces = {queue_id for queue_id, seen in world.live().items() if seen.area is Area.BOUNCES}
         self._reports: dict[SpoolId, list[QueueId]] = {}
         numbers = itertools.count(1)

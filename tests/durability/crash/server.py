@@ -1,82 +1,23 @@
-"""The server's own start over a disk in memory, with small segments: they are quick to build, and soon used again."""
+"""The server's own start over a disk in memory, for any provider."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import cache
-from types import ModuleType
+from collections.abc import Callable
 from typing import TypeVar
 
-import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-import mailismus.journal.segment as segment_module
-import mailismus.queue.providers.clustered.checkpoint.write as writebehind_module
-import mailismus.queue.providers.clustered.recovery.opening as opening_module
-import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.worker import IWorker, Workers
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
-from tests.clustered.harness import queue_settings
 from tests.durability.crash.disk import TreeDisk
+from tests.durability.subjects.interface import RandomBytes, Subject
 from tests.fakes.worker import ACT_S, ClockWorker
 
 T = TypeVar("T")
 
-SEGMENT = 32768
-"""Bytes of a segment: its header and seven blocks of batches."""
-
-LARGE = 6000
-"""Contents longer than this go to their silo."""
-
-FEW_FILES = 4
-
 BEGIN_AT = 1_700_000_000.0
-
-RandomBytes = Callable[[int], bytes]
-
-
-@cache
-def settings_for(*, hardlinks: bool) -> QueueSettings:
-    """A queue in `/q` and `/s`."""
-    settings = queue_settings(largemsgsize=LARGE, hardlinks=hardlinks)
-    return attrs.evolve(settings, journal=attrs.evolve(settings.journal, segmentsize=SEGMENT))
-
-
-class _NoTable:
-    """Stands for the tables of the reference cache, half the cost of a start: whoever only looks counts no references."""
-
-
-@contextmanager
-def _instead(name: str, value: object, *modules: ModuleType) -> Iterator[None]:
-    """This name in these modules means something else meanwhile."""
-    before = [(module, getattr(module, name)) for module in modules]
-    for module in modules:
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for module, was in before:
-            setattr(module, name, was)
-
-
-def small_segments() -> AbstractContextManager[None]:
-    """What is opened here has segments of `SEGMENT` bytes."""
-    return _instead("SMALLEST", SEGMENT, segment_module, opening_module)
-
-
-def few_files() -> AbstractContextManager[None]:
-    """Checkpoints sync the whole file system when they touch more than `FEW_FILES`."""
-    return _instead("FEW_FILES", FEW_FILES, writebehind_module)
-
-
-def no_tables() -> AbstractContextManager[None]:
-    """What is opened here counts no references."""
-    return _instead("IdTable", _NoTable, references_module)
 
 
 class LookingWorker:
@@ -117,21 +58,27 @@ class Server:
     """A start: the queue over what is on the disk, open."""
 
     def __init__(
-        self, disk: TreeDisk, settings: QueueSettings, clock: Clock, random_bytes: RandomBytes, workers: Workers
+        self,
+        subject: Subject,
+        disk: TreeDisk,
+        settings: QueueSettings,
+        clock: Clock,
+        random_bytes: RandomBytes,
+        workers: Workers,
     ) -> None:
         self.disk = disk
         self.clock = clock
         self.workers = workers
-        with small_segments():
-            self.opened: Opened = open_queue(settings, disk, workers.files, clock, random_bytes)
-        self.queue = ClusteredQueue(settings, disk, self.opened, workers, clock, clock.seconds)
+        self.running = subject.start(disk, settings, clock, random_bytes, workers)
+        self.queue = self.running.queue
         assert self.queue.open().called
 
     @property
     def is_idle(self) -> bool:
         """Nothing is under way."""
-        return not any(getattr(worker, "busy", 0) for worker in (self.workers.files, self.workers.journal)) and (
-            self.queue.commits.is_idle and self.queue.checkpoints.moving is None
+        return (
+            not any(getattr(worker, "busy", 0) for worker in (self.workers.files, self.workers.journal))
+            and self.running.is_idle
         )
 
     def step(self) -> None:
@@ -150,7 +97,7 @@ class Server:
         """Let everything that is under way end. Hardly any time passes."""
         quiet = 0
         for _ in range(5000):
-            self.queue.commits.hurry()
+            self.running.hurry()
             self.step()
             quiet = quiet + 1 if self.is_idle else 0
             if quiet == 4:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.durability.crash.catalogue import CLUSTERED
 from tests.durability.crash.explorer import Explorer, Tally
-from tests.durability.crash.operations import NEEDS_ANOTHER, DoesNotApply
+from tests.durability.crash.operations import DoesNotApply
 from tests.durability.crash.workloads import LINKED, LONGER, QUICK, SHALLOW, SWITCHED, Task, pairs, singles
 
 
@@ -25,7 +26,7 @@ def test_no_crash_point_of_two_operations_breaks_an_invariant(task: Task, tally:
     tally += Explorer().explore(task.names, task.depth)
 
 
-@pytest.mark.parametrize("name", NEEDS_ANOTHER)
+@pytest.mark.parametrize("name", CLUSTERED.needs_another)
 def test_an_operation_says_where_it_has_nothing_to_do(name: str) -> None:
     with pytest.raises(DoesNotApply):
         Explorer().run((name,))

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.durability.crash.catalogue import CLUSTERED
 from tests.durability.crash.explorer import Explorer, Tally
 from tests.durability.crash.fingerprint import fingerprint
-from tests.durability.crash.operations import EVERY_OPERATION, DoesNotApply
+from tests.durability.crash.operations import DoesNotApply
 from tests.durability.crash.progress import Progress, path_for
 from tests.durability.crash.workloads import LONGER, SHALLOW, Task, all_beginning_with
 
@@ -48,7 +49,7 @@ def look_at(tasks: list[Task], name: str, code: str, request: pytest.FixtureRequ
 
 @pytest.mark.exhaustive
 @LINKS
-@pytest.mark.parametrize("first", EVERY_OPERATION)
+@pytest.mark.parametrize("first", CLUSTERED.every)
 def test_all_workloads_that_begin_with(
     first: str, hardlinks: bool, code: str, request: pytest.FixtureRequest, tally: Tally
 ) -> None:

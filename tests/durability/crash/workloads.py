@@ -11,8 +11,8 @@ from itertools import product
 
 import attrs
 
+from tests.durability.crash.catalogue import CLUSTERED, Catalogue
 from tests.durability.crash.explorer import Depth
-from tests.durability.crash.operations import EVERY_OPERATION, MORE, NEEDS_ANOTHER, NEEDS_YOUNG, OPERATIONS
 from tests.durability.crash.states import FileSystem
 
 Names = tuple[str, ...]
@@ -36,20 +36,20 @@ class Task:
         return ", ".join(self.names)
 
 
-def all_beginning_with(first: str) -> Iterator[Task]:
+def all_beginning_with(first: str, catalogue: Catalogue = CLUSTERED) -> Iterator[Task]:
     """Every workload of up to three operations that begins with this one: two crashes deep for up to two, one for three.
     What happens at once, and what goes wrong, is looked at as one of two, and in the middle of three."""
-    if first in OPERATIONS:
+    if first in catalogue.operations:
         yield Task((first,), DEEP)
-        for second in OPERATIONS:
+        for second in catalogue.operations:
             yield Task((first, second), DEEP)
-        for second in MORE:
+        for second in catalogue.more:
             yield Task((first, second), SHALLOW)
-        for second, third in product(EVERY_OPERATION, OPERATIONS):
+        for second, third in product(catalogue.every, catalogue.operations):
             yield Task((first, second, third), SHALLOW)
     else:
         yield Task((first,), SHALLOW)
-        for second in EVERY_OPERATION:
+        for second in catalogue.every:
             yield Task((first, second), SHALLOW)
 
 
@@ -57,19 +57,16 @@ SOON = ("store three", "store a large one", "checkpoint", "fail a barrier", "res
 """Single operations that are looked at two crashes deep each time."""
 
 
-ALONE = tuple(name for name in EVERY_OPERATION if name not in NEEDS_ANOTHER)
-"""Those that say something by themselves."""
-
-
-def singles() -> list[Task]:
+def singles(catalogue: Catalogue = CLUSTERED) -> list[Task]:
     """Every operation by itself."""
-    return [Task((name,), DEEP if name in SOON else SHALLOW) for name in ALONE]
+    return [Task((name,), DEEP if name in SOON else SHALLOW) for name in catalogue.alone]
 
 
-def pairs() -> list[Task]:
-    """Every operation behind a message with three recipients; some behind an open cluster."""
-    behind = [("store three", name) for name in EVERY_OPERATION if name not in LONG]
-    behind += [("append", name) for name in EVERY_OPERATION if name not in (*LONG, *NEEDS_YOUNG)]
+def pairs(catalogue: Catalogue = CLUSTERED) -> list[Task]:
+    """Every operation behind a message with three recipients; some behind an open cluster, where there are clusters."""
+    behind = [("store three", name) for name in catalogue.every if name not in LONG]
+    if "append" in catalogue.every:
+        behind += [("append", name) for name in catalogue.every if name not in (*LONG, *catalogue.needs_young)]
     return [Task(names, QUICK) for names in behind]
 
 
@@ -145,11 +142,19 @@ class Look:
         return f"{self.task}{deep}{links.get((self.before, self.after), '')}"
 
 
-def quick_selection() -> list[Look]:
+def longer(catalogue: Catalogue = CLUSTERED) -> dict[str, Names]:
+    """Those of the longer ones that are made of operations of this provider."""
+    return {title: names for title, names in LONGER.items() if all(name in catalogue.every for name in names)}
+
+
+def quick_selection(catalogue: Catalogue = CLUSTERED) -> list[Look]:
     """What finds most, soon; what takes long at its end."""
-    selection = [Look(Task((name,), SHALLOW)) for name in ALONE if name not in ("reuse a segment", "kill at a segment")]
-    selection += [Look(Task(names, QUICK)) for names in LONGER.values()]
-    selection += [Look(Task(LONGER[name], QUICK), True, True) for name in LINKED]
-    selection += [Look(Task((name,), DEEP)) for name in SOON]
-    selection += [Look(Task(LONGER[name], QUICK), before, not before) for name in SWITCHED for before in (False, True)]
+    possible = longer(catalogue)
+    slow = ("reuse a segment", "kill at a segment")
+    selection = [Look(Task((name,), SHALLOW)) for name in catalogue.alone if name not in slow]
+    selection += [Look(Task(names, QUICK)) for names in possible.values()]
+    selection += [Look(Task(possible[name], QUICK), True, True) for name in LINKED if name in possible]
+    selection += [Look(Task((name,), DEEP)) for name in SOON if name in catalogue.every]
+    switched = [name for name in SWITCHED if name in possible]
+    selection += [Look(Task(possible[name], QUICK), before, not before) for name in switched for before in (False, True)]
     return selection

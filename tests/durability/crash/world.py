@@ -18,7 +18,9 @@ from mailismus.queue.interface import Area, Entry, Filter, Message, Settlement, 
 from tests.durability.crash.acts import Act, Kind
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.knowledge import Acknowledged, Asked, Found, Refused, Seen, Sent, Settled
-from tests.durability.crash.server import Server, clock_workers, new_clock, settings_for
+from tests.durability.crash.server import Server, clock_workers, new_clock
+from tests.durability.subjects.clustered import CLUSTERED
+from tests.durability.subjects.interface import Subject
 from tests.fakes.stuffing import stuffed_dots
 
 ANY = 1 << 20
@@ -28,8 +30,9 @@ LATER = Reply(451, b"4.3.0", b"come back later")
 class World:
     """One queue and its story so far."""
 
-    def __init__(self, *, hardlinks: bool = False) -> None:
-        self.hardlinks = hardlinks
+    def __init__(self, subject: Subject = CLUSTERED, *, hardlinks: bool = False) -> None:
+        self.subject = subject
+        self.settings = subject.settings(hardlinks=hardlinks)
         self.disk = TreeDisk()
         self.clock = new_clock()
         self._numbers = itertools.count(1)
@@ -39,8 +42,9 @@ class World:
 
     def _start(self) -> Server:
         return Server(
+            self.subject,
             self.disk,
-            settings_for(hardlinks=self.hardlinks),
+            self.settings,
             self.clock,
             lambda size: next(self._numbers).to_bytes(size, "big"),
             clock_workers(self.clock),
@@ -112,11 +116,6 @@ class World:
             for message in page.messages
             for entry in message.entries
         }
-
-    def is_young(self, queue_id: QueueId) -> bool:
-        """Whether its durable copy is in the journal."""
-        young = self.server.queue._index.messages.get(queue_id.spool_id)
-        return young is not None and queue_id.number in young.entries
 
     def take(self, is_wanted: Callable[[QueueId], bool], most: int, areas: Sequence[Area]) -> list[Message]:
         """Entries in hand, those of the oldest messages first."""

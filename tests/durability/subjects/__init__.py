@@ -1,0 +1,7 @@
+"""The providers under proof, each as the proofs see it.
+
+interface    what a proof must know of a provider
+clustered    the clustered provider
+naive        a deliberately naive provider (`tests.naive`), which the proofs must catch
+named        a provider by its name, and the option `--provider`
+"""
