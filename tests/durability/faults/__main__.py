@@ -10,15 +10,19 @@ import argparse
 import errno
 import gc
 import sys
+from collections.abc import Sequence
 
 from tests.durability.faults.case import rehearse, run
 from tests.durability.faults.cases import ERRNOS, Kind, faults_of, kinds
 from tests.durability.faults.disk import Span
+from tests.durability.faults.world import Broken
+from tests.durability.subjects.interface import Subject
+from tests.durability.subjects.named import SUBJECTS, add_option
 
 SPANS = (Span.ONCE, Span.PLACE)
 
 
-def cell(kind: Kind, calls: list[int], span: Span, *, hardlinks: bool) -> tuple[str, int]:
+def cell(subject: Subject, kind: Kind, calls: list[int], span: Span, *, hardlinks: bool) -> tuple[str, int]:
     """What is seen, errors that look the same together; and how many cases that were."""
     words: dict[str, list[str]] = {}
     count = 0
@@ -26,7 +30,7 @@ def cell(kind: Kind, calls: list[int], span: Span, *, hardlinks: bool) -> tuple[
         seen: set[str] = set()
         for call in sorted({calls[0], calls[len(calls) // 2], calls[-1]}):
             for fault in faults_of(kind, call, number, span):
-                seen.update(run(fault, hardlinks=hardlinks)[0].words.split(", "))
+                seen.update(run(fault, subject, hardlinks=hardlinks)[0].words.split(", "))
                 count += 1
         if len(seen) > 1:
             seen.discard("goes on")
@@ -37,22 +41,34 @@ def cell(kind: Kind, calls: list[int], span: Span, *, hardlinks: bool) -> tuple[
     return "; ".join(f"{' '.join(names)}: {what}" for what, names in words.items()), count
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Gives the exit code: 0 when every promise was kept."""
     parser = argparse.ArgumentParser(prog="python -m tests.durability.faults", description=__doc__)
+    add_option(parser)
     parser.add_argument("--kinds", action="store_true", help="list the kinds of calls, and how many of each there are")
-    arguments = parser.parse_args()
-    found = {hardlinks: kinds(rehearse(hardlinks=hardlinks)) for hardlinks in (False, True)}
-    every = sorted(found[False].keys() | found[True].keys(), key=str)
+    arguments = parser.parse_args(argv)
+    subject = SUBJECTS[arguments.provider]
+    settings = (False, True) if subject.has_links else (False,)
+    try:
+        found = {hardlinks: kinds(rehearse(subject, hardlinks=hardlinks), subject) for hardlinks in settings}
+    except Broken as broken:
+        print(f"nothing fails: BROKEN: {broken}")
+        return 1
+    every = sorted(set().union(*found.values()), key=str)
     if arguments.kinds:
         for kind in every:
             print(f"{kind}: {len(found[kind not in found[False]][kind])} calls")
-        return
+        return 0
     gc.freeze()
     total = 0
     rows: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for kind in every:
         hardlinks = kind not in found[False]
-        cells = [cell(kind, found[hardlinks][kind], span, hardlinks=hardlinks) for span in SPANS]
+        try:
+            cells = [cell(subject, kind, found[hardlinks][kind], span, hardlinks=hardlinks) for span in SPANS]
+        except Broken as broken:
+            print(f"{kind}: BROKEN: {broken}", flush=True)
+            return 1
         total += sum(count for _, count in cells)
         print(f"{kind}: {' | '.join(words for words, _ in cells)}", file=sys.stderr)
         alike = rows.setdefault((kind.stage, *(words for words, _ in cells)), {})
@@ -62,7 +78,8 @@ def main() -> None:
         what = "; ".join(f"{act}: {', '.join(places)}" for act, places in acts.items())
         print(f"| {stage} | {what} | {' | '.join(words)} |")
     print(f"\n{total} cases; every one kept every promise.")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

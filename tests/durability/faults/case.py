@@ -13,6 +13,8 @@ from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from tests.durability.faults.disk import Fault, FaultyDisk, Span
 from tests.durability.faults.world import LARGE, Broken, World
+from tests.durability.subjects.clustered import CLUSTERED
+from tests.durability.subjects.interface import Subject
 
 WELL_S = 10.0
 """Seconds after a fault is over within which mail is accepted again."""
@@ -124,11 +126,13 @@ class Ending(enum.Enum):
     CUT = "the power fails, and another disk holds what this one held"
 
 
-def run(fault: Fault | None, *, hardlinks: bool = False, ending: Ending = Ending.HEALED) -> tuple[Seen, FaultyDisk]:
+def run(
+    fault: Fault | None, subject: Subject = CLUSTERED, *, hardlinks: bool = False, ending: Ending = Ending.HEALED
+) -> tuple[Seen, FaultyDisk]:
     """Run the workload with this fault. Raises `Broken` (or whatever came out of the server) when something is."""
     disk = FaultyDisk()
     disk.plan = fault
-    world = World(hardlinks=hardlinks, disk=disk)
+    world = World(subject, hardlinks=hardlinks, disk=disk)
     seen = Seen()
     with Log() as log:
         workload(world)
@@ -160,7 +164,7 @@ def run(fault: Fault | None, *, hardlinks: bool = False, ending: Ending = Ending
 def others_go_on(world: World, fault: Fault | None) -> None:
     """One place that fails stops nobody else, but where it is a directory that new names must go to."""
     path = world.disk.met[1] if world.disk.met else ""
-    is_file = path.endswith((".mqj", ".mqc", ".msg"))
+    is_file = world.subject.is_commit_barrier(path) or path.endswith(world.subject.leftovers)
     if fault is None or fault.span is Span.ONCE or is_file:
         mail_is_accepted_again(world)
         deliver_something(world)
@@ -189,16 +193,14 @@ def quiet(world: World) -> None:
     """A minute later nothing is open, under way, or in doubt."""
     world.later(60)
     world.settle_down(1)
-    manager, queue = world.manager, world.running()
+    manager = world.manager
     assert manager is not None
     if manager.in_doubt:
         raise Broken(f"{manager.in_doubt} outcomes are not durable")
-    if queue.checkpoints.moving is not None:
-        raise Broken("a checkpoint never ends")
     if files := world.idle_files():
         raise Broken(f"open files: {files}")
-    if queue.drafts.used or queue.behind.used:
-        raise Broken("memory of drafts is not given back")
+    if unrest := world.unrest():
+        raise Broken(unrest)
 
 
 def nothing_is_lost(world: World) -> None:
@@ -239,20 +241,15 @@ def nothing_stays(world: World) -> None:
             pass
         world.later(20)
         world.stop()
-    left = [name for name in world.disk.names if name.endswith((".msg", ".mqc"))]
+    left = [name for name in world.disk.names if name.endswith(world.subject.leftovers)]
     if left:
         raise Broken(f"left: {left}")
     if corrupt := [name for name in world.disk.names if name.startswith("/q/corrupt/")]:
         raise Broken(f"looks like damage: {corrupt}")
 
 
-def calls(*, hardlinks: bool = False) -> list[tuple[str, str]]:
-    """The calls of a workload on which nothing fails."""
-    return run(None, hardlinks=hardlinks)[1].calls
-
-
-def rehearse(*, hardlinks: bool = False) -> FaultyDisk:
+def rehearse(subject: Subject = CLUSTERED, *, hardlinks: bool = False) -> FaultyDisk:
     """The workload with nothing that fails: `calls` tells what can."""
-    world = World(hardlinks=hardlinks)
+    world = World(subject, hardlinks=hardlinks)
     workload(world)
     return world.disk

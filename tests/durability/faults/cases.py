@@ -11,26 +11,17 @@ import attrs
 
 from tests.durability.faults.case import Ending, rehearse
 from tests.durability.faults.disk import Fault, FaultyDisk, Span, may_fail_with
+from tests.durability.subjects.clustered import CLUSTERED
+from tests.durability.subjects.interface import Subject
 
 ERRNOS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EINTR)
 
-_PLACES = (
-    (r"/q/journal/.*\.mqj", "segment"),
-    (r"/q/journal", "journal directory"),
-    (r"/q/(incoming|bounces|deferred/[^/]*)/.*\.mqc(\.new)?", "cluster"),
-    (r"/q/(incoming|bounces|deferred)", "area"),
-    (r"/q/deferred/[^/]*", "slot"),
-    (r"/s/link-probe.*", "link probe"),
-    (r"/s/../.*\.msg", "message file"),
-    (r"/s/..", "silo"),
-    (r"/./lock", "lock"),
-    (r"/.*", "other directory"),
-)
+_COMMON_PLACES = ((r"/./lock", "lock"), (r"/.*", "other directory"))
 
 
-def place_of(path: str) -> str:
+def place_of(path: str, subject: Subject) -> str:
     """What kind of file or directory it is."""
-    return next(name for pattern, name in _PLACES if re.fullmatch(pattern, path))
+    return next(name for pattern, name in (*subject.places, *_COMMON_PLACES) if re.fullmatch(pattern, path))
 
 
 @attrs.frozen
@@ -61,11 +52,11 @@ class Case:
         return f"call {fault.call} ({self.kind}): {name} {fault.span.value}{links}, then {self.ending.value}"
 
 
-def kinds(disk: FaultyDisk) -> dict[Kind, list[int]]:
+def kinds(disk: FaultyDisk, subject: Subject = CLUSTERED) -> dict[Kind, list[int]]:
     """The calls of a rehearsal by kind, as numbers from 1."""
     found: dict[Kind, list[int]] = {}
     for call, ((act, path), stage) in enumerate(zip(disk.calls, disk.stages, strict=True), 1):
-        found.setdefault(Kind(stage, place_of(path), act), []).append(call)
+        found.setdefault(Kind(stage, place_of(path, subject), act), []).append(call)
     return found
 
 
@@ -85,20 +76,21 @@ def every_case(number: int, span: Span, *, hardlinks: bool, ending: Ending) -> I
                 yield Case(fault, hardlinks, ending, kind)
 
 
-def bounded_selection() -> Iterator[Case]:
+def bounded_selection(subject: Subject = CLUSTERED) -> Iterator[Case]:
     """Some of each kind: EIO once at the first, and further errors, spans and endings in turn at others."""
     wheel = itertools.cycle(
         (number, span, ending)
         for number, span, ending in itertools.product(ERRNOS, Span, Ending)
         if span is not Span.ONCE or ending is Ending.HEALED
     )
-    links = itertools.cycle((False, True))
-    found = {hardlinks: kinds(rehearse(hardlinks=hardlinks)) for hardlinks in (False, True)}
-    for kind in sorted(found[False].keys() | found[True].keys(), key=str):
+    settings = (False, True) if subject.has_links else (False,)
+    links = itertools.cycle(settings)
+    found = {hardlinks: kinds(rehearse(subject, hardlinks=hardlinks), subject) for hardlinks in settings}
+    for kind in sorted(set().union(*found.values()), key=str):
         for turn in range(3):
             hardlinks = next(links)
-            calls = found[hardlinks].get(kind) or found[not hardlinks][kind]
             hardlinks = hardlinks if kind in found[hardlinks] else not hardlinks
+            calls = found[hardlinks][kind]
             call = calls[(0, len(calls) // 2, -1)[turn]]
             number, span, ending = (errno.EIO, Span.ONCE, Ending.HEALED) if not turn else next(wheel)
             while not may_fail_with(kind.act, number):

@@ -9,6 +9,7 @@ import attrs
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
+from tests.durability.faults.clustered import opened_of
 from tests.durability.faults.disk import FaultyDisk
 from tests.durability.faults.world import LARGE, World
 from tests.fakes.disk import _Inode
@@ -132,9 +133,7 @@ IMAGES = (young, resting, both, restarted)
 
 def _forget_free_segments(world: World) -> None:
     """As a running server does in time: the segments before the horizon hold something else."""
-    opened = world.harness.opened
-    assert opened is not None
-    for segment in opened.pool._free:
+    for segment in opened_of(world).pool._free:
         inode = world.disk.names[segment.path]
         inode.data = bytearray(len(inode.data))
         inode.durable = bytes(inode.data)

@@ -9,6 +9,7 @@ import pytest
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.checkpoint.write import PendingCheckpoint
+from tests.durability.faults.clustered import queue_of
 from tests.durability.faults.world import DEFERRED, World
 
 YEAR_S = 365 * 86400.0
@@ -100,15 +101,15 @@ def test_nothing_expires_before_another_attempt(seconds: float) -> None:
 @pytest.mark.parametrize("seconds", [-YEAR_S, YEAR_S], ids=["back", "ahead"])
 def test_what_stays_is_written_behind_and_mail_is_accepted(seconds: float) -> None:
     world = filled()
-    made = world.running().checkpoints.checkpoints
+    made = queue_of(world).checkpoints.checkpoints
     jump(world, seconds)
     world.later(20)
-    assert world.running().checkpoints.checkpoints > made
-    made = world.running().checkpoints.checkpoints
+    assert queue_of(world).checkpoints.checkpoints > made
+    made = queue_of(world).checkpoints.checkpoints
     assert world.store(2)
     world.later(20)
-    assert world.running().checkpoints.checkpoints > made
-    assert not world.running().pressure.is_shedding
+    assert queue_of(world).checkpoints.checkpoints > made
+    assert not queue_of(world).pressure.is_shedding
 
 
 def test_a_checkpoint_that_came_to_nothing_before_a_jump_is_made_again() -> None:
@@ -116,11 +117,11 @@ def test_a_checkpoint_that_came_to_nothing_before_a_jump_is_made_again() -> None
     world.disk.is_ill = lambda act, path: act == "sync" and path.endswith(".mqc")
     world.checkpoint()
     world.disk.is_ill = None
-    made = world.running().checkpoints.checkpoints
+    made = queue_of(world).checkpoints.checkpoints
     jump(world, -YEAR_S)
     world.later(20)
     world.settle_down(2)
-    assert world.running().checkpoints.checkpoints > made
+    assert queue_of(world).checkpoints.checkpoints > made
 
 
 def test_what_came_by_a_clock_a_year_ahead_expires_in_its_time() -> None:
@@ -149,7 +150,7 @@ def rest(world: World) -> None:
 
 def move_until(world: World, is_far: Callable[[PendingCheckpoint], bool]) -> None:
     """A checkpoint begins, and gets so far."""
-    checkpoints = world.running().checkpoints
+    checkpoints = queue_of(world).checkpoints
     checkpoints.run()
     for _ in range(10_000):
         if checkpoints.moving is not None and is_far(checkpoints.moving):
@@ -267,7 +268,7 @@ def test_how_long_checkpoints_take_is_counted_by_a_clock_that_does_not_jump() ->
     world = World()
     world.start()
     world.store(1)
-    queue = world.running()
+    queue = queue_of(world)
     queue.now = queue.checkpoints._now = lambda: world.harness.now() + next(jumps)
     jumps = itertools.count(0, int(YEAR_S))
     world.checkpoint()

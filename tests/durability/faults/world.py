@@ -17,12 +17,13 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.queue.disposition import Disposition
-from mailismus.queue.interface import Area, Entry, Filter, Message, Settlement, Submission
+from mailismus.queue.interface import Area, Entry, Filter, IQueue, Message, Settlement, Submission
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import addresses
 from tests.durability.faults.disk import FaultyDisk
+from tests.durability.subjects.clustered import CLUSTERED
+from tests.durability.subjects.harness import SubjectHarness
+from tests.durability.subjects.interface import RunningSubject, Subject
 
 LARGE = 100_000
 """Contents longer than this go to their silo."""
@@ -59,11 +60,11 @@ class NullLog:
 class World:
     """One server over one disk. `refusals`: what clients got in place of a 250; `start_errors`: why it did not start."""
 
-    def __init__(self, *, hardlinks: bool = False, disk: FaultyDisk | None = None) -> None:
+    def __init__(self, subject: Subject = CLUSTERED, *, hardlinks: bool = False, disk: FaultyDisk | None = None) -> None:
+        self.subject = subject
         self.hardlinks = hardlinks
         self.disk = disk or FaultyDisk()
-        self.harness = ClusteredHarness(queue_settings(largemsgsize=LARGE, hardlinks=hardlinks))
-        self.harness.disk = self.disk
+        self.harness = SubjectHarness(subject, subject.settings(hardlinks=hardlinks, large=LARGE), self.disk)
         self.letters: dict[SpoolId, Letter] = {}
         self.gone: set[QueueId] = set()
         """Entries that are delivered, or of which a report is."""
@@ -77,7 +78,7 @@ class World:
         self.start_errors: list[StartError] = []
         self.was_in_doubt = False
         """When the server was last killed, an outcome was not durable."""
-        self.queue: ClusteredQueue | None = None
+        self.queue: IQueue | None = None
         self.manager: QueueManager | None = None
 
     # the operator
@@ -145,7 +146,7 @@ class World:
         self.harness.clock.calls.clear()
         self.disk.kill()
 
-    def running(self) -> ClusteredQueue:
+    def running(self) -> IQueue:
         assert self.queue is not None
         return self.queue
 
@@ -322,8 +323,17 @@ class World:
 
     def checkpoint(self) -> None:
         """What stays is written behind; never later than the server would of itself."""
-        self.running().checkpoints.run()
+        self._provider().write_behind()
         self.settle_down()
+
+    def _provider(self) -> RunningSubject:
+        assert self.queue is not None
+        assert self.harness.running is not None
+        return self.harness.running
+
+    def unrest(self) -> str | None:
+        """What never ends, in words."""
+        return self._provider().unrest()
 
     def later(self, seconds: float) -> None:
         """Time goes by in great steps."""
@@ -332,8 +342,11 @@ class World:
         self.settle_down(0.1)
 
     def checkpoint_in_vain(self, act: str) -> None:
-        """One that comes to nothing because this act on a cluster fails; the next has to clean up behind it."""
-        self.disk.is_ill = lambda one, path: one == act and path.endswith(".mqc")
+        """One that is abandoned because this act on a file that it writes fails; the next has to clean up behind it."""
+        upkept = self.subject.upkept
+        if not upkept:
+            return
+        self.disk.is_ill = lambda one, path: one == act and path.endswith(upkept)
         self.checkpoint()
         self.disk.is_ill = None
         self.later(4)
@@ -343,7 +356,7 @@ class World:
         left = [1]
 
         def is_ill(act: str, path: str) -> bool:
-            if act == "sync" and path.endswith(".mqj") and left:
+            if act == "sync" and self.subject.is_commit_barrier(path) and left:
                 left.pop()
                 return True
             return False
@@ -375,10 +388,8 @@ class World:
         return {bounce for spool_id, letter in self.letters.items() if spool_id in known for bounce in letter.covers}
 
     def idle_files(self) -> Sequence[str]:
-        """Files that are open though nothing goes on, the journal's own aside."""
-        own = [path for path in self._paths() if path.startswith("/q/journal/")]
-        opened = self.harness.opened
-        assert opened is not None
-        most = len(opened.writer.segments) + len(opened.pool)
-        others = [path for path in self._paths() if not path.startswith("/q/journal/")]
-        return [*others, *(own if len(own) > most else ())]
+        """Files that are open though nothing goes on, but for those that the provider holds open all the time."""
+        held = self.subject.held
+        own = [path for path in self._paths() if held and path.startswith(held)]
+        others = [path for path in self._paths() if path not in own]
+        return [*others, *(own if len(own) > self._provider().own_files() else ())]

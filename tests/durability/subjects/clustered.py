@@ -116,7 +116,7 @@ class ClusteredSubject:
         return ClusteredRunning(ClusteredQueue(settings, disk, opened, workers, clock, clock.seconds), opened)
 
     def is_commit_barrier(self, path: str) -> bool:
-        return path.startswith("/q/journal")
+        return path.startswith("/q/journal/")
 
     def exploring(self) -> AbstractContextManager[None]:
         """Checkpoints sync the whole file system when they touch more than `FEW_FILES`."""
