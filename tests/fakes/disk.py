@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
+from tests.fakes.inode_numbers import InodeNumbers
 
 T = TypeVar("T")
 
@@ -16,7 +17,9 @@ Fault = Callable[[str, str], OSError | None]
 
 
 class _Inode:
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        """0: it was made beside the disk, and gets one when somebody asks."""
         self.data = bytearray()
         self.durable = b""
 
@@ -29,6 +32,9 @@ class MemoryFile:
         self._path = path
         self._inode = inode
         self.is_open = True
+        self._life = disk.life
+        if inode.number:
+            disk.numbers.hold(inode.number)
 
     def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
         self._disk.check("write", self._path)
@@ -60,6 +66,8 @@ class MemoryFile:
         return self._disk.standing_of(self._inode, path)
 
     def close(self) -> None:
+        if self.is_open and self._inode.number and self._disk.life == self._life:
+            self._disk.numbers.release(self._inode.number)
         self.is_open = False
 
 
@@ -113,6 +121,9 @@ class MemoryDisk:
         self.owners: dict[str, int] = {}
         self.modes: dict[str, int] = {}
         """Of names that are not their owner's alone."""
+        self.numbers = InodeNumbers()
+        self.life = 0
+        """How often the process was gone: what it had open is closed."""
         self.total_bytes = 1 << 36
         self.free_bytes = 1 << 35
 
@@ -128,11 +139,26 @@ class MemoryDisk:
         self.names = dict(self.durable_names)
         for inode in self.names.values():
             inode.data = bytearray(inode.durable)
-        self.locks.clear()
+        self._close_all()
 
     def kill(self) -> None:
         """The process is gone; the page cache is not."""
+        self._close_all()
+
+    def _close_all(self) -> None:
         self.locks.clear()
+        self.life += 1
+        self.numbers.keep(inode.number for inode in self.names.values() if inode.number)
+
+    def new_inode(self, path: str) -> _Inode:
+        """A new file of this name."""
+        inode = self.names[path] = _Inode(self.numbers.take())
+        return inode
+
+    def _drop_name(self, path: str) -> None:
+        inode = self.names.pop(path)
+        if inode.number:
+            self.numbers.release(inode.number)
 
     def content_of(self, path: str) -> bytes:
         """The bytes under a name."""
@@ -164,7 +190,10 @@ class MemoryDisk:
         """`rm -rf`: of a directory, a file or a lock."""
         for names in (self.names, self.durable_names, self._others, self._lock_files):
             for name in [name for name in names if name == path or name.startswith(f"{path}/")]:
-                del names[name]
+                if names is self.names:
+                    self._drop_name(name)
+                else:
+                    del names[name]
         self.directories = {name for name in self.directories if name != path and not name.startswith(f"{path}/")}
         self.locks = {name for name in self.locks if name != path and not name.startswith(f"{path}/")}
 
@@ -181,7 +210,11 @@ class MemoryDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         inode = self.names[path]
         links = sum(other is inode for other in self.names.values())
-        return NameFacts(NameKind.FILE, owner, 0o600 if mode is None else mode, (0, id(inode)), links, len(inode.data))
+        if not inode.number:
+            inode.number = self.numbers.take()
+            for _ in range(links - 1):
+                self.numbers.hold(inode.number)
+        return NameFacts(NameKind.FILE, owner, 0o600 if mode is None else mode, (0, inode.number), links, len(inode.data))
 
     def make_private(self, path: str, owner: int) -> None:
         self.check("make private", path)
@@ -243,8 +276,7 @@ class MemoryDisk:
             raise FileExistsError(errno.EEXIST, "exists", path)
         if os.path.dirname(path) not in self.directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-        inode = self.names[path] = _Inode()
-        return MemoryFile(self, path, inode)
+        return MemoryFile(self, path, self.new_inode(path))
 
     def open(self, path: str) -> IFile:
         self.check("open", path)
@@ -258,7 +290,9 @@ class MemoryDisk:
             raise FileExistsError(errno.EEXIST, "exists", new_path)
         if path not in self.names:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
-        self.names[new_path] = self.names[path]
+        inode = self.names[new_path] = self.names[path]
+        if inode.number:
+            self.numbers.hold(inode.number)
 
     def rename(self, path: str, new_path: str) -> None:
         self.check("rename", path)
@@ -270,13 +304,16 @@ class MemoryDisk:
             moved = {name for name in self.directories if name == path or name.startswith(f"{path}/")}
             self.directories = self.directories - moved | {new_path + name[len(path) :] for name in moved}
             return
-        self.names[new_path] = self.names.pop(path)
+        inode = self.names.pop(path)
+        if new_path in self.names:
+            self._drop_name(new_path)
+        self.names[new_path] = inode
 
     def unlink(self, path: str) -> None:
         self.check("unlink", path)
         if path not in self.names:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
-        del self.names[path]
+        self._drop_name(path)
 
     def lock(self, path: str) -> ILock | None:
         self.check("lock", path)

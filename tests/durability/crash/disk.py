@@ -8,16 +8,20 @@ from collections.abc import Callable, Sequence
 from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
 from tests.durability.crash.acts import Act, Kind, parent_of
 from tests.durability.crash.tree import EMPTY, NOTHING, Tree
+from tests.fakes.inode_numbers import InodeNumbers
 
 Fault = Callable[[Act], OSError | None]
 """Asked before each write and each barrier: the error it fails with, or None."""
 
 
 class _Inode:
-    __slots__ = ("data", "number")
+    __slots__ = ("data", "number", "shown")
 
-    def __init__(self, number: int, data: bytes | bytearray = b"") -> None:
+    def __init__(self, number: int, shown: int, data: bytes | bytearray = b"") -> None:
         self.number = number
+        """Names the file for life."""
+        self.shown = shown
+        """What the file system calls it: a file that comes later may be called the same."""
         self.data = data
         """Bytes are shared with a tree; a bytearray is ours."""
 
@@ -30,12 +34,14 @@ class _Inode:
 class _File:
     """`IFile`."""
 
-    __slots__ = ("_disk", "_inode", "_path")
+    __slots__ = ("_disk", "_inode", "_life", "_path")
 
     def __init__(self, disk: TreeDisk, path: str, inode: _Inode) -> None:
         self._disk = disk
         self._path = path
         self._inode = inode
+        self._life = disk.life
+        disk.numbers.hold(inode.shown)
 
     def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
         data = b"".join(buffers)
@@ -67,7 +73,9 @@ class _File:
         return self._disk.standing_of(self._inode, path)
 
     def close(self) -> None:
-        pass
+        if self._life == self._disk.life:
+            self._disk.numbers.release(self._inode.shown)
+            self._life = -1
 
 
 class _Directory:
@@ -106,7 +114,13 @@ class TreeDisk:
         self.acts: list[Act] = []
         self.locks: set[str] = set()
         self.fault: Fault | None = None
-        inodes = {inode: _Inode(inode, tree.contents.get(inode, EMPTY).data) for inode in tree.names.files.values()}
+        self.numbers = InodeNumbers()
+        self.life = 0
+        """How often the process was gone: what it had open is closed."""
+        inodes = {
+            inode: _Inode(inode, self.numbers.take(), tree.contents.get(inode, EMPTY).data)
+            for inode in dict.fromkeys(tree.names.files.values())
+        }
         self._last = max(inodes, default=0) + 10_000  # none that a file had which is gone
         self._directories: dict[str, dict[str, _Inode | None]] = {path: {} for path in tree.names.directories}
         for path in tree.names.directories:
@@ -114,6 +128,7 @@ class TreeDisk:
                 self._put(path, None)
         for path, inode in tree.names.files.items():
             self._put(path, inodes[inode])
+        self._hold_names()
 
     # for tests
 
@@ -124,6 +139,13 @@ class TreeDisk:
     def kill(self) -> None:
         """The process is gone; the page cache is not."""
         self.locks.clear()
+        self.life += 1
+        self._hold_names()
+
+    def _hold_names(self) -> None:
+        """Names alone hold the numbers of files."""
+        inodes = (inode for names in self._directories.values() for inode in names.values() if inode is not None)
+        self.numbers.keep(inode.shown for inode in inodes)
 
     def may_fail(self, act: Act) -> None:
         """Fail where a fault says so."""
@@ -172,7 +194,9 @@ class TreeDisk:
 
     def _drop(self, path: str) -> None:
         directory, _, name = path.rpartition("/")
-        del self._directories[directory or "/"][name]
+        inode = self._directories[directory or "/"].pop(name)
+        if inode is not None:
+            self.numbers.release(inode.shown)
 
     def _refuse_taken(self, path: str) -> None:
         if self.exists(path):
@@ -191,7 +215,7 @@ class TreeDisk:
             return NameFacts(NameKind.DIRECTORY, 0, 0o700, (0, id(self._directories[path])), 2, 0)
         inode = self._find(path)
         links = sum(other is inode for names in self._directories.values() for other in names.values())
-        return NameFacts(NameKind.FILE, 0, 0o600, (0, inode.number), links, len(inode.data))
+        return NameFacts(NameKind.FILE, 0, 0o600, (0, inode.shown), links, len(inode.data))
 
     def make_private(self, path: str, owner: int) -> None:
         pass  # knows neither owners nor modes
@@ -232,7 +256,7 @@ class TreeDisk:
     def create(self, path: str) -> IFile:
         self._refuse_taken(path)
         self._last += 1
-        inode = _Inode(self._last)
+        inode = _Inode(self._last, self.numbers.take())
         self._put(path, inode)
         self.acts.append(Act(Kind.CREATE, path, inode.number))
         return _File(self, path, inode)
@@ -244,11 +268,15 @@ class TreeDisk:
         inode = self._find(path)
         self._refuse_taken(new_path)
         self._put(new_path, inode)
+        self.numbers.hold(inode.shown)
         self.acts.append(Act(Kind.LINK, path, inode.number, to=new_path))
 
     def rename(self, path: str, new_path: str) -> None:
         inode = self._find(path)
+        self.numbers.hold(inode.shown)
         self._drop(path)
+        if self.exists(new_path):
+            self._drop(new_path)
         self._put(new_path, inode)
         self.acts.append(Act(Kind.RENAME, path, inode.number, to=new_path))
 

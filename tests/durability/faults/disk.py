@@ -216,8 +216,7 @@ class FaultyDisk(MemoryDisk):
             raise FileExistsError(errno.EEXIST, "exists", path)
         if os.path.dirname(path) not in self.directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-        inode = self.names[path] = _Inode()
-        return FaultyFile(self, path, inode)
+        return FaultyFile(self, path, self.new_inode(path))
 
     def open(self, path: str) -> IFile:
         self.meet("open", path)
@@ -231,7 +230,7 @@ class FaultyDisk(MemoryDisk):
             raise FileExistsError(errno.EEXIST, "exists", new_path)
         if path not in self.names:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
-        self.names[new_path] = self.names[path]
+        super().link(path, new_path)
 
     def rename(self, path: str, new_path: str) -> None:
         self.meet("rename", path)

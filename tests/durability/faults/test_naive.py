@@ -1,4 +1,4 @@
-"""The workload of the fault cases catches a provider whose outcomes stand in memory alone; a failing call, one that is refused."""
+"""The fault cases catch a provider whose outcomes stand in memory alone."""
 
 from __future__ import annotations
 
