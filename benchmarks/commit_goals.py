@@ -16,6 +16,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -30,6 +31,7 @@ from benchmarks.results.report import number, table
 from benchmarks.results.workloads import WORKLOADS
 from benchmarks.stage.directories import Stage, file_system, say, stage
 from benchmarks.stage.load import Sink
+from benchmarks.stage.providers import ServedProvider, add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours
 from tests.support.processes import TrialError, free_port, start, wait_until
 
@@ -62,7 +64,9 @@ def barriers(at: Stage, options: argparse.Namespace) -> list[Finding]:
     """At 50 sessions, by workload."""
     found = []
     for name in ("W1", "W2"):
-        counted = [measure_barriers(Ours, at, WORKLOADS[name]) for _ in range(options.runs)]
+        counted = [
+            measure_barriers(partial(Ours, provider=chosen(options)), at, WORKLOADS[name]) for _ in range(options.runs)
+        ]
         rates = [one.barriers.count / one.messages for one in counted]
         middle = statistics.median(rates)
         text = f"{number(middle)} ({', '.join(map(number, rates))})"
@@ -75,7 +79,7 @@ def alone(at: Stage, options: argparse.Namespace) -> list[Finding]:
     """A lone client."""
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(at.place(free_port()))
-        server = Ours(extras=Extras(deliver=HELD))
+        server = Ours(extras=Extras(deliver=HELD), provider=chosen(options))
         stack.callback(server.close)
         server.start(place)
         file = stack.enter_context(WrittenFile(place.queue / "bare"))
@@ -145,12 +149,12 @@ class Gap:
         return self.gap_s - self.append_s
 
 
-def backlog(at: Stage, messages: int) -> Gap:
+def backlog(at: Stage, messages: int, provider: ServedProvider) -> Gap:
     """One backlog. Raises: TrialError."""
     with contextlib.ExitStack() as stack:
         place, port = stack.enter_context(at.place(free_port())), free_port()
         metrics = f'<metrics interface="127.0.0.1" port="{port}"/>'
-        server = Ours(extras=Extras(queue="<retry_delays>4h</retry_delays>", admin=metrics))
+        server = Ours(extras=Extras(queue="<retry_delays>4h</retry_delays>", admin=metrics), provider=provider)
         stack.callback(server.close)
         server.start(place)
         beside = stack.enter_context(append_loop(place.queue, place.logs, LONGEST_S))
@@ -168,7 +172,7 @@ def gaps(at: Stage, options: argparse.Namespace) -> list[Finding]:
     """Some backlogs."""
     taken: list[Gap] = []
     for _ in range(options.runs):
-        taken.append(backlog(at, options.messages))
+        taken.append(backlog(at, options.messages, chosen(options)))
         say(f"backlog: {taken[-1]}")
     middle = statistics.median(gap.beyond_s for gap in taken)
     least = min(gap.checkpoints for gap in taken)
@@ -196,6 +200,7 @@ def markdown(found: Sequence[Finding]) -> str:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.commit_goals", description="What commits must reach.")
+    add_option(parser)
     parser.add_argument("--goal", action="append", choices=list(GOALS), help="which (default: all)")
     parser.add_argument("--runs", type=int, default=3, help="of barriers and gaps; their median counts (default: 3)")
     parser.add_argument("--lone", type=int, default=1000, help="messages of the lone client (default: 1000)")

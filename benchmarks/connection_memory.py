@@ -19,6 +19,7 @@ import attrs
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import Sink
 from benchmarks.stage.pressured import LOCAL, Pressured, client_tls
+from benchmarks.stage.providers import ServedProvider, add_option, chosen
 
 TIMEOUT_S = 20.0
 SETTLE_S = 1.0
@@ -118,11 +119,13 @@ class Growth:
     pss: float
 
 
-def measure(at: Stage, sink: Sink, state: Callable[[Client], None], connections: int, tls: bool) -> Growth:
+def measure(
+    at: Stage, sink: Sink, state: Callable[[Client], None], connections: int, tls: bool, provider: ServedProvider
+) -> Growth:
     """One state in a server of its own."""
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(at.place(sink.port))
-        server = Pressured(tls=tls)
+        server = Pressured(tls=tls, provider=provider)
         stack.callback(server.close)
         server.start(place)
 
@@ -142,6 +145,7 @@ def measure(at: Stage, sink: Sink, state: Callable[[Client], None], connections:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.connection_memory")
+    add_option(parser)
     parser.add_argument("--connections", type=int, default=1000)
     parser.add_argument("--tls", action="store_true", help="under TLS 1.3, by STARTTLS")
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="on a file system with real barriers")
@@ -150,7 +154,7 @@ def main() -> None:
     with stage(options.directory) as at, contextlib.closing(Sink(at.logs)) as sink:
         rows = []
         for state in STATES:
-            rows.append(measure(at, sink, state, options.connections, options.tls))
+            rows.append(measure(at, sink, state, options.connections, options.tls, chosen(options)))
             say(f"{state.__name__}: {rows[-1].rss} KiB")
     if options.json:
         print(json.dumps([attrs.asdict(row) for row in rows], indent=1))

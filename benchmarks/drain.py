@@ -31,6 +31,7 @@ from benchmarks.results.report import number, table
 from benchmarks.results.workloads import WORKLOADS
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import Sink, program, send
+from benchmarks.stage.providers import ServedProvider, add_option, chosen
 from benchmarks.stage.servers import Extras, Ours, Place, Postfix, Server
 from benchmarks.stage.trial import SMALL, Trial, administer, queue_counts
 from tests.support.processes import TrialError, free_port, wait_until
@@ -107,11 +108,11 @@ class Subject:
             subprocess.run([program("postqueue"), "-c", str(self.server.etc), "-f"], check=True, timeout=60)
 
 
-def make(name: str, new_port: int) -> Server:
+def make(name: str, new_port: int, provider: ServedProvider) -> Server:
     """A server that sends mail for `NEW_DOMAIN` to this port, and everything else to its place's."""
     if name == "ours":
         relay = f'<relay address="127.0.0.1:{new_port}" destdomains="{NEW_DOMAIN}"/>'
-        return Ours(extras=Extras(queue="<retry_delays>4h</retry_delays>", relays=relay))
+        return Ours(extras=Extras(queue="<retry_delays>4h</retry_delays>", relays=relay), provider=provider)
     lines = [f"transport_maps = inline:{{{NEW_DOMAIN}=smtp:[127.0.0.1]:{new_port}}}"]
     lines += ["minimal_backoff_time = 4h", "maximal_backoff_time = 4h"]
     return Postfix(extras="\n".join(lines))
@@ -124,7 +125,7 @@ def turn(options: argparse.Namespace, at: Stage, name: str) -> Drained:
         trial = Trial(place.directory, SMALL)
         stack.callback(trial.close)
         trial.start_sink()
-        server = make(name, trial.sink_port)
+        server = make(name, trial.sink_port, chosen(options))
         stack.callback(server.close)
         server.start(place)
         subject, began_s = Subject(server, place), time.monotonic()
@@ -181,6 +182,7 @@ def ratio(turns: Sequence[Drained]) -> float | None:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.drain", description="A backlog flows off.")
+    add_option(parser)
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--rate", type=float, default=100.0, help="new messages a second to the other domain")
     parser.add_argument("--runs", type=int, default=1, help="turns of each server")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.results.verdict import judge
 from benchmarks.stage.directories import file_system, say, stage
+from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Other, Ours, Place, Server
 from benchmarks.stage.trial import MIXES, keep, left_in_queue, trial
 from tests.support.processes import TrialError
@@ -24,6 +25,7 @@ from tests.support.processes import TrialError
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description="Each message once, byte for byte.")
+    add_option(parser)
     parser.add_argument("--messages", type=int, default=10000)
     parser.add_argument("--mix", choices=sorted(MIXES), default="any")
     parser.add_argument("--seed", type=int, default=1)
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> bool:
         made = stack.enter_context(trial(at.root, MIXES[options.mix]))
         if options.keep is not None:
             stack.callback(keep, at.logs, made, options.keep)
-        server: Server = Other(options.other) if options.other else Ours()
+        server: Server = Other(options.other) if options.other else Ours(provider=chosen(options))
         stack.callback(server.close)
         directory = at.root / "server"
         directory.mkdir(mode=0o711)

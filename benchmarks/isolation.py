@@ -29,6 +29,7 @@ from benchmarks.results.records import Acknowledged, Delivery
 from benchmarks.results.report import table
 from benchmarks.sinks.hanging import Way, hung
 from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours
 from benchmarks.stage.trial import SMALL, Trial, queue_counts
 from tests.support.processes import Process, TrialError, free_port, listeners, start, wait_until
@@ -183,7 +184,7 @@ def run(options: argparse.Namespace, at: Stage, is_hanging: bool) -> Run:
         stack.callback(well.close)
         well.start_sink()
         relays = hops.relays() + f'<relay address="127.0.0.1:{well.sink_port}" destdomains="{WELL}"/>'
-        server = Ours(extras=Extras(relays=relays))
+        server = Ours(extras=Extras(relays=relays), provider=chosen(options))
         stack.callback(server.close)
         server.start(attrs.evolve(place, sink_port=trial.sink_port))
         if is_hanging:
@@ -209,6 +210,7 @@ def run(options: argparse.Namespace, at: Stage, is_hanging: bool) -> Run:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.isolation", description="A next hop hangs for ever.")
+    add_option(parser)
     parser.add_argument("--messages", type=int, default=1000, help="that go elsewhere in a run")
     parser.add_argument("--rate", type=float, default=200.0, help="messages a second")
     parser.add_argument("--hung", type=int, default=1, help="messages with recipients whose next hops hang")

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -28,6 +29,7 @@ from benchmarks.results.report import Run, figures, ratios
 from benchmarks.results.workloads import WORKLOADS, Workload
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import Sink, send
+from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Other, Ours, Place, Postfix, Server
 from tests.support.processes import TrialError
 
@@ -193,6 +195,7 @@ def check_out(revision: str, directory: Path) -> Path:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.main_path", description="Mailismus against Postfix.")
+    add_option(parser)
     parser.add_argument("--workload", action="append", choices=sorted(WORKLOADS), help="which (default: all)")
     parser.add_argument("--messages", type=int, default=0, help="messages a run, for every server (default: by workload)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each server and workload (default: 3)")
@@ -213,10 +216,12 @@ def contenders(options: argparse.Namespace, at: Stage) -> dict[str, Callable[[],
     found: dict[str, Callable[[], Server]] = {}
     if options.only != "postfix":
         command = options.other
-        found["other" if command else "ours"] = (lambda: Other(command)) if command else Ours
+        found["other" if command else "ours"] = (
+            (lambda: Other(command)) if command else partial(Ours, provider=chosen(options))
+        )
     if options.previous:
         tree = check_out(options.previous, at.root)
-        found["previous"] = lambda: Ours("previous", tree)
+        found["previous"] = partial(Ours, "previous", tree, provider=chosen(options))
     if options.only != "ours":
         found["postfix"] = Postfix
     return found

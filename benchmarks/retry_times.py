@@ -21,6 +21,7 @@ import attrs
 from benchmarks.results.report import Spread, table
 from benchmarks.sinks.refusing import parse_refusals
 from benchmarks.stage.directories import say, stage
+from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours
 from benchmarks.stage.trial import Mix, Trial, queue_counts
 from tests.support.processes import TrialError, free_port, listeners, start, wait_until
@@ -119,7 +120,7 @@ def run(options: argparse.Namespace) -> bool:
         wait_until(lambda: listeners(port) > 0 or not sink.running(), 20, "the sink to listen")
         if not sink.running():
             raise TrialError(sink.complaint())
-        server = Ours(extras=RULE)
+        server = Ours(extras=RULE, provider=chosen(options))
         stack.callback(server.close)
         server.start(stack.enter_context(at.place(port)))
         made = Trial(at.root, Mix("1 KiB", 1024, True, RECIPIENTS))
@@ -152,6 +153,7 @@ def run(options: argparse.Namespace) -> bool:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retry_times", description="The retry rule, measured.")
+    add_option(parser)
     parser.add_argument("--messages", type=int, default=50)
     parser.add_argument("--rate", type=float, default=20.0, help="messages a second")
     parser.add_argument("--seed", type=int, default=1)

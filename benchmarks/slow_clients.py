@@ -27,6 +27,7 @@ import attrs
 from benchmarks.stage.directories import say, stage
 from benchmarks.stage.load import Sink
 from benchmarks.stage.pressured import LOCAL, Pressured
+from benchmarks.stage.providers import add_option, chosen
 from tests.support.processes import TrialError
 
 HOST = "127.0.0.1"
@@ -283,6 +284,7 @@ def complaints(seen: dict[str, object], is_short_of_files: bool) -> list[str]:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.slow_clients")
+    add_option(parser)
     parser.add_argument("--slow", type=int, default=1000)
     parser.add_argument("--good", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -292,7 +294,7 @@ def main() -> int:
     with stage(options.directory) as at, contextlib.ExitStack() as stack:
         sink = stack.enter_context(contextlib.closing(Sink(at.logs)))
         place = stack.enter_context(at.place(sink.port))
-        server = Pressured()
+        server = Pressured(provider=chosen(options))
         stack.callback(server.close)
         server.start(place, ["prlimit", f"--nofile={options.nofile}"] if options.nofile else ())
         say(f"{options.slow} slow and {options.good} good clients for {options.seconds:g} s")

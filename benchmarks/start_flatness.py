@@ -34,6 +34,7 @@ from benchmarks.results.workloads import SENDER, WORKLOADS, Connections, Workloa
 from benchmarks.sinks.recorded import first_arrival, recipients_in, recording
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import Sink, program, send
+from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours, Place
 from benchmarks.stage.trial import SMALL, Follower, Trial, administer, queue_counts
 from tests.support.processes import Process, TrialError, free_port, listeners, start, wait_until
@@ -70,7 +71,8 @@ class Bed:
     def server(self, queue: str, delay_start: str = "0") -> Ours:
         """A server with these settings; to be closed."""
         relay = f'<relay address="127.0.0.1:{self.trial.sink_port}" destdomains="to.trial.example"/>'
-        return Ours(extras=Extras(queue, f"<delay_start>{delay_start}</delay_start>", relay))
+        extras = Extras(queue, f"<delay_start>{delay_start}</delay_start>", relay)
+        return Ours(extras=extras, provider=chosen(self.options))
 
     @contextlib.contextmanager
     def running(self, queue: str, delay_start: str = "0") -> Iterator[Ours]:
@@ -277,6 +279,7 @@ def measure(options: argparse.Namespace, at: Stage, entries: int) -> Measured:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start_flatness", description="Starts over large queues.")
+    add_option(parser)
     parser.add_argument("--sizes", default="10000,100000,1000000", help="entries, multiples of 1,000 (default: %(default)s)")
     parser.add_argument("--area", choices=("deferred", "incoming"), default="deferred")
     parser.add_argument("--starts", type=int, default=3, help="starts over each queue (incoming: always 1)")

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from benchmarks.stage.providers import CLUSTERED, ServedProvider
 from benchmarks.stage.servers import Ours, Place, ready_port
 from tests.support.processes import TrialError, tail, wait_until
 
@@ -29,7 +30,7 @@ CONFIG = """<mailserver>
     <domains>slow.trial.example</domains><users>{directory}/etc/users</users><postmaster>joe</postmaster>
   </directory>
   <mta>
-    <queue provider="clustered"><rootpath>{queue}/queue</rootpath><spool><rootpath>{queue}/spool</rootpath></spool></queue>
+    {queue}
     <submit>
       <listeners>
         <listener name="SMTP" interface="127.0.0.1" port="0">{ssl}
@@ -53,8 +54,8 @@ class Pressured(Ours):
 
     name = "pressured"
 
-    def __init__(self, limits: str = "", tls: bool = False) -> None:
-        super().__init__()
+    def __init__(self, limits: str = "", tls: bool = False, provider: ServedProvider = CLUSTERED) -> None:
+        super().__init__(provider=provider)
         self._limits, self._tls = limits, tls
 
     def start(self, place: Place, wrapper: Sequence[str] = ()) -> int:
@@ -70,14 +71,13 @@ class Pressured(Ours):
             CONFIG.format(
                 directory=place.directory,
                 logs=place.logs,
-                queue=place.queue,
+                queue=self.provider.element(str(place.queue), "", ""),
                 sink=place.sink_port,
                 limits=self._limits,
                 ssl=SSL.format(directory=place.directory) if self._tls else "",
             )
         )
-        run = "from twisted.scripts.twistd import run; run()"
-        command = [sys.executable, "-c", run, "-n", "--pidfile=", "mailismus", "--config", str(self.config)]
+        command = [sys.executable, *self.program(place), "-n", "--pidfile=", "mailismus", "--config", str(self.config)]
         self.log = place.logs / f"{self.name}.out"
         process = self._launch(place, wrapper, command, self.environment())
         self._wrapped = False

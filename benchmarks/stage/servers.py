@@ -22,6 +22,7 @@ import attrs
 
 from benchmarks.measure.costs import Account, account
 from benchmarks.stage.load import program
+from benchmarks.stage.providers import CLUSTERED, ServedProvider
 from tests.support.processes import Process, TrialError, free_port, start, tail, wait_until
 
 HERE = Path(__file__).resolve().parent.parent
@@ -206,9 +207,15 @@ class Ours(Single):
 
     name = "ours"
 
-    def __init__(self, label: str = "", tree: Path = TREE, extras: Extras | None = None) -> None:
+    def __init__(
+        self,
+        label: str = "",
+        tree: Path = TREE,
+        extras: Extras | None = None,
+        provider: ServedProvider = CLUSTERED,
+    ) -> None:
         super().__init__(label)
-        self.tree, self.extras = tree, extras or Extras()
+        self.tree, self.extras, self.provider = tree, extras or Extras(), provider
         self.config = Path()
         self._log, self._seen = Path(), 0
 
@@ -226,20 +233,18 @@ class Ours(Single):
             HERE / "ours" / "mailismus.xml",
             self.config,
             DIR=place.directory,
-            QUEUE=place.queue,
+            QUEUEELEMENT=self.provider.element(str(place.queue), self.extras.spool, self.extras.queue),
             LOG=place.logs,
             PORT=place.port,
             SINK=place.sink_port,
-            QUEUEMORE=self.extras.queue,
             DELIVER=self.extras.deliver,
             RELAYS=self.extras.relays,
-            SPOOLMORE=self.extras.spool,
             ADMINMORE=self.extras.admin,
         )
 
     def program(self, place: Place) -> list[str]:
         """What the interpreter is given to run: a program with the arguments of `twistd`."""
-        return ["-c", "from twisted.scripts.twistd import run; run()"]
+        return [*self.provider.twistd]
 
     def launch(self, place: Place, wrapper: Sequence[str] = ()) -> None:
         """Starts it on the queue."""
@@ -266,7 +271,7 @@ class Ours(Single):
 
     def command(self, *arguments: str) -> list[str]:
         """The command line of an administrator's command on this server."""
-        return [sys.executable, "-m", "mailismus", "--config", str(self.config), *arguments]
+        return [sys.executable, *self.provider.command, "--config", str(self.config), *arguments]
 
 
 class Other(Single):

@@ -10,11 +10,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from benchmarks.stage.providers import add_option
 from tests.durability.crash.catalogue import catalogue_of
 from tests.durability.crash.explorer import Explorer, Tally
 from tests.durability.crash.knowledge import Broken
 from tests.durability.crash.workloads import quick_selection
-from tests.durability.subjects.named import SUBJECTS, add_option
+from tests.durability.subjects.named import SUBJECTS
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,12 +12,13 @@ import gc
 import sys
 from collections.abc import Sequence
 
+from benchmarks.stage.providers import add_option
 from tests.durability.faults.case import rehearse, run
 from tests.durability.faults.cases import ERRNOS, Kind, faults_of, kinds
 from tests.durability.faults.disk import Span
 from tests.durability.faults.world import Broken
 from tests.durability.subjects.interface import Subject
-from tests.durability.subjects.named import SUBJECTS, add_option
+from tests.durability.subjects.named import SUBJECTS
 
 SPANS = (Span.ONCE, Span.PLACE)
 

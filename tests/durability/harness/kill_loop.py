@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.stage.directories import file_system, say, stage
+from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Extras, Other, Ours, Single
 from benchmarks.stage.trial import MIXES, NextHop, Trial, keep, trial
 from tests.durability.harness.rounds import Ground, Outcome, Plan, Round, Step, in_turn
@@ -33,7 +34,6 @@ from tests.support.processes import TrialError
 
 IN_START_SHARE = 0.2
 """Of the kills, those in a start."""
-HURRIED = "<journal><maxage>300ms</maxage></journal>"
 SOON = "<retry_delays>1s</retry_delays>"
 
 
@@ -43,6 +43,7 @@ def arguments() -> argparse.ArgumentParser:
         prog="python -m tests.durability.harness.kill_loop",
         description="Nothing lost by kill -9, power cuts or clean stops.",
     )
+    add_option(parser)
     parser.add_argument(
         "--kills", type=int, default=10, help="in all, those of --record included; 0: one round of clean stops"
     )
@@ -71,7 +72,12 @@ def settings(options: argparse.Namespace) -> dict[str, object]:
     """What rounds must have in common to be counted together."""
     how = f"power cut, {options.power_cut}" if options.power_cut else f"kill -9, {file_system(options.directory)}"
     barriers = ", no barriers" if options.no_barriers else ""
-    return {"how": how + barriers, "hardlinks": options.hardlinks, "mix": options.mix, "server": options.other or "ours"}
+    return {
+        "how": how + barriers,
+        "hardlinks": options.hardlinks,
+        "mix": options.mix,
+        "server": options.other or f"ours, {options.provider}",
+    }
 
 
 def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) -> Plan:
@@ -84,7 +90,7 @@ def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) 
     in_start = sum(rng.random() < IN_START_SHARE for _ in range(kills - 1))  # one at least under load
     steps = [Step.KILL_IN_START] * in_start + [Step.KILL] * (kills - in_start) + [Step.STOP] * options.stops
     queue = SOON if next_hop is NextHop.FLAKY else ""
-    queue += HURRIED if number // len(hops) % 2 else ""
+    queue += chosen(options).hurried if number // len(hops) % 2 else ""
     spool = f"<hardlinks>{options.hardlinks}</hardlinks>"
     return Plan(
         number=number,
@@ -160,7 +166,7 @@ def run(options: argparse.Namespace, record: Record) -> None:
         disk = None
         if options.power_cut:
             disk = stack.enter_context(LoopDisk(at.root, options.disk_mb, FileSystem(options.power_cut)))
-        server: Single = Other(options.other) if options.other else Ours()
+        server: Single = Other(options.other) if options.other else Ours(provider=chosen(options))
         stack.callback(server.close)
         ground = Ground(at, server, disk, not options.no_barriers)
         while record.kills < options.kills or not record.rows:

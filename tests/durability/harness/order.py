@@ -3,9 +3,10 @@
 Followed: batches written to journal segments and the spool ids of messages in them; contents and names of message files;
 barriers, each of which covers what had been written when it began; the 250s sent.
 
-Rules checked, each breach in words: no `250 2.0.0` begins to be sent before a barrier over a batch with its message has
-returned; a batch that speaks of a message file is not written before barriers over that file and over its name have
-returned. Formats: `docs/formats/journal.md`, `docs/formats/message.md`.
+Rules checked for the clustered queue, each breach in words: no `250 2.0.0` begins to be sent before a barrier over a batch
+with its message has returned; a batch that speaks of a message file is not written before barriers over that file and over
+its name have returned. Formats: `docs/formats/journal.md`, `docs/formats/message.md`. Of a queue with a file for each
+message (`FileOrder`): no 250 before the file and its name are durable.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ CALLS = (*sorted(BARRIERS), *sorted(WRITES), *sorted(SENDS), *sorted(LINKS), "op
 WHOLE_FILE_SYSTEM = frozenset(("syncfs", "sync"))
 RECORD = re.compile(rb"([MF])[idb]\0\0(.{8})", re.DOTALL)
 ANSWER = re.compile(rb"250 2\.0\.0 [^\r\n]*?([0-9a-fA-F]{16})")
-MESSAGE_NAME = re.compile(r"([0-9a-fA-F]{16})(?:-\d+)?\.msg$")
 NEVER = -1
 
 
@@ -68,8 +68,13 @@ class Findings:
 class Order:
     """Fed with a trace from the server's start on."""
 
+    message_name = re.compile(r"([0-9a-fA-F]{16})(?:-\d+)?\.msg$")
+    """Paths of message files; the first group is the spool id."""
+
     def __init__(self) -> None:
         self.findings = Findings()
+        self._has_begun = False
+        """A message has been written: from now on barriers and files are counted."""
         self._place = 0
         self._contents: dict[str, Bytes] = {}
         self._names: dict[str, Bytes] = {}
@@ -125,6 +130,7 @@ class Order:
         records = _records(event) if path.endswith(".mqj") else []
         if records:
             self.findings.batches += 1
+            self._has_begun = True
         for _, spool_id in records:
             self._batches.setdefault(spool_id, []).append((path, self._place))
         if "RWF_DSYNC" in event.arguments or "RWF_SYNC" in event.arguments:
@@ -147,27 +153,27 @@ class Order:
 
     def _has_name(self, path: str, is_new: bool) -> None:
         self._names.setdefault(path, Bytes()).changed = self._place
-        found = MESSAGE_NAME.search(path)
+        found = self.message_name.search(path)
         if found:
             self._files.setdefault(int(found[1], 16), set()).add(path)
         if is_new:
             self._contents.setdefault(path, Bytes()).changed = self._place
-            if self.findings.batches:
+            if self._has_begun:
                 ending = os.path.splitext(path)[1]
                 self.findings.created[ending] = self.findings.created.get(ending, 0) + 1
 
     def _loses_name(self, path: str) -> None:
         self._names.pop(path, None)
         self._contents.pop(path, None)
-        found = MESSAGE_NAME.search(path)
+        found = self.message_name.search(path)
         if found:
             self._files.get(int(found[1], 16), set()).discard(path)
 
     def _count_link(self, path: str, call: str) -> None:
-        self.findings.linked += bool(self.findings.batches and call in LINKS and MESSAGE_NAME.search(path))
+        self.findings.linked += bool(self._has_begun and call in LINKS and self.message_name.search(path))
 
     def _count(self, call: str) -> None:
-        if self.findings.batches:
+        if self._has_begun:
             self.findings.barriers[call] = self.findings.barriers.get(call, 0) + 1
 
     def _answer(self, spool_id: int, at_s: float) -> None:
@@ -183,6 +189,31 @@ class Order:
         if not states or not all(state.is_durable for state in states):
             why = "its file or the file's name is not durable" if states else "it has no file"
             self.findings.breaches.append(f"{at_s:.6f}: a batch speaks of {spool_id:016x}, and {why}")
+
+
+class FileOrder(Order):
+    """For a queue that has a file for each message, which is renamed into place."""
+
+    message_name = re.compile(r"([0-9a-fA-F]{16})\.(?:mail|tmp)$")
+
+    def _has_name(self, path: str, is_new: bool) -> None:
+        self._has_begun = self._has_begun or bool(self.message_name.search(path))
+        super()._has_name(path, is_new)
+
+    def _answer(self, spool_id: int, at_s: float) -> None:
+        self.findings.answers += 1
+        paths = self._files.get(spool_id, set())
+        if not paths:
+            self.findings.breaches.append(f"{at_s:.6f}: 250 for {spool_id:016x}, and it has no file")
+        for path in sorted(paths):
+            what = "file" if not self._contents[path].is_durable else "name" if not self._names[path].is_durable else ""
+            if what:
+                text = f"{at_s:.6f}: 250 for {spool_id:016x}, and its {what} {os.path.basename(path)} is not durable"
+                self.findings.breaches.append(text)
+
+
+ORDERS = {"clustered": Order, "naive": FileOrder}
+"""The rule of the 250, by provider."""
 
 
 def _records(event: Event) -> list[tuple[bytes, int]]:

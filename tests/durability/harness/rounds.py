@@ -110,7 +110,7 @@ class Outcome:
     corrupt_files: int
     """Set aside as damaged: a crash must never look like damage."""
     stray_files: int
-    """Message files and clusters that one more start has not removed though the queue is empty."""
+    """Files of messages and entries that one more start has not removed though the queue is empty."""
     complaints: tuple[str, ...]
     """What the server's log has of its own faults."""
     load_s: float
@@ -225,7 +225,7 @@ class Round:
     def _sweep(self) -> int:
         """How many files of the empty queue are still there after one more start, if there are any now: a walk may have
         been due."""
-        if not isinstance(self._server, Ours) or not self._strays():
+        if not self._strays():
             return 0
         self._begin_life(None, is_after_kill=False)
         with contextlib.suppress(TrialError):
@@ -234,7 +234,9 @@ class Round:
         return self._strays()
 
     def _strays(self) -> int:
-        return _count(self._ground.home, "*.msg") + _count(self._ground.home, "*.mqc")
+        if not isinstance(self._server, Ours):
+            return 0
+        return sum(_count(self._ground.home, f"*{ending}") for ending in self._server.provider.leftovers)
 
     def _drain(self) -> int:
         """Waits until all has arrived; gives how many flushes it took. One must be enough, and only with the hop down."""

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from benchmarks.results.report import table
 from benchmarks.stage.directories import say, stage
+from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Extras, Ours, Place
 from benchmarks.stage.trial import MIXES, left_in_queue, trial
-from tests.durability.harness.order import CALLS, Findings, Order
+from tests.durability.harness.order import CALLS, ORDERS, Findings
 from tests.durability.harness.trace import command, events
 from tests.support.processes import TrialError
 
@@ -31,6 +32,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.durability.harness.sync_check", description="No 250 before its barrier."
     )
+    add_option(parser)
     parser.add_argument(
         "--mix", action="append", choices=sorted(MIXES), help="sizes and recipients (default: small, varied)"
     )
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace, mix: str) -> Findings:
     with contextlib.ExitStack() as stack:
         at = stack.enter_context(stage(options.directory))
         made = stack.enter_context(trial(at.root, MIXES[mix]))
-        server = Ours(extras=Extras(spool=f"<hardlinks>{options.hardlinks}</hardlinks>"))
+        server = Ours(extras=Extras(spool=f"<hardlinks>{options.hardlinks}</hardlinks>"), provider=chosen(options))
         stack.callback(server.close)
         directory, trace = at.root / "server", options.keep or at.logs / "trace"
         directory.mkdir(mode=0o711)
@@ -65,14 +67,14 @@ def run(options: argparse.Namespace, mix: str) -> Findings:
         if unanswered or missing or any(left.values()) or len(acknowledged) != options.messages:
             raise TrialError(f"{len(acknowledged)} acknowledged, {len(unanswered)} not, {missing} missing, left {left}")
         with trace.open(encoding="latin-1") as lines:
-            return Order().feed(events(lines))
+            return ORDERS[options.provider]().feed(events(lines))
 
 
-def row(name: str, findings: Findings) -> list[str]:
+def row(name: str, findings: Findings, made: Sequence[str]) -> list[str]:
     """Cells of the table; per message but for the first."""
     messages = max(1, findings.answers)
     per_message = [findings.total_barriers, findings.batches]
-    per_message += [findings.created.get(ending, 0) for ending in (".msg", ".mqc", ".mqj")] + [findings.linked]
+    per_message += [findings.created.get(ending, 0) for ending in made] + [findings.linked]
     calls = ", ".join(f"{call} {count}" for call, count in sorted(findings.barriers.items()))
     return [name, str(findings.answers), str(len(findings.breaches)), *(f"{n / messages:.3f}" for n in per_message), calls]
 
@@ -81,13 +83,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Gives the exit code: 0 when each 250 was sent after its barrier."""
     options = arguments().parse_args(argv)
     rows, good = [], True
+    made = chosen(options).made
     for mix in options.mix or ("small", "varied"):
         try:
             findings = run(options, mix)
         except TrialError as e:
             say(f"stopped: {e}")
             return 1
-        rows.append(row(f"{MIXES[mix].name}, hardlinks {options.hardlinks}", findings))
+        rows.append(row(f"{MIXES[mix].name}, hardlinks {options.hardlinks}", findings, made))
         for breach in findings.breaches[:20]:
             print(breach)
         good = good and not findings.breaches and findings.answers == options.messages
@@ -97,9 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "before their barrier",
         "barriers/msg",
         "batches/msg",
-        ".msg/msg",
-        ".mqc/msg",
-        ".mqj/msg",
+        *(f"{ending}/msg" for ending in made),
     ]
     print(table([*header, "links/msg", "barriers"], rows))
     print("good" if good else "**not good**", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durability.harness.order import Findings, Order
+from tests.durability.harness.order import FileOrder, Findings, Order
 from tests.durability.harness.trace import Event, Phase
 
 J, FILE, SILO = "/q/journal/1.mqj", "/s/01/0000000200000001.msg", "/s/01"
@@ -103,3 +103,34 @@ def test_a_name_given_after_the_directorys_barrier_is_not_durable() -> None:
     assert not _judge(_file(), _sync(FILE), link, _sync(SILO, "fsync"), _batch("F")).breaches
     removed = _call("unlink", f'"{FILE}"')
     assert not _judge(_file(), _sync(FILE), link, _sync(SILO, "fsync"), removed, _batch("F")).breaches
+
+
+MAIL, NEW = "/q/0000000200000001.mail", "/q/0000000200000001.tmp"
+NEW_FILE = [
+    *_call("openat", f'AT_FDCWD</>, "{NEW}", O_RDWR|O_CREAT|O_EXCL, 0600', 5, NEW),
+    *_call("pwritev2", f'5<{NEW}>, [{{iov_base="x", iov_len=1}}], 1, 0, 0', 1),
+]
+RENAMED = _call("rename", f'"{NEW}", "{MAIL}"')
+
+
+def _judge_files(*parts: list[Event]) -> Findings:
+    return FileOrder().feed(event for part in parts for event in part)
+
+
+def test_a_250_behind_the_barriers_of_a_file_and_its_name_is_well() -> None:
+    found = _judge_files(NEW_FILE, _sync(NEW), RENAMED, _sync("/q", "fsync"), _answer())
+    assert (found.breaches, found.answers, found.created) == ([], 1, {".tmp": 1})
+
+
+@pytest.mark.parametrize(
+    ("parts", "breach"),
+    [
+        ([], "it has no file"),
+        ([NEW_FILE, RENAMED], "its file 0000000200000001.mail is not durable"),
+        ([NEW_FILE, _sync(NEW), RENAMED], "its name 0000000200000001.mail is not durable"),
+        ([NEW_FILE, _sync(NEW), _sync("/q", "fsync"), RENAMED], "its name 0000000200000001.mail is not durable"),
+    ],
+)
+def test_a_250_before_the_barriers_of_a_file_is_a_breach(parts: list[list[Event]], breach: str) -> None:
+    (found,) = _judge_files(*parts, _answer()).breaches
+    assert found.endswith(breach)

@@ -1,0 +1,64 @@
+"""The queue provider of a server under test: its configuration, its programs, and what its files are called.
+
+A provider that no server may be configured with has programs of its own, which put it into the table of providers
+(`mailismus.providers`).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import attrs
+
+
+@attrs.frozen
+class ServedProvider:
+    """A provider."""
+
+    name: str
+    twistd: tuple[str, ...]
+    """What the interpreter is given to run as `twistd`."""
+    command: tuple[str, ...]
+    """The same for `mailismus`."""
+    leftovers: tuple[str, ...]
+    """Endings of the names of files that are gone with the last entry."""
+    made: tuple[str, ...]
+    """Endings of the names under which it makes files."""
+    has_spool: bool = False
+    hurried: str = ""
+    """Elements of `<queue>` with which its upkeep comes ten times as often."""
+
+    def element(self, queue: str, spool_more: str, queue_more: str) -> str:
+        """The element `<queue>` for a queue in this directory."""
+        spool = f"<spool><rootpath>{queue}/spool</rootpath>{spool_more}</spool>" if self.has_spool else ""
+        return f'<queue provider="{self.name}"><rootpath>{queue}/queue</rootpath>{spool}{queue_more}</queue>'
+
+
+CLUSTERED = ServedProvider(
+    "clustered",
+    twistd=("-c", "from twisted.scripts.twistd import run; run()"),
+    command=("-m", "mailismus"),
+    leftovers=(".msg", ".mqc"),
+    made=(".msg", ".mqc", ".mqj"),
+    has_spool=True,
+    hurried="<journal><maxage>300ms</maxage></journal>",
+)
+NAIVE = ServedProvider(
+    "naive",
+    twistd=("-m", "tests.naive.program", "twistd"),
+    command=("-m", "tests.naive.program", "mailismus"),
+    leftovers=(".mail", ".tmp"),
+    made=(".tmp",),
+)
+SERVED = {provider.name: provider for provider in (CLUSTERED, NAIVE)}
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Give a harness or benchmark the option `--provider`; `options.provider` is a name in `SERVED`."""
+    text = "whose queue (default: %(default)s; naive: one that loses mail, to show that this is seen)"
+    parser.add_argument("--provider", choices=[*SERVED], default=CLUSTERED.name, help=text)
+
+
+def chosen(options: argparse.Namespace) -> ServedProvider:
+    """The provider that the option names."""
+    return SERVED[options.provider]
