@@ -11,7 +11,9 @@ import attrs
 from mailismus.disk.worker import Workers
 from mailismus.errors import MailismusError
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.mark import read_mark
 from mailismus.queue.interface import Area, Filter, IContent, Settlement
+from mailismus.queue.providers.clustered.format.version import MARK
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.knowledge import Broken, Found, Seen
 from tests.durability.crash.server import BEGIN_AT, LookingWorker, Server, clock_workers, new_clock, no_tables, settings_for
@@ -30,6 +32,8 @@ class Outcome:
 
     live: Mapping[QueueId, Seen]
     contents: Mapping[SpoolId, bytes | None]
+    is_marked: bool
+    """The queue's directory said whose it is, before the start."""
     story: Story
     """The start's own acts, over the tree that it found."""
 
@@ -44,6 +48,7 @@ def recover(tree: Tree, *, hardlinks: bool) -> Outcome:
 
     worker = LookingWorker()
     try:
+        is_marked = read_mark(disk, "/q") == MARK
         with no_tables():
             server = Server(disk, settings_for(hardlinks=hardlinks), new_clock(LATER), random_bytes, Workers(worker, worker))
         worker.is_looking = True
@@ -53,7 +58,7 @@ def recover(tree: Tree, *, hardlinks: bool) -> Outcome:
     disk.mark(Found(live))
     if disk.list_directory("/q/corrupt"):
         raise Broken("I8: a crash looks like damage")
-    return Outcome(live, contents, Story(disk.acts, tree))
+    return Outcome(live, contents, is_marked, Story(disk.acts, tree))
 
 
 def look(server: Server) -> tuple[dict[QueueId, Seen], dict[SpoolId, bytes | None]]:

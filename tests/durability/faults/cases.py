@@ -20,6 +20,7 @@ _PLACES = (
     (r"/q/(incoming|bounces|deferred/[^/]*)/.*\.mqc(\.new)?", "cluster"),
     (r"/q/(incoming|bounces|deferred)", "area"),
     (r"/q/deferred/[^/]*", "slot"),
+    (r"/q/provider(\.new)?", "mark"),
     (r"/s/link-probe.*", "link probe"),
     (r"/s/../.*\.msg", "message file"),
     (r"/s/..", "silo"),
