@@ -16,16 +16,13 @@ from twisted.internet import reactor as installed
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater, react
 
-from mailismus.app import FILE_THREADS, WallClock
+from mailismus.app import WallClock
 from mailismus.config.read.load import load
-from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker, Workers
 from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.reply import Reply
+from mailismus.providers import PROVIDERS
 from mailismus.queue.interface import Area, IDraft, IQueue, Placement, Submission
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.start.server import Reactor
 
 RECIPIENTS, SIZE_BYTES, AT_ONCE = 1000, 4096, 8
@@ -79,17 +76,13 @@ async def build(queue: IQueue, reactor: Reactor, messages: int, area: Area, due_
 async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     """Opens the queue as the server does, fills it and closes it."""
     os.umask(0o077)
-    settings, clock, disk = load(options.config).settings, WallClock(reactor), PosixDisk()
-    threads = ThreadWorker(reactor, "journal"), ThreadWorker(reactor, "files", FILE_THREADS)
-    opened = open_queue(settings.queue, disk, threads[1], clock, os.urandom)
-    queue = ClusteredQueue(settings.queue, disk, opened, Workers(*threads), clock, time.time)
-    for thread in threads:
-        thread.start()
-    await queue.open()
+    settings = load(options.config).settings.queue
+    opened = PROVIDERS.configured(settings).open(settings, reactor, WallClock(reactor))
+    queue = opened.queue
+    await opened.begin()
     await build(queue, reactor, options.entries // RECIPIENTS, Area(options.area), options.due_in)
     await queue.close()
-    for thread in threads:
-        thread.stop()
+    opened.end()
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -21,7 +21,8 @@ first; a package imports only packages above it in this list (`docs/architecture
     report      non-delivery reports
     admin       commands about the queue, the admin socket, the shell
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
-    app         composition: the one module that names every class
+    providers   the table of queue providers, each imported when it is asked for
+    app         composition: the one module that names every class but those of providers
     run         `start` and `app` put together, for `twistd` and `twist`
     __main__    the command line `mailismus`
 """

@@ -13,16 +13,16 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn, TextIO
 
-from mailismus.admin.client.source import IPlanCounter, IStoppedQueue
 from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.fsck import FsckTools
 from mailismus.admin.commands.fsck import register as register_fsck
 from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
-from mailismus.config.read.load import DEFAULT_FILES, find_file, load
-from mailismus.config.values.settings import QueueSettings, Settings
+from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load
+from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError, StartError, StorageError
-from mailismus.queue.finding import FsckReport
+from mailismus.providers import PROVIDERS, Providers
+from mailismus.queue.files.mark import MARK, dump_mark
 from mailismus.start import configcommands, manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
@@ -53,8 +53,35 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(int(Exit.USAGE))
 
 
-def build_parser() -> argparse.ArgumentParser:
+class _Context:
+    """What one run of the command line knows: its providers, and the configuration that it has read."""
+
+    def __init__(self, providers: Providers) -> None:
+        self.providers = providers
+        self._file = ""
+        self._loaded: LoadedConfig | None = None
+
+    def load_settings(self, arguments: argparse.Namespace) -> Settings:
+        """The settings that these arguments name. Raises `ConfigError`."""
+        self._file = find_file(arguments.config)
+        self._loaded = load(self._file, Loader(providers=self.providers.names))
+        return self._loaded.settings
+
+    def dump(self, path: str, out: TextIO) -> None:
+        """Print a file of a queue readably. Raises `Corrupt`, `OSError`."""
+        if os.path.basename(path) == MARK:
+            dump_mark(path, out)
+        else:
+            self.providers.of_file(path).dump(path, out)
+
+    def locate(self, error: StartError) -> ConfigError | StartError:
+        """The error with the place in the configuration that it is about, where it is about one."""
+        return self._loaded.locate(error, self._file) if self._loaded is not None else error
+
+
+def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     """The parser of the whole command line."""
+    context = context or _Context(PROVIDERS)
     parser = _Parser(
         prog="mailismus",
         description=wording.PROGRAM,
@@ -70,53 +97,10 @@ def build_parser() -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser
     )
     configcommands.register(commands)
-    register_admin(commands, CommandTools(load_settings, _open_offline, _new_counter, _dump, complain))
-    register_fsck(commands, FsckTools(load_settings, _check_queue, _check_copy, _repair_queue, time.time))
+    register_admin(commands, CommandTools(context.load_settings, context.providers, context.dump, complain))
+    register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
     manual.register(commands, build_parser)
     return parser
-
-
-def load_settings(arguments: argparse.Namespace) -> Settings:
-    """The settings that these arguments name. Raises `ConfigError`."""
-    return load(find_file(arguments.config)).settings
-
-
-def _open_offline(queue_path: str, spool_path: str) -> IStoppedQueue:
-    # Imported where it is needed: most commands ask the running server and shall start fast.
-    from mailismus.queue.providers.clustered.recovery.offline import open_readonly
-
-    return open_readonly(queue_path, spool_path)
-
-
-def _new_counter() -> IPlanCounter:
-    from mailismus.disk.posix import Access, PosixDisk
-    from mailismus.queue.providers.clustered.read import planned_count as planned
-
-    return planned.PlanCounter(PosixDisk(Access.READ_ONLY))
-
-
-def _dump(path: str, out: TextIO) -> None:
-    from mailismus.queue.providers.clustered.dump import dump
-
-    dump(path, out)
-
-
-def _check_queue(settings: QueueSettings, now: float) -> FsckReport:
-    from mailismus.queue.providers.clustered.fsck.check import check_configured
-
-    return check_configured(settings, now)
-
-
-def _check_copy(queue_path: str, spool_path: str, now: float) -> FsckReport:
-    from mailismus.queue.providers.clustered.fsck.check import check_copied
-
-    return check_copied(queue_path, spool_path, now)
-
-
-def _repair_queue(settings: QueueSettings, now: float) -> FsckReport:
-    from mailismus.queue.providers.clustered.fsck.check import repair
-
-    return repair(settings, now)
 
 
 def find_unbuilt(arguments: Sequence[str]) -> str | None:
@@ -137,23 +121,28 @@ def find_unbuilt(arguments: Sequence[str]) -> str | None:
     return None
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit code."""
+def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDERS) -> int:
+    """Run one command; gives the exit code. `providers`: the queue providers that it knows."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     os.umask(0o077)
     unbuilt = find_unbuilt(given)
     if unbuilt is not None:
         complain(f"mailismus: {unbuilt} is not available in this version")
         return Exit.USAGE
+    context = _Context(providers)
     try:
-        parsed = build_parser().parse_args(given)
+        parsed = build_parser(context).parse_args(given)
         status = int(parsed.run(parsed))
         sys.stdout.flush()
         return status
     except BrokenPipeError:
         give_up_output()  # who read it has seen enough: no error
         return Exit.OK
-    except (ConfigError, StartError, StorageError) as error:
+    except StartError as error:
+        located = context.locate(error)
+        complain(str(located))
+        return exit_code_of(located)
+    except (ConfigError, StorageError) as error:
         complain(str(error))
         return exit_code_of(error)
     except OSError as error:

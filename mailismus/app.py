@@ -1,6 +1,6 @@
-"""Composition: settings become objects, objects a server. The only module that knows every class.
+"""Composition: settings become objects, objects a server. The only module that knows every class but those of providers.
 
-    settings -> disk, journal, provider -> manager -> submit, deliver, report, admin -> one `MailServer`
+    settings -> opened queue -> manager -> submit, deliver, report, admin -> one `MailServer`
 
 Whatever can refuse a start is tried in `build`, before the process goes into the background: directories, locks, the
 replay of the journal, every port, the admin socket. Threads begin in `MailServer.start`, since they survive no fork.
@@ -17,18 +17,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
 from mailismus.admin.server.task import AdminTask
-from mailismus.config.values.settings import Settings
+from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealDeliveryContext
-from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker, Workers
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.choice import Fallback
 from mailismus.dns.client import DnsClient
@@ -38,18 +37,16 @@ from mailismus.dns.mx import MxPolicy, MxResolver
 from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import DnsReactor
 from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
+from mailismus.errors import StartError
 from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
+from mailismus.providers import PROVIDERS
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.recovery.opening import open_queue
+from mailismus.queue.provider import IOpenedQueue, IProviders
 from mailismus.report.task import ReportTask
 from mailismus.start.observation import Observation
 from mailismus.start.server import Listening, Reactor
 from mailismus.submit.task import SubmitTask
-
-FILE_THREADS = 4
-"""Threads for message files and everything of the disk but the journal's barrier."""
 
 SWITCH_INTERVAL_S = 0.0005
 """How long the interpreter lets one thread run while another waits: the journal's thread is not to wait 5 ms for a busy
@@ -91,6 +88,16 @@ def elapsed_seconds() -> float:
     return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
+@attrs.frozen
+class Tasks:
+    """The tasks of a server."""
+
+    submit: SubmitTask
+    deliver: DeliverTask
+    report: ReportTask
+    admin: AdminTask
+
+
 class MailServer:
     """A whole server (`start.server.NameServer`)."""
 
@@ -98,25 +105,18 @@ class MailServer:
 
     def __init__(
         self,
-        queue: ClusteredQueue,
+        opened: IOpenedQueue,
         manager: QueueManager,
-        threads: Sequence[ThreadWorker],
-        submit: SubmitTask,
-        deliver: DeliverTask,
-        report: ReportTask,
-        admin: AdminTask,
+        tasks: Tasks,
         locator_of: Callable[[Settings], Locator],
         observation: Observation,
         bound: Sequence[tuple[str, str, int]],
         stop_timeout_s: float,
     ) -> None:
-        self._queue = queue
+        self._opened = opened
         self._manager = manager
-        self._threads = threads
-        self._submit = submit
-        self._deliver = deliver
-        self._report = report
-        self._admin = admin
+        self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
+        self._admin = tasks.admin
         self._locator_of = locator_of
         self._observation = observation
         self._bound = bound
@@ -124,14 +124,12 @@ class MailServer:
         self._is_started = False
 
     def start(self) -> Deferred[Sequence[Listening]]:
-        """Threads first, then the queue, then who delivers, at last who takes mail."""
+        """The queue first, then deliveries, at last the ports that take mail."""
         return Deferred.fromCoroutine(self._start())
 
     async def _start(self) -> Sequence[Listening]:
         self._is_started = True
-        for thread in self._threads:
-            thread.start()
-        await self._queue.open()
+        await self._opened.begin()
         self._observation.start()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
@@ -174,11 +172,10 @@ class MailServer:
         await submitted
         await delivered
         await reported
-        await self._queue.close()
+        await self._opened.queue.close()
         await self._admin.stop()
         await self._observation.stop()
-        for thread in self._threads:
-            thread.stop()
+        self._opened.end()
 
 
 def build(
@@ -186,61 +183,79 @@ def build(
     reactor: Reactor,
     maillog: MailLog,
     privileged: Callable[[], AbstractContextManager[None]] = nullcontext,
+    providers: IProviders = PROVIDERS,
 ) -> MailServer:
-    """A server of these settings; ports are bound within `privileged`. Raises `ConfigError`, `StartError`; what it made is
-    given up then."""
+    """A server of these settings; ports are bound within `privileged`. `providers`: the providers that can be configured.
+    Raises `ConfigError`, `StartError`; what it made is given up then."""
     # Timers are not to jump with the time of day: a clock set back a year would stop them for a year.
     cast(Any, reactor).seconds = time.monotonic
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     shorten_dispatch(reactor)
     clock = WallClock(reactor)
-    host = settings.application.announcehost
-    disk = PosixDisk()
-    journal_thread = ThreadWorker(reactor, "journal")
-    file_threads = ThreadWorker(reactor, "files", FILE_THREADS)
     begun_at = time.monotonic()
-    opened = open_queue(settings.queue, disk, file_threads, clock, os.urandom)
+    opened = open_queue(settings.queue, reactor, clock, providers)
     opening_s = time.monotonic() - begun_at
     try:
-        # Waits are counted by the reactor's clock, which does not jump; times at rest are of day.
-        timers = cast(IReactorTime, reactor)
-        queue = ClusteredQueue(settings.queue, disk, opened, Workers(journal_thread, file_threads), timers, time.time)
-        manager = QueueManager(
-            queue,
-            settings.queue.retry,
-            clock,
-            time.monotonic,
-            maillog,
-            max_out=settings.queue.maxmemoryqueue,
-            salt=int.from_bytes(os.urandom(8), "big"),
-            elapsed=elapsed_seconds,
-        )
-        submit = SubmitTask(
-            host,
-            settings.listeners,
-            settings.directory,
-            queue.max_envelope_bytes,
-            manager,
-            maillog,
-            clock,
-            reactor,
-            time.monotonic,
-        )
-        with privileged():
-            bound = submit.bind()
-        observation = Observation(settings, reactor, clock, maillog, opening_s)
-        try:
-            observation.bind()
-            admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock, time.monotonic)
-            admin.bind()
-        except BaseException:
-            observation.close()
-            submit.close()
-            raise
+        return _build(settings, reactor, clock, maillog, privileged, opened, opening_s)
     except BaseException:
         opened.release()
         raise
-    world = RealDeliveryContext(reactor, clock, reactor)
+
+
+def open_queue(settings: QueueSettings, reactor: Reactor, clock: IReactorTime, providers: IProviders) -> IOpenedQueue:
+    """The queue, locked and opened by its provider. Raises `StartError`."""
+    try:
+        provider = providers.configured(settings)
+    except PermissionError:
+        provider = providers.named(settings.provider)  # it refuses the directory too, and says what mends it
+    except OSError as error:
+        raise StartError(os.EX_IOERR, f"the queue can't be opened: {error}") from error
+    return provider.open(settings, reactor, clock)
+
+
+def _build(
+    settings: Settings,
+    reactor: Reactor,
+    clock: WallClock,
+    maillog: MailLog,
+    privileged: Callable[[], AbstractContextManager[None]],
+    opened: IOpenedQueue,
+    opening_s: float,
+) -> MailServer:
+    """The rest of `build`, over an opened queue, which is the caller's until a server has it."""
+    host = settings.application.announcehost
+    manager = QueueManager(
+        opened.queue,
+        settings.queue.retry,
+        clock,
+        time.monotonic,
+        maillog,
+        max_out=settings.queue.maxmemoryqueue,
+        salt=int.from_bytes(os.urandom(8), "big"),
+        elapsed=elapsed_seconds,
+    )
+    submit = SubmitTask(
+        host,
+        settings.listeners,
+        settings.directory,
+        opened.queue.max_envelope_bytes,
+        manager,
+        maillog,
+        clock,
+        reactor,
+        time.monotonic,
+    )
+    with privileged():
+        bound = submit.bind()
+    observation = Observation(settings, reactor, clock, maillog, opening_s)
+    try:
+        observation.bind()
+        admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock, time.monotonic)
+        admin.bind()
+    except BaseException:
+        observation.close()
+        submit.close()
+        raise
     names = DnsCounters()
 
     def locator_of(settings: Settings) -> Locator:
@@ -254,7 +269,7 @@ def build(
         host,
         manager,
         maillog,
-        world,
+        RealDeliveryContext(reactor, clock, reactor),
         locator_of(settings),
         Deaths.within(settings.queue.retry.delays_s),
         audits,
@@ -263,21 +278,9 @@ def build(
     manager.on_jump(deliver.clock_jumped)
     manager.on_stuck(deliver.local.notes)
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
-    observation.watch(queue, manager, submit, deliver, names, report)
-    threads = (journal_thread, file_threads)
-    return MailServer(
-        queue,
-        manager,
-        threads,
-        submit,
-        deliver,
-        report,
-        admin,
-        locator_of,
-        observation,
-        bound,
-        settings.application.stop_timeout_s,
-    )
+    observation.watch(opened, manager, submit, deliver, names, report)
+    tasks = Tasks(submit, deliver, report, admin)
+    return MailServer(opened, manager, tasks, locator_of, observation, bound, settings.application.stop_timeout_s)
 
 
 def build_locator(

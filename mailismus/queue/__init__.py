@@ -22,5 +22,6 @@ The modules:
     audited     what the audit says of an entry. Pure
     filter      the words of FILTER. Pure
     finding     results of fsck as values. Pure
-    metrics     metrics of the manager
+    provider    what the program asks of a provider beside the interface
+    metrics     metrics of every queue, and of the manager
 """

@@ -60,19 +60,20 @@ class Finding:
 
 @attrs.frozen
 class Checked:
-    """How much was looked at."""
+    """How many of one kind of thing a check went through. `key`: its name for programs; `one`, `many`: its names for
+    people."""
 
-    segments: int
-    clusters: int
-    entries: int
-    message_files: int
+    key: str
+    count: int
+    one: str
+    many: str
 
 
 class FsckReport(Protocol):
     """Findings as they come, and how much was looked at when they are over."""
 
     @property
-    def checked(self) -> Checked:
-        """Meaningful at the end."""
+    def checked(self) -> tuple[Checked, ...]:
+        """In the provider's words and order. Meaningful at the end."""
 
     def __iter__(self) -> Iterator[Finding]: ...

@@ -228,6 +228,10 @@ class ICountingPlan(Protocol):
     """What another process needs to count from the provider's files what `IQueue.summary` counts. Its parts are for the
     provider's own counter; whoever carries them there does not look into them."""
 
+    @property
+    def provider(self) -> str:
+        """The name of the provider whose counter they are for."""
+
     def next(self) -> Mapping[str, object] | None:
         """The next part: numbers, text, lists and objects of such (some kilobytes); None: that was all."""
 

@@ -1,9 +1,25 @@
-"""What the queue manager counts, for whoever asks."""
+"""Metrics of every queue, whatever its provider, and of the queue manager. Their names survive a change of provider."""
 
 from __future__ import annotations
 
 from mailismus.observe.metrics import Metric, gauge
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.provider import IQueueFigures
+
+FIGURES: tuple[Metric[IQueueFigures], ...] = (
+    gauge(
+        "mailismus_queue_entries",
+        "Entries of the queue by area, those that are out for delivery included.",
+        lambda figures: {(area.value,): count for area, count in figures.entries().items()},
+        "area",
+    ),
+    gauge(
+        "mailismus_queue_refusing",
+        "1 while mail is refused (4xx) for this reason, 0 otherwise. The reasons are the provider's.",
+        lambda figures: {(reason,): int(is_refusing) for reason, is_refusing in figures.refusals().items()},
+        "reason",
+    ),
+)
 
 METRICS: tuple[Metric[QueueManager], ...] = (
     gauge(

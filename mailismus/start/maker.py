@@ -11,7 +11,7 @@ import os
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 from twisted.internet.error import CannotListenError
@@ -62,13 +62,14 @@ class Options(usage.Options):
         raise SystemExit(0)
 
 
-def make_service(options: usage.Options, find_build: Callable[[], Build]) -> MailismusService:
+def make_service(options: usage.Options, find_build: Callable[[], Build], providers: Sequence[str] = ()) -> MailismusService:
     """The service, after all has been tried that can refuse a start. `find_build` is called before the user changes, for the
-    program may lie where only root can read. Raises `SystemExit` with an exit code of ours."""
+    program may lie where only root can read; `providers`: the queue providers that it knows. Raises `SystemExit` with an
+    exit code of ours."""
     os.umask(0o077)
     signals = remember()  # the plugin has seen to it; whoever calls this otherwise begins here
     try:
-        return _make_service(options, find_build, signals)
+        return _make_service(options, find_build, signals, providers)
     except (ConfigError, StartError, StorageError) as error:
         complain(str(error))
         raise SystemExit(exit_code_of(error)) from None
@@ -81,7 +82,9 @@ def make_service(options: usage.Options, find_build: Callable[[], Build]) -> Mai
         raise SystemExit(int(Exit.SOFTWARE)) from None
 
 
-def _make_service(options: usage.Options, find_build: Callable[[], Build], signals: Signals) -> MailismusService:
+def _make_service(
+    options: usage.Options, find_build: Callable[[], Build], signals: Signals, providers: Sequence[str]
+) -> MailismusService:
     from twisted.internet import reactor as installed
 
     reactor = cast(Reactor, installed)
@@ -89,7 +92,7 @@ def _make_service(options: usage.Options, find_build: Callable[[], Build], signa
     build = find_build()
     privileges = find_privileges(runner)
     with privileges.lowered():
-        return _make_as_user(options, runner, reactor, privileges, build, signals)
+        return _make_as_user(options, runner, reactor, privileges, build, signals, Loader(providers=providers))
 
 
 def _make_as_user(
@@ -99,11 +102,11 @@ def _make_as_user(
     privileges: Privileges,
     build: Build,
     signals: Signals,
+    loader: Loader,
 ) -> MailismusService:
     # Its path as of now: a daemon changes its directory, and reads the file again on SIGHUP.
     file = find_file(options["config"])
     path = os.path.abspath(file)
-    loader = Loader()
     loaded = load(file, loader)
     _raise_open_files()
     log = find_log(runner, reactor)
@@ -113,10 +116,7 @@ def _make_as_user(
     try:
         server = build(loaded.settings, reactor, log.maillog, privileges.raised)
     except StartError as error:
-        line = next((one.line for one in loaded.effective if one.path == error.setting), None)
-        if line is None:
-            raise
-        raise ConfigError(file, line, error.text) from error
+        raise loaded.locate(error, file) from error
     worker = ThreadPool("reload", 1, reactor.callFromThread)
     reloader = Reloader(loaded, OneFile(loader, path), server, worker, reactor)
     return MailismusService(server, reactor, log, notes, reloader, signals, notifier=Notifier(reactor))

@@ -28,8 +28,7 @@ from mailismus.observe.metrics_endpoint import MetricsEndpoint
 from mailismus.observe.metrics_process import Process
 from mailismus.queue import metrics as queue_metrics
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered import metrics as clustered_metrics
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.provider import IOpenedQueue
 from mailismus.report import metrics as report_metrics
 from mailismus.report.task import ReportTask
 from mailismus.start.exits import exit_code_of
@@ -95,7 +94,7 @@ class Observation:
 
     def watch(
         self,
-        queue: ClusteredQueue,
+        opened: IOpenedQueue,
         manager: QueueManager,
         submit: SubmitTask,
         deliver: DeliverTask,
@@ -105,7 +104,8 @@ class Observation:
         """What these count is what metrics show."""
         self._readers = [
             *meter(metrics_process.METRICS, self._process),
-            *meter(clustered_metrics.METRICS, queue),
+            *opened.metrics(),
+            *meter(queue_metrics.FIGURES, opened.figures),
             *meter(queue_metrics.METRICS, manager),
             *meter(submit_metrics.METRICS, submit),
             *meter(deliver_metrics.METRICS, deliver),

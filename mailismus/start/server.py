@@ -14,20 +14,13 @@ from typing import Protocol
 
 import attrs
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import (
-    IReactorCore,
-    IReactorFDSet,
-    IReactorSocket,
-    IReactorTCP,
-    IReactorThreads,
-    IReactorTime,
-    IReactorUNIX,
-)
+from twisted.internet.interfaces import IReactorFDSet, IReactorSocket, IReactorUNIX
 
 from mailismus.config.values.settings import Settings
+from mailismus.queue.provider import QueueReactor
 
 
-class Reactor(IReactorCore, IReactorFDSet, IReactorSocket, IReactorTCP, IReactorThreads, IReactorTime, IReactorUNIX):
+class Reactor(QueueReactor, IReactorFDSet, IReactorSocket, IReactorUNIX):
     """What is asked of the reactor: Twisted's own for Unix have all of it."""
 
 

@@ -68,7 +68,8 @@ examples:
 
 SHOW = """\
 Shows every value in force, one a line: where it stands, its value, and in
-brackets where it comes from: FILE:LINE, or default."""
+brackets where it comes from: FILE:LINE, or default. Settings that belong to
+other queue providers are left out."""
 
 SHOW_EPILOG = """\
 examples:

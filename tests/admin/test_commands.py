@@ -80,7 +80,11 @@ def test_a_queue_copied_from_elsewhere_needs_no_configuration(world: World, caps
     world.load = load  # type: ignore[method-assign] # the world's, for this test
     assert world.run("queue", "list", "--queue", str(world.path), "--spool", str(world.path / "spool")) == 0
     assert world.opened == [(str(world.path), str(world.path / "spool"))]
-    assert world.refusal("queue", "list", "--queue", "x")[0] == 64
+    assert world.refusal("queue", "list", "--queue", "x", "--spool", "x") == (78, "there is no queue: x does not exist")
+    status, text = world.refusal("queue", "list", "--queue", str(world.path))
+    assert status == 64
+    assert text.endswith("holds a queue of provider clustered, which has a spool: write --spool DIR too")
+    assert world.refusal("queue", "list", "--spool", str(world.path))[0] == 64
 
 
 def test_no_queue_where_the_configuration_says_is_78_with_the_path(world: World) -> None:

@@ -139,6 +139,8 @@ def test_where_the_files_are_not_to_be_seen_the_server_counts(server: Clustered,
 class Elsewhere:
     """A plan as of a server that sees other directories."""
 
+    provider = "clustered"
+
     def __init__(self, plan: ICountingPlan | None) -> None:
         self._plan = plan
 
@@ -151,6 +153,8 @@ def test_a_part_that_is_none_makes_the_server_count(server: Clustered, counter: 
     server.put(b"c@d.example")
 
     class Strange:
+        provider = "clustered"
+
         def __init__(self) -> None:
             self.is_over = False
 
@@ -161,6 +165,19 @@ def test_a_part_that_is_none_makes_the_server_count(server: Clustered, counter: 
     server.counting_plan = Strange  # type: ignore[method-assign] # the server's, for this test
     assert count() == counted((1, 1))
     assert server.counts == 1
+
+
+def test_a_plan_of_another_provider_makes_the_server_count(server: Clustered, counter: Counter, count: Count) -> None:
+    server.put(b"c@d.example")
+
+    class Others(Elsewhere):
+        provider = "novelty"
+
+    plan = server.manager.counting_plan
+    server.counting_plan = lambda: Others(plan())  # type: ignore[method-assign] # the server's, for this test
+    assert count() == counted((1, 1))
+    assert server.counts == 1
+    assert counter.parts == 0
 
 
 def test_a_filter_makes_the_server_count(world: World, server: Clustered, counter: Counter) -> None:

@@ -63,6 +63,8 @@ class PagedQueue:
 class Parts:
     """A plan of so many parts, made as they are asked for."""
 
+    provider = "clustered"
+
     def __init__(self, count: int) -> None:
         self.count = count
         self.made = 0
@@ -211,7 +213,13 @@ def test_a_plan_comes_part_by_part_as_it_is_read() -> None:
     client = Client(queue)
     client.ask(Request("plan"))
     assert queue.plan.made <= 1
-    assert client.read_all()[1:] == [{"part": {"part": 1}}, {"part": {"part": 2}}, {"part": {"part": 3}}, {"end": True}]
+    assert client.read_all()[1:] == [
+        {"plan": "clustered"},
+        {"part": {"part": 1}},
+        {"part": {"part": 2}},
+        {"part": {"part": 3}},
+        {"end": True},
+    ]
 
 
 def test_a_plan_with_a_filter_or_of_a_queue_that_has_none_is_refused() -> None:

@@ -205,7 +205,12 @@ def test_a_cluster_that_is_lost_while_the_command_counts_by_itself_is_told(runni
 def test_in_the_shell_a_command_that_lacks_something_has_failed_and_the_next_has_not(running: Place) -> None:
     world = running.world
     complaints: list[str] = []
-    shell = Shell(lambda: need_server(world.socket_path, world.new_counter), lambda: 0.0, io.StringIO(), complaints.append)
+    shell = Shell(
+        lambda: need_server(world.socket_path, lambda name: world.new_counter()),
+        lambda: 0.0,
+        io.StringIO(),
+        complaints.append,
+    )
     running.sick[running.first] = errno.EIO
     assert [shell.obey(line) for line in ("list", "count", "shape", "flush", "list area=bounces")] == [74, 74, 74, 74, 0]
     assert len(complaints) == 4

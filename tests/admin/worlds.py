@@ -14,11 +14,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
 
-from mailismus.admin.client.source import IPlanCounter, IStoppedQueue
 from mailismus.admin.commands.register import CommandTools, register
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.task import AdminTask
-from mailismus.config.values.settings import RetrySettings, Settings
+from mailismus.config.values.settings import QueueSettings, RetrySettings, Settings
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
 from mailismus.mail.envelope import Envelope
@@ -27,6 +26,8 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Message
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.provider import IPlanCounter, IProvider, IStoppedQueue, QueuePlace
+from mailismus.queue.providers.clustered.entry import ClusteredProvider
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter as ClusteredCounter
 from mailismus.queue.providers.memory import MemoryQueue
 from tests.admin.samples import LATER, MX, ListedQueue, bounced, deferred, incoming, message
@@ -41,8 +42,23 @@ class _QueueSettings:
         self.spool = argparse.Namespace(rootpath=str(path / "spool"))
 
 
+class _WorldsProvider(ClusteredProvider):
+    """The provider of a world: it opens what the world says."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
+        assert place.spool_path is not None
+        return self._world.open_offline(place.queue_path, place.spool_path)
+
+    def new_counter(self) -> IPlanCounter:
+        return self._world.new_counter()
+
+
 class World:
-    """A place with a queue's directories and a command line."""
+    """A place with a queue's directories and a command line; the providers of its program."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,12 +83,26 @@ class World:
     def new_counter(self) -> IPlanCounter:
         return self.counter or ClusteredCounter(PosixDisk(Access.READ_ONLY))
 
+    def named(self, name: str) -> IProvider:
+        if name != "clustered":
+            raise LookupError(name)
+        return _WorldsProvider(self)
+
+    def configured(self, settings: QueueSettings) -> IProvider:
+        return _WorldsProvider(self)
+
+    def found_in(self, queue_path: str) -> IProvider:
+        return _WorldsProvider(self)
+
+    def of_file(self, path: str) -> IProvider:
+        return _WorldsProvider(self)
+
     def dump(self, path: str, out: TextIO) -> None:
         out.write(f"dump of {path}\n")
 
     def run(self, *words: str) -> int:
         parser = argparse.ArgumentParser()
-        tools = CommandTools(self.load, self.open_offline, self.new_counter, self.dump, self.complaints.append)
+        tools = CommandTools(self.load, self, self.dump, self.complaints.append)
         register(parser.add_subparsers(), tools)
         arguments = parser.parse_args(words)
         status = arguments.run(arguments)

@@ -8,7 +8,8 @@ from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.observe.metrics import Distribution, meter
 from mailismus.queue.interface import Area, Settlement, Submission
-from mailismus.queue.providers.clustered.metrics import METRICS
+from mailismus.queue.metrics import FIGURES
+from mailismus.queue.providers.clustered.metrics import METRICS, ClusteredFigures
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness
 
@@ -18,7 +19,7 @@ Shown = dict[tuple[str, ...], float]
 def shown(queue: ClusteredQueue) -> Shown:
     """Every number, by name and label values; of a distribution the number of notes."""
     found: Shown = {}
-    for reader in meter(METRICS, queue):
+    for reader in (*meter(METRICS, queue), *meter(FIGURES, ClusteredFigures(queue))):
         reading, name = reader.read(), reader.metric.name.removeprefix("mailismus_")
         if isinstance(reading, Distribution):
             found[name,] = sum(reading.counts)
@@ -50,8 +51,9 @@ def test_entries_are_shown_where_they_are() -> None:
     later = Settlement(second, Area.DEFERRED, harness.now() + 5000, 1)
     harness.wait(queue.commit((), (Settlement(first, None), later)))
     found = shown(queue)
-    assert (found["queue_entries", "incoming", "young"], found["queue_entries", "deferred", "young"]) == (1, 1)
-    assert found["queue_young_messages",] == 1
+    assert (found["clustered_entries", "incoming", "journal"], found["clustered_entries", "deferred", "journal"]) == (1, 1)
+    assert (found["queue_entries", "incoming"], found["queue_entries", "deferred"]) == (1, 1)
+    assert found["journal_messages",] == 1
     assert found["journal_batches_total",] == 2
     assert found["journal_barrier_seconds",] == 3  # with that of the start
     assert found["journal_written_bytes_total",] > 0
@@ -59,9 +61,10 @@ def test_entries_are_shown_where_they_are() -> None:
     for _ in range(60):
         harness.advance(0.1)
     found = shown(queue)
-    assert (found["queue_entries", "incoming", "resting"], found["queue_entries", "deferred", "resting"]) == (1, 1)
-    assert (found["queue_entries", "incoming", "young"], found["queue_entries", "deferred", "young"]) == (0, 0)
-    assert (found["queue_clusters", "incoming"], found["queue_clusters", "deferred"]) == (1, 1)
+    assert (found["clustered_entries", "incoming", "cluster"], found["clustered_entries", "deferred", "cluster"]) == (1, 1)
+    assert (found["clustered_entries", "incoming", "journal"], found["clustered_entries", "deferred", "journal"]) == (0, 0)
+    assert (found["queue_entries", "incoming"], found["queue_entries", "deferred"]) == (1, 1)
+    assert (found["clusters", "incoming"], found["clusters", "deferred"]) == (1, 1)
     assert found["checkpoint_moved_entries_total",] == 2
     assert 0 <= harness.now() - found["checkpoint_last_timestamp_seconds",] < 6
     assert found["disk_free_bytes", "spool"] > 0
@@ -74,10 +77,10 @@ def test_after_a_start_entries_are_missing_until_they_are_counted() -> None:
     harness.wait(queue.close())
     harness.clock.calls.clear()
     queue = harness.open()
-    assert shown(queue)["queue_uncounted_clusters",] == 1
+    assert shown(queue)["clusters_uncounted",] == 1
     harness.settle_down()
     found = shown(queue)
-    assert (found["queue_uncounted_clusters",], found["queue_entries", "incoming", "resting"]) == (0, 2)
+    assert (found["clusters_uncounted",], found["queue_entries", "incoming"]) == (0, 2)
     assert found["walks_total",] == 1
 
 

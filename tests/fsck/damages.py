@@ -398,6 +398,33 @@ def lock_is_a_directory(stopped: Stopped) -> Expected:
     return _found("no-plain-file")
 
 
+def mark_overwritten(stopped: Stopped) -> Expected:
+    _store(stopped, "/q/provider", bytes(12))
+    return _found("mark-damaged")
+
+
+def mark_cut_short(stopped: Stopped) -> Expected:
+    _store(stopped, "/q/provider", b"clus")
+    return _found("mark-damaged")
+
+
+def mark_is_a_directory(stopped: Stopped) -> Expected:
+    stopped.disk.unlink("/q/provider")
+    stopped.disk.make_directory("/q/provider")
+    return _found("mark-damaged")
+
+
+def mark_gone(stopped: Stopped) -> Expected:
+    """As in a queue that is older than the marks."""
+    stopped.disk.unlink("/q/provider")
+    return _found()
+
+
+def mark_left(stopped: Stopped) -> Expected:
+    _store(stopped, "/q/provider.new", b"clus")
+    return _found("mark-left")
+
+
 DAMAGES = (
     Damage("one byte of a segment's header is another", header_byte),
     Damage("a segment's header is zeros", header_gone),
@@ -448,4 +475,9 @@ DAMAGES = (
     Damage("one name of a message file is a damaged copy", name_of_damaged_copy, hardlinks=True),
     Damage("files and directories are open to others", open_to_others),
     Damage("the lock is a directory", lock_is_a_directory),
+    Damage("the mark of the queue is zeros", mark_overwritten),
+    Damage("the mark of the queue was cut short", mark_cut_short),
+    Damage("the mark of the queue is a directory", mark_is_a_directory),
+    Damage("the mark of the queue was deleted", mark_gone),
+    Damage("a start was stopped while it marked the queue", mark_left),
 )

@@ -107,7 +107,7 @@ def test_what_went_without_a_copy_is_seen(act: Callable[[RepairExecutor], None])
     assert all(paths == [RIGHT] for paths in found)
 
 
-BEYOND = (damages.open_to_others, damages.lock_is_a_directory)
+BEYOND = (damages.open_to_others, damages.lock_is_a_directory, damages.mark_is_a_directory)
 """The disk that remembers knows no modes, and no directories that are renamed."""
 
 

@@ -185,13 +185,20 @@ def test_a_queue_that_a_server_holds_is_75(
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (("--queue", "x"), 64),
+        (("--spool", "x"), 64),
+        (("--queue", "x"), 78),
+        (("--queue", "/"), 78),
         (("--queue", "x", "--spool", "y", "--repair"), 64),
         (("--queue", "/nowhere", "--spool", "/nowhere"), 78),
     ],
 )
 def test_what_makes_no_sense_is_refused(place: Place, words: tuple[str, ...], status: int) -> None:
     assert place.run(*words) == status
+
+
+def test_a_queue_without_its_spool_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.run(*place.copy_words()[:2]) == 64
+    assert "write --spool DIR too" in capsys.readouterr().err
 
 
 def test_a_queue_of_another_user_is_not_repaired(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,5 +5,7 @@ to some recipients of a message, deferrals and bounces stand in memory alone; a 
 
     files       the files of the queue
     provider    the queue
-    opening     lock, and read what is there
+    opening     lock, mark, and read what is there
+    entry       the provider as the program knows it (`queue.provider`)
+    program     `twistd` and `mailismus` with this provider in their table
 """

@@ -10,7 +10,10 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.errors import StartError
+from mailismus.queue.files.mark import Mark, ensure_mark
 from tests.naive.provider import NaiveQueue
+
+NAME, FORMAT = "naive", 1
 
 
 def open_naive(settings: QueueSettings, disk: IDisk, worker: IWorker, clock: IReactorTime) -> NaiveQueue:
@@ -22,6 +25,7 @@ def open_naive(settings: QueueSettings, disk: IDisk, worker: IWorker, clock: IRe
         lock = disk.lock(os.path.join(root, "lock"))
         if lock is None:
             raise StartError(os.EX_TEMPFAIL, f"another server holds {root}")
+        ensure_mark(disk, root, Mark(NAME, FORMAT))
         return NaiveQueue(disk, root, lock, worker, clock)
     except (OSError, ValueError) as error:
         raise StartError(os.EX_IOERR, f"the queue can't be opened: {error}") from error

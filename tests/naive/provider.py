@@ -13,7 +13,7 @@ from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Settlement, Submission
+from mailismus.queue.interface import Area, Settlement, Submission
 from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.naive.files import StoredMail, read_mails, remove_mail, write_mail
@@ -36,7 +36,15 @@ class NaiveQueue(MemoryQueue):
             self._store(Submission(draft, mail.envelope, mail.received_at), set())
 
     def close(self) -> Deferred[None]:
-        return super().close().addCallback(lambda _: self._lock.release())
+        return super().close().addCallback(lambda _: self.release())
+
+    def release(self) -> None:
+        """Give up the lock."""
+        self._lock.release()
+
+    def count_in(self, area: Area) -> int:
+        """Entries of this area."""
+        return sum(line.entry.area is area for held in self._held.values() for line in held.lines.values())
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         if not submissions:

@@ -26,8 +26,9 @@ TABLES: dict[str, tuple[Metric[Any], ...]] = {
     "Mail that goes out": deliver.METRICS,
     "Names": deliver.NAMES,
     "Reports": report.METRICS,
+    "The queue, whatever its provider": manager.FIGURES,
     "What is under way": manager.METRICS,
-    "The queue on disk": clustered.METRICS,
+    "The clustered queue": clustered.METRICS,
     "Audit logs": audit_log.METRICS,
     "The program": metrics_process.METRICS,
 }

@@ -31,6 +31,7 @@ LEVELS = {
     "report": 5,
     "admin": 5,
     "start": 6,
+    "providers": 6,
     "app": 7,
     "run": 8,
     "__main__": 8,
@@ -48,6 +49,7 @@ ROOMS = {
         *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery"),
         OWN,
         "fsck",
+        "entry",
     ),
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
 }
@@ -89,6 +91,10 @@ PURE_EXEMPT = {
 
 REACTOR_USERS = frozenset({"start.maker"})
 """The start-up code: whoever else needs the reactor is given it."""
+
+PROVIDERS = f"{ROOT}.queue.providers"
+PROVIDER_TABLE = "providers"
+"""The one module that names the providers; it imports them by the names in its table, when they are asked for."""
 
 SHARED_CONFIG = (f"{ROOT}.config.values.",)
 """What everyone may know of the configuration: the values, how people write times and sizes, how open files are shared."""
@@ -267,6 +273,21 @@ def check_purity(sources: Sources) -> Iterator[str]:
             first = imported.partition(".")[0]
             if first in IMPURE and (name, first) not in PURE_EXEMPT:
                 yield f"{name}:{line} is pure and imports {imported}"
+
+
+def check_providers(sources: Sources) -> Iterator[str]:
+    """Nothing outside of a provider imports a module of it; its name as text stands in the table alone."""
+    inside = PROVIDERS.removeprefix(ROOT + ".") + "."
+    for name, module in sources.items():
+        own = ".".join(name.split(".")[:3]) if name.startswith(inside) else ""
+        for line, imported in imports_of(module):
+            found = imported.removeprefix(ROOT + ".")
+            if found.startswith(inside) and (not own or not (found + ".").startswith(own + ".")):
+                yield f"{name}:{line} imports {imported}: only the table knows the providers"
+        for node in ast.walk(module):
+            is_name = isinstance(node, ast.Constant) and str(node.value).startswith(PROVIDERS + ".")
+            if is_name and name != PROVIDER_TABLE:
+                yield f"{name}:{getattr(node, 'lineno', 0)} names a provider's module: only the table does"
 
 
 def check_reactor(sources: Sources) -> Iterator[str]:

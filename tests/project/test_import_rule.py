@@ -15,6 +15,7 @@ DIRECTORY = Path(__file__).parents[2] / rules.ROOT
 RULES = [
     *(rules.check_levels, rules.check_rooms, rules.check_map, rules.check_cycles, rules.check_loader),
     *(rules.check_purity, rules.check_reactor, rules.check_files, rules.check_names),
+    rules.check_providers,
 ]
 
 
@@ -57,6 +58,13 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sourc
         (rules.check_purity, "smtp.server", "from twisted.internet import defer"),
         (rules.check_purity, "queue.retry", "from random import random"),
         (rules.check_purity, "config.values.units", "import os.path"),
+        (rules.check_levels, "start.maker", "from mailismus.providers import PROVIDERS"),
+        (rules.check_levels, "admin.commands.fsck", "import mailismus.providers"),
+        (rules.check_providers, "app", "from mailismus.queue.providers.clustered.provider import ClusteredQueue"),
+        (rules.check_providers, "__main__", "def f():\n    import mailismus.queue.providers.clustered.entry"),
+        (rules.check_providers, "start.observation", "from mailismus.queue.providers.clustered import metrics"),
+        (rules.check_providers, "queue.providers.log.x", "from mailismus.queue.providers.clustered.format import cluster"),
+        (rules.check_providers, "run", "import_module('mailismus.queue.providers.clustered.entry')"),
         (rules.check_reactor, "net.peer", "from twisted.internet import reactor"),
         (rules.check_reactor, "app", "import twisted.internet.reactor"),
         (rules.check_names, "journal.writer", "class A: ...\nclass A: ..."),

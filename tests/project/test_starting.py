@@ -77,6 +77,25 @@ def test_a_broken_configuration_ends_all_ways_alike(config: Path, old: str, new:
     assert message.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("queue", "line"), [("<queue>", 3), ('<queue\nprovider="clustered">', 3), ("\n<queue><rootpath>var/queue</rootpath>", 4)]
+)
+def test_a_start_on_the_queue_of_another_provider_is_refused_with_file_and_line(config: Path, queue: str, line: int) -> None:
+    config.write_text(MINIMAL.replace("<queue>", queue))
+    root = config.parent / "var" / "queue"
+    root.mkdir(parents=True)
+    (root / "provider").write_text("log 1\n")
+    status, message = refuse(config.parent, str(config))
+    assert status == 78
+    text = f'<queue provider> is "clustered", but {root} holds a queue of provider log: write that, or another <rootpath>\n'
+    assert message == f"{config}:{line}: {text}"
+    (root / "provider").write_text("clustered 2\n")
+    status, message = refuse(config.parent, str(config))
+    assert status == 65
+    assert message == f"queue {root} is of format 2, written by a newer Mailismus; this one reads 1: start that one\n"
+    assert sorted(path.name for path in root.parent.rglob("*")) == ["provider", "queue"]
+
+
 def test_a_missing_configuration_ends_all_ways_alike(tmp_path: Path) -> None:
     status, message = refuse(tmp_path, "none.xml")
     assert (status, message.count("\n")) == (78, 1)

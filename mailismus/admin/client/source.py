@@ -30,6 +30,7 @@ from mailismus.admin.protocol.wire import (
     decode_number,
     decode_part,
     decode_piece,
+    decode_plan,
     decode_row,
     decode_summary,
     encode_request,
@@ -38,47 +39,14 @@ from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.filter import parse_filter
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Filter, Gap, Message, Summary
+from mailismus.queue.interface import Gap, Message, Summary
+from mailismus.queue.provider import IPlanCounter, IStoppedQueue
 
 TIMEOUT_S = 60.0
 """For each thing the server says."""
 
-
-class IStoppedQueue(Protocol):
-    """A queue that is only read, without a server: what `open_offline` gives. What can't be read is passed over."""
-
-    @property
-    def gaps(self) -> tuple[Gap, ...]:
-        """What could not be read, as far as was looked."""
-
-    def summary(self) -> Summary:
-        """Counts of all. Raises `StorageError` or `OSError`."""
-
-    def pages(self, wanted: Filter) -> Iterator[Sequence[Message]]:
-        """All matching entries, page by page. Raises `StorageError` or `OSError`."""
-
-    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
-        """The content of a message that is there, in pieces, in order. Raises `StorageError` or `OSError`."""
-
-    def close(self) -> None:
-        """Done with it."""
-
-
-class IPlanCounter(Protocol):
-    """Counts a queue by the parts of its provider's plan, from the files it names."""
-
-    def add(self, part: Mapping[str, object]) -> None:
-        """The next part. Raises `ValueError` for what is none, `OSError` where a file can't be read."""
-
-    @property
-    def is_unsure(self) -> bool:
-        """Some files were not there, and whether anything is missing only a plan that is made now can tell."""
-
-    def check(self, part: Mapping[str, object]) -> None:
-        """The next part of that one. Raises as `add`."""
-
-    def summary(self) -> Summary:
-        """Counts of all. Raises `OSError` where the files are not to be seen."""
+NewCounter = Callable[[str], IPlanCounter]
+"""A counter for the plans of the provider of this name. Raises `LookupError` for one that this program does not have."""
 
 
 class QueueSource(Protocol):
@@ -156,9 +124,7 @@ class OfflineSource:
 class ServerSource:
     """The running server. Each question has a connection of its own: the first is there already."""
 
-    def __init__(
-        self, connected: socket.socket, connect: Callable[[], socket.socket], new_counter: Callable[[], IPlanCounter]
-    ) -> None:
+    def __init__(self, connected: socket.socket, connect: Callable[[], socket.socket], new_counter: NewCounter) -> None:
         self._connect = connect
         self._new_counter = new_counter
         self._spare: socket.socket | None = connected
@@ -183,32 +149,38 @@ class ServerSource:
 
     def _count_by_plan(self, goes_on: Callable[[], bool]) -> Summary | None:
         """Counts of all, None where only the server can count."""
-        counter = self._new_counter()
         try:
-            if not self._go_by_plan(counter.add, goes_on):
-                return None
-            if counter.is_unsure and not self._go_by_plan(counter.check, goes_on):
-                return None
+            counter = self._follow_plan(None, goes_on)
+            if counter is not None and counter.is_unsure:
+                counter = self._follow_plan(counter, goes_on)
         except StartError as error:
             if error.status != os.EX_UNAVAILABLE:
                 raise
             return None  # its version or its queue has no plan
         try:
-            return counter.summary()
+            return counter.summary() if counter is not None else None
         except OSError:
             return None
 
-    def _go_by_plan(self, take: Callable[[Mapping[str, object]], None], goes_on: Callable[[], bool]) -> bool:
-        """Whether something could be made of every part of it. Not where a file can't be read: the server may be able to."""
+    def _follow_plan(self, counter: IPlanCounter | None, goes_on: Callable[[], bool]) -> IPlanCounter | None:
+        """Count by a plan, or check what `counter` counted by an earlier one. None where that is not possible: this program
+        does not have the plan's provider, or a file can't be read. The server may be able to."""
         with closing(self._ask(Request("plan"))) as values:
+            take: Callable[[Mapping[str, object]], None] | None = None
             for value in values:
                 try:
-                    take(decode_part(value))
-                except (OSError, ValueError):
-                    return False
+                    if take is not None:
+                        take(decode_part(value))
+                    elif counter is not None:
+                        take = counter.check
+                    else:
+                        counter = self._new_counter(decode_plan(value))
+                        take = counter.add
+                except (LookupError, OSError, ValueError):
+                    return None
                 if not goes_on():
-                    return False
-        return True
+                    return None
+        return counter
 
     def shape(self, words: Sequence[str], by: By) -> Shape:
         with _clear_errors():
@@ -279,7 +251,7 @@ def _clear_errors() -> Iterator[None]:
         raise StartError(os.EX_UNAVAILABLE, text) from None
 
 
-def open_server(socket_path: str, new_counter: Callable[[], IPlanCounter]) -> ServerSource | None:
+def open_server(socket_path: str, new_counter: NewCounter) -> ServerSource | None:
     """The running server, None when it does not run. Raises `StartError`."""
 
     def connect_again() -> socket.socket:
@@ -292,7 +264,7 @@ def open_server(socket_path: str, new_counter: Callable[[], IPlanCounter]) -> Se
     return ServerSource(connected, connect_again, new_counter) if connected is not None else None
 
 
-def need_server(socket_path: str, new_counter: Callable[[], IPlanCounter]) -> ServerSource:
+def need_server(socket_path: str, new_counter: NewCounter) -> ServerSource:
     """The running server. Raises `StartError`: 69 when it does not run."""
     running = open_server(socket_path, new_counter)
     if running is None:

@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     wording         help texts. Pure
+    directories     --queue and --spool, and the provider of what lies there
     broken_pipe     an output that nobody reads any more
     queue           `queue list|count|shape|show|flush`
     fsck            `fsck`

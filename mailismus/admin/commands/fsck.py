@@ -3,7 +3,7 @@
 Exit codes: 0 when nothing is wrong that the next start does not see to (after a repair: any more), 65 when a repair is
 needed, or mail was lost, or something could not be repaired; 75 when a server runs on the queue.
 
-*Not here*: looking and repairing, which are the provider's; they are brought in as `FsckTools`.
+*Not here*: checking and repairing, which are the provider's (`queue.provider`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ import attrs
 
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.broken_pipe import give_up_output
-from mailismus.config.values.settings import QueueSettings, Settings
+from mailismus.admin.commands.directories import add_options, check_options, find_configured, find_named
+from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown
 from mailismus.queue.finding import Done, Finding, FsckReport, Severity
+from mailismus.queue.provider import IProviders
 
 _WIDTH = 12
 """Columns of the severity."""
@@ -40,11 +42,8 @@ class FsckTools:
 
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
-    check: Callable[[QueueSettings, float], FsckReport]
-    check_copy: Callable[[str, str, float], FsckReport]
-    """Queue path, spool path, UTC seconds."""
-    repair: Callable[[QueueSettings, float], FsckReport]
-    """All three raise `StartError`, `StorageError` or OSError, also while findings come."""
+    providers: IProviders
+    """The queue providers of the program."""
     now: Callable[[], float]
     """UTC seconds."""
 
@@ -60,8 +59,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     )
     parser.add_argument("--repair", action="store_true", help="put right what can be put right")
     parser.add_argument("--json", action="store_true", help="JSON instead of text, an object a line")
-    parser.add_argument("--queue", metavar="DIR", help="a queue directory, without a configuration; with --spool")
-    parser.add_argument("--spool", metavar="DIR", help="the spool directory that belongs to it")
+    add_options(parser)
     parser.set_defaults(run=lambda arguments: _run(arguments, tools))
 
 
@@ -103,33 +101,20 @@ def _tell(report: FsckReport, writer: _TextWriter | _JsonWriter, out: _Listened,
 
 
 def _open(arguments: argparse.Namespace, tools: FsckTools) -> FsckReport:
-    queue_path, spool_path = arguments.queue, arguments.spool
-    if (queue_path is None) != (spool_path is None):
-        raise StartError(os.EX_USAGE, "write both --queue DIR and --spool DIR, or neither")
-    if queue_path is None:
-        settings = tools.load(arguments).queue
-        queue_path, spool_path = settings.rootpath, settings.spool.rootpath
+    check_options(arguments)
+    if arguments.queue is None:
+        found = find_configured(tools.load(arguments).queue, tools.providers)
     elif arguments.repair:
         raise StartError(os.EX_USAGE, "--repair needs the configuration of the queue's server: write --config FILE")
     else:
-        settings = None
-    for path in (queue_path, spool_path):
-        if not _is_directory(path):
-            raise StartError(os.EX_CONFIG, f"there is no queue: {path} is no directory")
-    if os.path.samefile(queue_path, spool_path):
+        found = find_named(arguments, tools.providers)
+    queue_path, spool_path = found.place.queue_path, found.place.spool_path
+    if spool_path is not None and os.path.samefile(queue_path, spool_path):
         raise StartError(os.EX_USAGE, f"queue and spool are directories of their own, and {queue_path} is given as both")
-    if settings is None:
-        return tools.check_copy(os.path.abspath(queue_path), os.path.abspath(spool_path), tools.now())
-    return (tools.repair if arguments.repair else tools.check)(settings, tools.now())
-
-
-def _is_directory(path: str) -> bool:
-    """Raises `OSError` where that can't be told."""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return os.path.isdir(path)
+    provider = found.provider
+    if found.settings is None:
+        return provider.check_copy(found.place, tools.now())
+    return (provider.repair if arguments.repair else provider.check)(found.settings, tools.now())
 
 
 class _Listened:
@@ -195,22 +180,13 @@ class _TextWriter:
         for kind, count in self._told.items():
             if count > _MOST:
                 self._out.write(f"{count} of kind {kind} in all (--json tells each)\n")
-        checked = report.checked
-        looked_at = ", ".join(
-            _plural(number, one, many)
-            for number, one, many in (
-                (checked.segments, "segment", "segments"),
-                (checked.clusters, "cluster", "clusters"),
-                (checked.entries, "live entry", "live entries"),
-                (checked.message_files, "message file", "message files"),
-            )
-        )
+        checked = ", ".join(_plural(each.count, each.one, each.many) for each in report.checked)
         found = ", ".join(
             _plural(counts[severity], severity.value, "notes" if severity is Severity.NOTE else severity.value)
             for severity in reversed(Severity)
             if counts[severity]
         )
-        self._out.write(f"checked {looked_at}: {found or 'nothing found'}\n")
+        self._out.write(f"checked {checked}: {found or 'nothing found'}\n")
 
 
 class _JsonWriter:
@@ -238,7 +214,8 @@ class _JsonWriter:
     def end(self, report: FsckReport, counts: Counter[Severity]) -> None:
         """The sum."""
         found = {severity.value: counts[severity] for severity in Severity}
-        self._out.write(json.dumps({"checked": attrs.asdict(report.checked), "found": found}) + "\n")
+        checked = {each.key: each.count for each in report.checked}
+        self._out.write(json.dumps({"checked": checked, "found": found}) + "\n")
 
 
 def _plural(number: int, one: str, many: str) -> str:

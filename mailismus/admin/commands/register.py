@@ -4,7 +4,7 @@
 leads to an exit code is raised as `StartError`. A reader that has seen enough (a closed pipe) is no error.
 
 *Not here*: the command line as a whole, and what opens files: both are brought in as `CommandTools`. What the queue
-commands print: `queuecommands`.
+commands print: `commands.queue`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.admin.client.source import IPlanCounter, IStoppedQueue, OfflineSource, QueueSource, need_server, open_server
+from mailismus.admin.client.source import NewCounter, OfflineSource, QueueSource, need_server, open_server
 from mailismus.admin.commands import wording
+from mailismus.admin.commands.directories import FoundQueue, add_options, check_options, find_configured, find_named
 from mailismus.admin.commands.queue import COMMANDS, Command, Reach, obey
 from mailismus.admin.commands.shell import Shell, run_shell
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
+from mailismus.queue.provider import IProviders, IStoppedQueue
 
 
 @attrs.frozen
@@ -34,12 +36,8 @@ class CommandTools:
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
 
-    open_offline: Callable[[str, str], IStoppedQueue]
-    """Queue path and spool path -> the queue there, to be read. Raises `FileNotFoundError` when there is none there,
-    `StartError`, `StorageError` or `OSError`."""
-
-    new_counter: Callable[[], IPlanCounter]
-    """What counts a queue by a plan of the running server."""
+    providers: IProviders
+    """The queue providers of the program."""
 
     dump: Callable[[str, TextIO], None]
     """Prints a file of ours readably. Raises `Corrupt` or `OSError`."""
@@ -82,8 +80,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
 def _register(parser: argparse.ArgumentParser, command: Command, tools: CommandTools) -> None:
     command.describe(parser, "mailismus queue ")
     if command.reach is Reach.SERVER_OR_FILES:
-        parser.add_argument("--queue", metavar="DIR", help="a queue directory, without a configuration; with --spool")
-        parser.add_argument("--spool", metavar="DIR", help="the spool directory that belongs to it")
+        add_options(parser)
     parser.set_defaults(run=lambda arguments: _run(command, arguments, tools))
 
 
@@ -94,8 +91,9 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
     except FilterError as error:
         raise StartError(os.EX_USAGE, str(error)) from None
     out = _output()
+    new_counter = _counters_of(tools.providers)
     if command.reach is Reach.SERVER:
-        source: QueueSource = need_server(tools.load(arguments).admin.socket_path, tools.new_counter)
+        source: QueueSource = need_server(tools.load(arguments).admin.socket_path, new_counter)
     else:
         source = _open(arguments, tools, now)
     obey(command, source, arguments, out)
@@ -104,8 +102,9 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
 
 def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:
     socket_path = tools.load(arguments).admin.socket_path
-    need_server(socket_path, tools.new_counter).close()
-    shell = Shell(lambda: need_server(socket_path, tools.new_counter), time.time, _output(), tools.complain)
+    new_counter = _counters_of(tools.providers)
+    need_server(socket_path, new_counter).close()
+    shell = Shell(lambda: need_server(socket_path, new_counter), time.time, _output(), tools.complain)
     return run_shell(shell, sys.stdin)
 
 
@@ -118,33 +117,26 @@ def _dump(arguments: argparse.Namespace, tools: CommandTools) -> int:
 
 def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> QueueSource:
     """The queue that is meant. Raises `StartError` or `ConfigError`."""
-    queue_path, spool_path = arguments.queue, arguments.spool
-    if (queue_path is None) != (spool_path is None):
-        raise StartError(os.EX_USAGE, "write both --queue DIR and --spool DIR, or neither")
-    if queue_path is None:
-        settings = tools.load(arguments)
-        running = open_server(settings.admin.socket_path, tools.new_counter)
-        if running is not None:
-            return running
-        queue_path, spool_path = settings.queue.rootpath, settings.queue.spool.rootpath
-    return OfflineSource(_open_files(tools, queue_path, spool_path), now)
+    check_options(arguments)
+    if arguments.queue is not None:
+        return OfflineSource(_open_files(find_named(arguments, tools.providers)), now)
+    settings = tools.load(arguments)
+    running = open_server(settings.admin.socket_path, _counters_of(tools.providers))
+    if running is not None:
+        return running
+    return OfflineSource(_open_files(find_configured(settings.queue, tools.providers)), now)
 
 
-def _open_files(tools: CommandTools, queue_path: str, spool_path: str) -> IStoppedQueue:
+def _open_files(found: FoundQueue) -> IStoppedQueue:
     try:
-        for path in (queue_path, spool_path):
-            if not _is_directory(path):
-                raise StartError(os.EX_CONFIG, f"there is no queue: {path} is no directory")
-        return tools.open_offline(queue_path, spool_path)
+        return found.provider.open_stopped(found.place)
     except (FileNotFoundError, NotADirectoryError) as error:
-        missing = error.filename if isinstance(error.filename, str) else queue_path
+        missing = error.filename if isinstance(error.filename, str) else found.place.queue_path
         raise StartError(os.EX_CONFIG, f"there is no queue: {missing} does not exist") from None
 
 
-def _is_directory(path: str) -> bool:
-    """Raises `OSError` where that can't be told."""
-    os.stat(path)
-    return os.path.isdir(path)
+def _counters_of(providers: IProviders) -> NewCounter:
+    return lambda name: providers.named(name).new_counter()
 
 
 def _output() -> TextIO:

@@ -9,7 +9,7 @@ answer lacks only what can't be read, the error says what that is, and has `"gap
 |---|---|
 | `list` | messages with their matching entries; those that are out and do not move with the reason, in `stuck` |
 | `count` | one line of counts |
-| `plan` | what the client needs to count everything itself: parts, for the counter of the queue's provider |
+| `plan` | the plan by which the client counts everything itself: its provider, then parts for that provider's counter |
 | `content` (the filter names one message) | its content in pieces, in order, as it is stored |
 | `flush` | one line: how many deferred entries are due now |
 | `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
@@ -224,6 +224,19 @@ def decode_row(value: Mapping[str, object]) -> tuple[bytes, tuple[int, ...]]:
         return _bytes(value["name"]), tuple(map(_int, _list(value["counts"])))
     except (KeyError, ValueError):
         raise WireError("a row is not as it should be") from None
+
+
+def encode_plan(provider: str) -> bytes:
+    """The first line of a plan: whose it is."""
+    return encode({"plan": provider})
+
+
+def decode_plan(value: Mapping[str, object]) -> str:
+    """The provider that `encode_plan` wrote. Raises `WireError`."""
+    provider = value.get("plan")
+    if not isinstance(provider, str):
+        raise WireError("a plan does not say whose it is")
+    return provider
 
 
 def encode_part(part: Mapping[str, object]) -> bytes:

@@ -21,6 +21,7 @@ from mailismus.admin.protocol.wire import (
     encode_number,
     encode_part,
     encode_piece,
+    encode_plan,
     encode_row,
     encode_summary,
 )
@@ -135,13 +136,17 @@ class CountAnswer:
 
 
 class PlanAnswer:
-    """What the client needs to count by itself."""
+    """The plan by which the client counts: first whose it is, then its parts."""
 
     def __init__(self, plan: ICountingPlan) -> None:
         self.gaps = Gaps()
         self._plan: ICountingPlan | None = plan
+        self._is_begun = False
 
     async def next(self) -> list[bytes] | None:
+        if self._plan is not None and not self._is_begun:
+            self._is_begun = True
+            return [encode_plan(self._plan.provider)]
         part = self._plan.next() if self._plan is not None else None
         return [encode_part(part)] if part is not None else None
 

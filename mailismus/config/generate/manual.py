@@ -14,7 +14,7 @@ import attrs
 
 from mailismus.config.generate import roff
 from mailismus.config.table.root import MAILSERVER
-from mailismus.config.table.words import Block, Form, Occurs, Setting
+from mailismus.config.table.words import Block, Form, Occurs, Setting, with_provider
 
 PAGE = "mailismus.xml"
 WIDTH = 120
@@ -78,7 +78,7 @@ def read_table(block: Block = MAILSERVER, path: str = "") -> Iterator[Section]:
     ):
         if names:
             refused.append((", ".join(_name(name) for name in names), reason))
-    yield Section(path.rstrip("/"), block.sentence, block.occurs, entries, tuple(refused))
+    yield Section(path.rstrip("/"), with_provider(block.sentence, block), block.occurs, entries, tuple(refused))
     for item in block.content:
         if isinstance(item, Block):
             yield from read_table(item, f"{path}{item.name}/")
@@ -99,7 +99,8 @@ def _entry(setting: Setting[object], block: Block, path: str) -> ManualEntry:
     bounds = "" if kind.is_number else _bounds(kind.lowest, kind.highest)
     default = "none; it must be written" if setting.default is None else setting.default or "none"
     title = setting.name if setting.form is Form.ELEMENT else setting.title + (f" of <{setting.of}>" if setting.of else "")
-    return ManualEntry(path + setting.key, title, setting.sentence, kind.form + bounds, default, _example(setting, block))
+    sentence = with_provider(setting.sentence, setting)
+    return ManualEntry(path + setting.key, title, sentence, kind.form + bounds, default, _example(setting, block))
 
 
 def _bounds(lowest: str, highest: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from mailismus.config.table.root import MAILSERVER
-from mailismus.config.table.words import Block, Occurs, Setting
+from mailismus.config.table.words import Block, Occurs, Setting, with_provider
 
 WIDTH = 100
 _HEAD = """\
@@ -45,7 +45,7 @@ def _indent(lines: Iterator[str]) -> Iterator[str]:
 def _write_block(block: Block) -> Iterator[str]:
     attributes = [setting for setting in block.attributes if _said(setting)]
     tag = " ".join([block.name, *(f"{setting.name}={quoteattr(_said(setting))}" for setting in attributes)])
-    yield _comment(block.sentence)
+    yield _comment(with_provider(block.sentence, block))
     for setting in block.attributes:
         yield _comment(f"{setting.name}: {_sentence(setting)}")
     if block.occurs is Occurs.OPTIONAL:
@@ -92,7 +92,8 @@ def _said(setting: Setting[object]) -> str:
 
 
 def _sentence(setting: Setting[object]) -> str:
-    return _plain_sentence(setting) + (" (restart)" if setting.fixed else "")
+    notes = [*setting.providers, *(["restart"] if setting.fixed else [])]
+    return _plain_sentence(setting) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _plain_sentence(setting: Setting[object]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from mailismus.config.table.root import MAILSERVER
-from mailismus.config.table.words import Block, Form, Occurs, Setting
+from mailismus.config.table.words import Block, Form, Occurs, Setting, with_provider
 
 _HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -37,7 +37,7 @@ def _indent(lines: Iterator[str]) -> Iterator[str]:
 
 def _write_block(block: Block) -> Iterator[str]:
     yield f"<element name={quoteattr(block.name)}>"
-    yield f"  <a:documentation>{escape(block.sentence)}</a:documentation>"
+    yield f"  <a:documentation>{escape(with_provider(block.sentence, block))}</a:documentation>"
     for attribute in block.attributes:
         yield from _indent(_write_item(attribute))
     if block.elements:
@@ -88,4 +88,4 @@ def write_setting(setting: Setting[object], attributes: tuple[Setting[object], .
 def _describe(setting: Setting[object]) -> str:
     default = f" Default: {setting.default}." if setting.default else ""
     fixed = " A change needs a restart." if setting.fixed else ""
-    return f"{setting.sentence} Takes {setting.kind.form}.{default}{fixed}"
+    return f"{with_provider(setting.sentence, setting)} Takes {setting.kind.form}.{default}{fixed}"

@@ -8,6 +8,7 @@ Modules, each with what it is:
     certificates    certificates and private keys of listeners
     hostname        the full name of this host
     check           the document against the table: a value for each setting
+    providers       settings of other queue providers, refused
     effective       every setting in force, with its origin
     relays          relay rules, checked against each other
     assemble        checked values to `Settings`

@@ -11,7 +11,7 @@ import queue
 import resource
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -23,12 +23,13 @@ from mailismus.config.read.document import Element
 from mailismus.config.read.effective import Effective, list_effective
 from mailismus.config.read.files import ANSWER_S, Files
 from mailismus.config.read.hostname import host_name
+from mailismus.config.read.providers import refuse_settings_of_others
 from mailismus.config.table import application as app
 from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER, MTA
 from mailismus.config.table.submit import LISTENER, LISTENERS, SUBMIT
 from mailismus.config.values.settings import Settings
-from mailismus.errors import ConfigError
+from mailismus.errors import ConfigError, StartError
 
 SOON_DAYS = 14
 """Days before its end that a certificate is worth a note."""
@@ -47,6 +48,11 @@ class LoadedConfig:
     effective: tuple[Effective, ...]
     given: Given = attrs.field(repr=False, eq=False)
 
+    def locate(self, error: StartError, file: str) -> ConfigError | StartError:
+        """The error with the line of the setting that it is about; as it is, where it is about none."""
+        line = next((one.near for one in self.effective if one.path == error.setting), None)
+        return error if line is None else ConfigError(file, line, error.text)
+
 
 def find_file(given: str | None) -> str:
     """The configuration file to use: the given one, else the first of `DEFAULT_FILES` that is there, else the first."""
@@ -56,10 +62,13 @@ def find_file(given: str | None) -> str:
 
 
 class Loader:
-    """Loads a configuration again and again; what is made of a file's content is made once. One load at a time."""
+    """Loads a configuration again and again; what is made of a file's content is made once. One load at a time.
 
-    def __init__(self, files: Files | None = None) -> None:
+    `providers`: queue providers that the program has, beside those of the table."""
+
+    def __init__(self, files: Files | None = None, providers: Sequence[str] = ()) -> None:
         self._files = files or Files()
+        self._providers = tuple(providers)
         self._file = ""
 
     def load(self, file: str) -> LoadedConfig:
@@ -67,7 +76,7 @@ class Loader:
         Raises `ConfigError`."""
         files, self._file = self._files, file
         files.begin()
-        loaded = load_tree(document.read(file, files), file, host_name(files), hard_open_files(), files)
+        loaded = load_tree(document.read(file, files), file, host_name(files), hard_open_files(), files, self._providers)
         files.end()
         return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
 
@@ -117,11 +126,20 @@ def default_settings(root: str) -> Settings:
     return load_tree(Element(MAILSERVER.name, 1, {}), file, "mx.example.net", None).settings
 
 
-def load_tree(top: Element, file: str, host: str, hard_limit: int | None, files: Files | None = None) -> LoadedConfig:
-    """The configuration that a document says, for a host of that name and with that hard open-file limit (None: none)."""
+def load_tree(
+    top: Element,
+    file: str,
+    host: str,
+    hard_limit: int | None,
+    files: Files | None = None,
+    providers: tuple[str, ...] = (),
+) -> LoadedConfig:
+    """The configuration that a document says, for a host of that name and with that hard open-file limit (None: none).
+    `providers`: queue providers beside those of the table."""
     check_shape(top, file)
-    place = _find_place(top, file, host)
+    place = attrs.evolve(_find_place(top, file, host), providers=providers)
     given = convert(MAILSERVER, top, place, file)
+    refuse_settings_of_others(given, file)
     listeners = given.one(MTA).one(SUBMIT).one(LISTENERS).all(LISTENER)
     if not listeners:
         listeners.append(default_block(LISTENER, place, file))

@@ -29,10 +29,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 @attrs.frozen
 class ReadContext:
-    """Where values are read: the configuration file's folder (absolute) and what the tokens stand for so far."""
+    """Where values are read: the configuration file's folder (absolute) and what the tokens stand for so far. `providers`:
+    queue providers that the program has, beside those of the table."""
 
     folder: str
     tokens: Mapping[str, str]
+    providers: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -107,6 +109,16 @@ def choice(built: tuple[str, ...], unbuilt: tuple[str, ...] = ()) -> ValueKind[s
         return text
 
     return ValueKind(form=" or ".join(built), pattern="|".join(built), parse=parse, show=str)
+
+
+def provider(built: tuple[str, ...], unbuilt: tuple[str, ...]) -> ValueKind[str]:
+    """The name of a queue provider: one of the table, or one that this program has beside those."""
+    kind = choice(built, unbuilt)
+
+    def parse(text: str, place: ReadContext) -> str:
+        return text if text in place.providers else kind.parse(text, place)
+
+    return attrs.evolve(kind, parse=parse)
 
 
 def only(built: str) -> ValueKind[str]:

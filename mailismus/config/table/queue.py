@@ -1,13 +1,18 @@
-"""The table, part 2: `<queue>`."""
+"""The table, part 2: `<queue>`.
+
+A setting without `providers` is every provider's. A new provider's own settings stand in the same block, with its name.
+"""
 
 from __future__ import annotations
 
 from mailismus.config.table import kinds
 from mailismus.config.table.words import Block, Form, Setting
 
+_CLUSTERED = ("clustered",)
+
 PROVIDER = Setting(
     "provider",
-    kinds.choice(("clustered",), unbuilt=("memory", "chunk", "log", "distributed")),
+    kinds.provider(("clustered",), unbuilt=("memory", "chunk", "log", "distributed")),
     "clustered",
     "How the queue is kept.",
     Form.ATTRIBUTE,
@@ -15,7 +20,12 @@ PROVIDER = Setting(
 )
 ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/queue", "Where the queue lies.", fixed=True)
 MAXCLUSTERSIZE = Setting(
-    "maxclustersize", kinds.size(), "256K", "Bytes of one cluster file of new entries; 0: no limit.", fixed=True
+    "maxclustersize",
+    kinds.size(),
+    "256K",
+    "Bytes of one cluster file of new entries; 0: no limit.",
+    fixed=True,
+    providers=_CLUSTERED,
 )
 MAXMEMORYQUEUE = Setting(
     "maxmemoryqueue", kinds.count(), "0", "Entries that a task takes at most at once; 0: no limit of its own."
@@ -47,7 +57,7 @@ MAXAGE = Setting(
 MAXSIZE = Setting(
     "maxsize", kinds.size("1Mi"), "256Mi", "Bytes that the journal may hold; beyond, it is emptied early.", fixed=True
 )
-JOURNAL = Block("journal", "What is written first.", (SEGMENTSIZE, LARGEMSGSIZE, MAXAGE, MAXSIZE))
+JOURNAL = Block("journal", "What is written first.", (SEGMENTSIZE, LARGEMSGSIZE, MAXAGE, MAXSIZE), providers=_CLUSTERED)
 
 SPOOL_ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/spool", "Where message files lie.", fixed=True)
 BUFSIZE = Setting("bufsize", kinds.size("1K", "16Mi"), "16K", "Bytes gathered before a message file is written.", fixed=True)
@@ -58,7 +68,11 @@ HARDLINKS = Setting(
     "hardlinks", kinds.BOOLEAN, "N", "A name (hard link) for each recipient, in place of counting references.", fixed=True
 )
 SPOOL = Block(
-    "spool", "Message bytes at rest.", (SPOOL_ROOTPATH, BUFSIZE, MAXSPIDCACHE, HARDLINKS), original=("silofactor",)
+    "spool",
+    "Message bytes at rest.",
+    (SPOOL_ROOTPATH, BUFSIZE, MAXSPIDCACHE, HARDLINKS),
+    original=("silofactor",),
+    providers=_CLUSTERED,
 )
 
 QUEUE = Block(

@@ -43,6 +43,7 @@ class Setting(Generic[T_co]):
     `hidden`: taken, but not shown by `config show` or the sample, because only its default is built.
     `fixed`: it can't change while the server runs; a configuration that changes it is refused on SIGHUP.
     `of`: it is an attribute of that setting's element, which stands in the same block.
+    `providers`: the queue providers that have it; none: all. Written under another it is refused.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Setting(Generic[T_co]):
     hidden: bool = False
     fixed: bool = False
     of: str = ""
+    providers: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -74,7 +76,7 @@ class Block:
     """An element that holds settings and blocks.
 
     `unbuilt`: shown in the manual, not built: refused as such. `original`: of the original Mailismus, not here.
-    An attribute in these lists has an `@` before its name.
+    An attribute in these lists has an `@` before its name. `providers`: as in `Setting`, of all that is in it.
     """
 
     name: str
@@ -83,6 +85,12 @@ class Block:
     occurs: Occurs = Occurs.ONCE
     unbuilt: tuple[str, ...] = ()
     original: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """As named in messages."""
+        return f"<{self.name}>"
 
     @property
     def key(self) -> str:
@@ -103,3 +111,13 @@ class Block:
     def elements(self) -> tuple[Setting[object] | Block, ...]:
         """What is written as an element: settings and blocks."""
         return tuple(item for item in self.content if isinstance(item, Block) or item.form is Form.ELEMENT)
+
+
+def belongs_to(item: Setting[object] | Block, provider: str) -> bool:
+    """Whether a queue of this provider has the setting or block."""
+    return not item.providers or provider in item.providers
+
+
+def with_provider(sentence: str, item: Setting[object] | Block) -> str:
+    """The sentence, and which providers have the setting or block, where not all have it."""
+    return f"{sentence} Of provider {' and '.join(item.providers)} alone." if item.providers else sentence

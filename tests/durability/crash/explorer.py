@@ -117,6 +117,8 @@ class Explorer:
     def _check(self, tree: Tree, knowledge: Knowledge, *, is_last: bool) -> Outcome:
         outcome = self.recoveries.of(tree)
         knowledge.check(outcome.live, outcome.contents)
+        if knowledge.has_acknowledged and not outcome.is_marked:
+            raise Broken("I9: mail was acknowledged, and the directory does not say whose it is")
         if not is_last:
             self.recoveries.check_again(outcome)
         return outcome

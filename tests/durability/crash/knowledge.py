@@ -4,7 +4,7 @@ I1 an acknowledged recipient that is not settled is live; I2 with its exact cont
 live, a durable retry or bounce is not undone; I4 all recipients of a message or none, none twice, nothing that nobody sent,
 nothing that an earlier start did not find; I6 bytes go only with the last durable settle (else I1 or I2 would be broken); I7
 a refused message may come back whole, of a report and its bounces there is one or the other; I8 a crash alone never looks
-like damage.
+like damage; I9 where mail was acknowledged the directory says durably whose it is.
 """
 
 from __future__ import annotations
@@ -127,6 +127,11 @@ class Knowledge:
     entries: Mapping[QueueId, EntryFact] = attrs.field(factory=dict)
     where: Mapping[tuple[QueueId, int], tuple[Area, float]] = attrs.field(factory=dict)
     """Area and time of an entry with so many attempts."""
+
+    @property
+    def has_acknowledged(self) -> bool:
+        """A 250 went out for some message."""
+        return any(message.status is Status.ACKNOWLEDGED for message in self.messages.values())
 
     def after(self, mark: object) -> Knowledge:
         """With one fact more."""

@@ -11,6 +11,7 @@ import attrs
 from mailismus.disk.worker import Workers
 from mailismus.errors import MailismusError
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.mark import read_mark
 from mailismus.queue.interface import Area, Filter, IContent, Settlement
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.knowledge import Broken, Found, Seen
@@ -31,6 +32,8 @@ class Outcome:
 
     live: Mapping[QueueId, Seen]
     contents: Mapping[SpoolId, bytes | None]
+    is_marked: bool
+    """The queue's directory said whose it is, before the start."""
     story: Story
     """The start's own acts, over the tree that it found."""
 
@@ -45,6 +48,8 @@ def recover(tree: Tree, subject: Subject, *, hardlinks: bool) -> Outcome:
 
     worker = LookingWorker()
     try:
+        mark = read_mark(disk, "/q")
+        is_marked = mark is not None and mark.name == subject.name
         with subject.looking():
             settings = subject.settings(hardlinks=hardlinks)
             server = Server(subject, disk, settings, new_clock(LATER), random_bytes, Workers(worker, worker))
@@ -55,7 +60,7 @@ def recover(tree: Tree, subject: Subject, *, hardlinks: bool) -> Outcome:
     disk.mark(Found(live))
     if disk.exists("/q/corrupt") and disk.list_directory("/q/corrupt"):
         raise Broken("I8: a crash looks like damage")
-    return Outcome(live, contents, Story(disk.acts, tree))
+    return Outcome(live, contents, is_marked, Story(disk.acts, tree))
 
 
 def look(server: Server) -> tuple[dict[QueueId, Seen], dict[SpoolId, bytes | None]]:

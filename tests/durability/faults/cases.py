@@ -16,7 +16,7 @@ from tests.durability.subjects.interface import Subject
 
 ERRNOS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EINTR)
 
-_COMMON_PLACES = ((r"/./lock", "lock"), (r"/.*", "other directory"))
+_COMMON_PLACES = ((r"/q/provider(\.new)?", "mark"), (r"/./lock", "lock"), (r"/.*", "other directory"))
 
 
 def place_of(path: str, subject: Subject) -> str:

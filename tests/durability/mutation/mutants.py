@@ -48,6 +48,7 @@ READERS = (
     "mailismus/journal/batch.py",
     "mailismus/journal/replay.py",
     "mailismus/queue/providers/clustered/format/cluster.py",
+    "mailismus/queue/files/mark.py",
     "mailismus/queue/files/recipient_line.py",
     "mailismus/queue/providers/clustered/format/record.py",
     "mailismus/queue/providers/clustered/recovery/salvage.py",

@@ -43,6 +43,10 @@ def _at(path: str, old: str, new: str) -> Rule:
 
 
 RULES: dict[str, Rule] = {
+    # the start
+    "a start marks the queue before it writes there": _clustered(
+        "recovery/opening", "        _mark(loaded, disk, settings.rootpath)\n", ""
+    ),
     # segments
     "a header counts with its first batch alone": _journal(
         "replay", "        counts = next(read_batches(data, header), None) is not None\n", "        counts = True\n"

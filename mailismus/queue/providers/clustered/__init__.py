@@ -4,7 +4,7 @@
                                                       |                  ^
                                                       +- [checkpoint] -> cluster index
 
-Rooms, bottom first; a room imports itself and the rooms above it in this list; `fsck` is above the modules:
+Rooms, bottom first; a room imports itself and the rooms above it in this list; `fsck` and `entry` are above the modules:
 
     format      bytes on disk: cluster file, journal record, slot names. Pure
     index       what is in memory: memtable (entries in the journal), cluster index (entries in clusters). Pure
@@ -14,6 +14,7 @@ Rooms, bottom first; a room imports itself and the rooms above it in this list; 
     checkpoint  flushes live entries to cluster and message files, then frees journal segments
     recovery    opening: locks, replay, salvage, a missing journal; reading a stopped queue
     fsck        checks and repairs a stopped queue
+    entry       `PROVIDER`: this provider as the program knows it
 
 The modules:
 
@@ -21,6 +22,7 @@ The modules:
     admission   refuses mail while it could not be committed
     closing     what a clean stop flushes
     provider    `ClusteredQueue`: the `IQueue` over all of it
+    running     opens a queue for a server, with its threads
     metrics     metrics of journal, checkpoints, entries, references
     dump        prints a file of the queue
 """

@@ -1,4 +1,4 @@
-"""What the clustered queue counts, for whoever asks: journal, checkpoints, entries, references, space.
+"""Metrics of the clustered queue: journal, checkpoints, entries, references, space.
 
 *Rules*: numbers that are in memory; nothing is read from disk for it. A walk over the index of clusters, not over their
 lines, is the most that is done.
@@ -6,7 +6,7 @@ lines, is the most that is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from mailismus.disk.interface import Space
 from mailismus.observe.metrics import Metric, Number, counter, gauge, histogram
@@ -16,14 +16,37 @@ from mailismus.queue.providers.clustered.provider import ClusteredQueue
 Counts = dict[tuple[str, ...], Number]
 
 
+class ClusteredFigures:
+    """The figures that every queue has (`IQueueFigures`)."""
+
+    def __init__(self, queue: ClusteredQueue) -> None:
+        self._queue = queue
+
+    def entries(self) -> Mapping[Area, int]:
+        """Exact when no cluster is uncounted."""
+        counts = _entries(self._queue)
+        return {area: int(counts[area.value, "journal"] + counts[area.value, "cluster"]) for area in Area}
+
+    def refusals(self) -> Mapping[str, bool]:
+        queue = self._queue
+        return {
+            "journal_failed": queue.commits.trouble is not None and queue.presence.missing is None,
+            "missing": queue.presence.missing is not None,
+            "journal_long": queue.checkpoints.is_full,
+            "no_segment": queue.opened.pool.is_short,
+            "minfree": queue.space.is_short,
+            "slow_disk": queue.pressure.is_shedding,
+        }
+
+
 def _entries(queue: ClusteredQueue) -> Counts:
-    young, resting = queue.ledger.young, dict.fromkeys(Area, 0)
+    memtable, clustered = queue.ledger.young, dict.fromkeys(Area, 0)
     for cluster in queue.ledger.resting.clusters.values():
-        resting[cluster.id.area] += cluster.live or 0
+        clustered[cluster.id.area] += cluster.live or 0
     counts: Counts = {}
     for area in Area:
-        counts[area.value, "young"] = young.count_in(area)
-        counts[area.value, "resting"] = resting[area]
+        counts[area.value, "journal"] = memtable.count_in(area)
+        counts[area.value, "cluster"] = clustered[area]
     return counts
 
 
@@ -43,17 +66,6 @@ def _oldest_young_s(queue: ClusteredQueue) -> float:
     return 0.0 if since is None else max(0.0, queue.now() - since)
 
 
-def _refusing(queue: ClusteredQueue) -> Counts:
-    return {
-        ("journal_sick",): int(queue.commits.trouble is not None and queue.presence.missing is None),
-        ("missing",): int(queue.presence.missing is not None),
-        ("journal_long",): int(queue.checkpoints.is_full),
-        ("no_segment",): int(queue.opened.pool.is_short),
-        ("minfree",): int(queue.space.is_short),
-        ("slow_disk",): int(queue.pressure.is_shedding),
-    }
-
-
 def _of_space(read: Callable[[Space], int]) -> Callable[[ClusteredQueue], Counts | None]:
     def reading(queue: ClusteredQueue) -> Counts | None:
         names = ("queue", "spool")
@@ -64,21 +76,21 @@ def _of_space(read: Callable[[Space], int]) -> Callable[[ClusteredQueue], Counts
 
 METRICS: tuple[Metric[ClusteredQueue], ...] = (
     gauge(
-        "mailismus_queue_entries",
-        "Entries of the queue by area and where they are: young ones in the journal, resting ones in clusters. Those that "
-        "are out for delivery count too. Exact when no cluster is uncounted.",
+        "mailismus_clustered_entries",
+        "Entries by area and where their newest line is: in the journal, or in a cluster file. Entries that are out for "
+        "delivery count too. Exact when no cluster is uncounted.",
         _entries,
         "area",
         "form",
     ),
-    gauge("mailismus_queue_clusters", "Cluster files by area.", _clusters, "area"),
+    gauge("mailismus_clusters", "Cluster files by area.", _clusters, "area"),
     gauge(
-        "mailismus_queue_uncounted_clusters",
-        "Clusters found at the start whose lines nobody has counted yet; their entries are missing above.",
+        "mailismus_clusters_uncounted",
+        "Clusters found at the start whose lines are not counted yet; their entries are missing in all counts.",
         _uncounted,
     ),
     gauge(
-        "mailismus_queue_unreadable_clusters",
+        "mailismus_clusters_unreadable",
         "Clusters that could not be read when they were last tried; their entries wait, and the log names each once.",
         lambda q: q.reader.unreadable,
     ),
@@ -87,17 +99,11 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
         "How often a cluster could not be read, for delivery or for a command.",
         lambda q: q.reader.failures,
     ),
-    gauge("mailismus_queue_young_messages", "Messages in the journal.", lambda q: len(q.ledger.young.messages)),
+    gauge("mailismus_journal_messages", "Messages in the journal.", lambda q: len(q.ledger.young.messages)),
     gauge(
-        "mailismus_queue_oldest_young_seconds",
+        "mailismus_journal_oldest_message_seconds",
         "How long the oldest of them has been there; `maxage` and a few seconds, or checkpoints come to nothing.",
         _oldest_young_s,
-    ),
-    gauge(
-        "mailismus_queue_refusing",
-        "1 while mail is refused (4xx) for this reason, 0 otherwise.",
-        _refusing,
-        "reason",
     ),
     counter(
         "mailismus_journal_batches_total",

@@ -56,7 +56,7 @@ class Look:
     def __init__(self, checking: Checking, on_journal: Callable[[JournalState], None] | None = None) -> None:
         self._checking = checking
         self._on_journal = on_journal
-        self.checked = Checked(0, 0, 0, 0)
+        self.checked = _checked(0, 0, 0, 0)
 
     def problems(self) -> Iterator[Problem]:
         """All that is found. Raises OSError where the look itself can't go on."""
@@ -81,9 +81,18 @@ class Look:
                 spool = SpoolCheck(self._checking, names, journal, found, history)
                 yield from spool.check()
                 segments = len(loaded.journal.used) + len(loaded.journal.others)
-                self.checked = Checked(segments, found.count, spool.entries, spool.files)
+                self.checked = _checked(segments, found.count, spool.entries, spool.files)
             else:
                 yield found
+
+
+def _checked(segments: int, clusters: int, entries: int, message_files: int) -> tuple[Checked, ...]:
+    return (
+        Checked("segments", segments, "segment", "segments"),
+        Checked("clusters", clusters, "cluster", "clusters"),
+        Checked("entries", entries, "live entry", "live entries"),
+        Checked("message_files", message_files, "message file", "message files"),
+    )
 
 
 class CheckReport:
@@ -94,7 +103,7 @@ class CheckReport:
         self._look = Look(checking)
 
     @property
-    def checked(self) -> Checked:
+    def checked(self) -> tuple[Checked, ...]:
         """How much was looked at."""
         return self._look.checked
 
@@ -147,7 +156,7 @@ class RepairReport:
         self._now = now
         self._checking = checking_of(settings, disk, now)
         self._locks: dict[str, ILock] = {}
-        self.checked = Checked(0, 0, 0, 0)
+        self.checked = _checked(0, 0, 0, 0)
 
     def __iter__(self) -> Iterator[Finding]:
         """What was found, each with what was done; then what a second look finds that still needs somebody. Raises

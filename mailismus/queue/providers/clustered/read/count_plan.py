@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from mailismus.queue.interface import Area
+from mailismus.queue.providers.clustered.format.version import NAME
 from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.counting import new_sums
@@ -26,6 +27,8 @@ PART_CLUSTERS = 25
 
 class CountingPlan:
     """Goes through the plan once. `newest`: the number of the newest checkpoint that counts. An `ICountingPlan`."""
+
+    provider = NAME
 
     def __init__(self, root: str, young: Memtable, resting: ClusterIndex, newest: int, refusing: str = "") -> None:
         """`root`: the queue's directory; `refusing`: see `Summary`."""

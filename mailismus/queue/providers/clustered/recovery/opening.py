@@ -33,11 +33,13 @@ from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
 from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
 from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES, Locations, remember
+from mailismus.queue.files.mark import ensure_mark
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.commit.spool_ids import SpoolIds
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.record import epoch_record
 from mailismus.queue.providers.clustered.format.slots import slot_start
+from mailismus.queue.providers.clustered.format.version import MARK, NAME
 from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
@@ -220,6 +222,7 @@ def _open_journal(
     loaded = load(disk, os.path.join(settings.rootpath, "journal"))
     try:
         refuse_lost_journal(loaded, disk, settings)
+        _mark(loaded, disk, settings.rootpath)
         _set_aside(loaded, disk, os.path.join(settings.rootpath, "corrupt"))
     except BaseException:
         loaded.journal.close()
@@ -241,6 +244,19 @@ def _open_journal(
         )
     aside = len(loaded.journal.damages) + len(loaded.bad_lines)
     return Opened(pool, writer, SpoolIds(writer.epoch), youngs, resting, highest + 1, aside, locations)
+
+
+def _mark(loaded: ReplayedQueue, disk: IDisk, queue_path: str) -> None:
+    """Say durably whose queue this is, before its first segment is written. Raises `StartError`, `OSError`."""
+    try:
+        ensure_mark(disk, queue_path, MARK)
+    except OSError as error:
+        if not loaded.journal.used or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        # Its journal says whose it is, and a full disk is no reason not to deliver what lies there.
+        _log.warn(
+            "{path} could not be marked as a queue of provider {name}: {error}", path=queue_path, name=NAME, error=error
+        )
 
 
 class Reuse(enum.Enum):

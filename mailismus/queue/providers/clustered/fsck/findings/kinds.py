@@ -44,6 +44,12 @@ class FindingKind(enum.Enum):
     DIRECTORY_MISSING = (_HARMLESS, "this directory is not there", _START)
     DIRECTORY_EMPTY = (_NOTE, "an empty slot of the calendar", _ALONE)
     PROBE_LEFT = (_HARMLESS, "left by a start that tried for hard links and was stopped", "removes it")
+    MARK_DAMAGED = (
+        _REPAIRABLE,
+        "does not say which provider's queue this is, so no server starts on it: {why}",
+        "moves it to corrupt/ as it is; the start at its end writes it again",
+    )
+    MARK_LEFT = (_HARMLESS, "left by a start that was stopped before the queue was marked", f"{_ASIDE} and removes it")
     UNSAFE = (_REPAIRABLE, "no server starts on this: {why}", "can't do that for you")
     NO_PLAIN_FILE = (_REPAIRABLE, "{what} where {wanted} of ours should be", "moves it to corrupt/ as it is")
     UNREADABLE = (_LOST, "can't be read: {why}", "moves it to corrupt/ as it is, for another try by hand")

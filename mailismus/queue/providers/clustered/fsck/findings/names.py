@@ -9,7 +9,9 @@ from functools import partial
 from typing import TypeVar
 
 from mailismus.disk.interface import NameFacts, NameKind
+from mailismus.errors import Corrupt
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
+from mailismus.queue.files.mark import MARK, NEW_MARK, read_mark
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
@@ -58,6 +60,7 @@ class NameCheck:
                 else:
                     yield from self.check(path, NameKind.DIRECTORY)
             yield from self._check_root(root, frozenset(names))
+        yield from self._check_mark()
         state = os.path.join(checking.queue_path, "state")
         yield from (problem(FindingKind.FOREIGN, os.path.join(state, name)) for name in self.list(state))
         kept = len(self.list(checking.corrupt_path))
@@ -75,8 +78,25 @@ class NameCheck:
                 yield from self.check(path, NameKind.FILE)
             elif name in _PROBES:
                 yield problem(FindingKind.PROBE_LEFT, path, None, partial(acts.unlink, path))
+            elif root == self._checking.queue_path and name in (MARK, NEW_MARK):
+                continue
             elif name not in names and name not in _SYSTEMS_OWN and not name.endswith(CLUSTER_SUFFIX):
                 yield problem(FindingKind.FOREIGN, path)
+
+    def _check_mark(self) -> Iterator[Problem]:
+        root = self._checking.queue_path
+        new_path, path = os.path.join(root, NEW_MARK), os.path.join(root, MARK)
+        if self._disk.exists(new_path):
+            yield problem(FindingKind.MARK_LEFT, new_path, None, partial(acts.remove, new_path))
+        try:
+            mark = try_twice(lambda: read_mark(self._disk, root))
+        except Corrupt as error:
+            yield problem(FindingKind.MARK_DAMAGED, path, None, partial(acts.move_aside, path), why=error.text)
+        except OSError as error:
+            yield problem(FindingKind.UNREADABLE, path, None, partial(acts.move_aside, path), why=error.strerror or error)
+        else:
+            if mark is not None:
+                yield from self.check(path, NameKind.FILE)
 
     def list(self, path: str) -> list[str]:
         """Names in a directory, sorted; none where there is no such directory."""

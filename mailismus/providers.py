@@ -1,0 +1,107 @@
+"""The queue providers of this program: one table of names and modules, and whose a directory is.
+
+*Rules*: a module of a provider is imported when its provider is asked for, and has an `IProvider` in it that is called
+`PROVIDER`. Nothing else in the program names a provider's module or class.
+
+*For tests and harnesses*: `PROVIDERS.extended(name=MODULE)` makes another table. `app.build`, `__main__.main` and
+`run.make_service` take it as `providers=`; their defaults are `PROVIDERS`, so nothing outside of the program's own code (no
+environment variable, no file, no entry point) can add a provider to a server.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.disk.posix import Access, PosixDisk
+from mailismus.errors import Corrupt, StartError
+from mailismus.queue.files.mark import Mark, read_mark, refuse_format, refuse_other
+from mailismus.queue.provider import IProvider
+
+_PARENTS = 3
+"""Directories between a file of a queue and the mark: the queue's own, an area's, a slot's."""
+
+
+class Providers:
+    """Providers by name (`IProviders`)."""
+
+    def __init__(self, modules: Mapping[str, str], disk: IDisk | None = None) -> None:
+        """`modules`: the full name of each provider's module. The first provider is asked first."""
+        self._modules = dict(modules)
+        self._disk = disk or PosixDisk(Access.READ_ONLY)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the order of the table."""
+        return tuple(self._modules)
+
+    def extended(self, **modules: str) -> Providers:
+        """A table that has these modules too."""
+        return Providers({**self._modules, **modules}, self._disk)
+
+    def named(self, name: str) -> IProvider:
+        return cast(IProvider, importlib.import_module(self._modules[name]).PROVIDER)
+
+    def configured(self, settings: QueueSettings) -> IProvider:
+        provider = self.named(settings.provider)
+        path = settings.rootpath
+        try:
+            mark = read_mark(self._disk, path)
+        except Corrupt:
+            mark = None  # the provider's start refuses it; its check reports it, and its repair writes it again
+        if mark is None and (claimant := self._claimant(path)) is not None:
+            mark = Mark(claimant.name, claimant.formats[0])
+        if mark is not None:
+            refuse_other(mark, provider.name, provider.formats, path)
+        return provider
+
+    def found_in(self, queue_path: str) -> IProvider:
+        try:
+            mark = read_mark(self._disk, queue_path)
+        except Corrupt as error:
+            claimant = self._claimant(queue_path)
+            if claimant is None:
+                raise StartError(os.EX_DATAERR, f"{error.path}: {error.text}") from error
+            return claimant
+        if mark is None:
+            claimant = self._claimant(queue_path)
+            if claimant is None:
+                raise FileNotFoundError(2, "no queue is here", queue_path)
+            return claimant
+        if mark.name not in self._modules:
+            text = f"{queue_path} holds a queue of provider {mark.name}, which this Mailismus does not have"
+            raise StartError(os.EX_DATAERR, f"{text}: use the one that wrote it")
+        provider = self.named(mark.name)
+        refuse_format(mark, provider.formats, queue_path)
+        return provider
+
+    def of_file(self, path: str) -> IProvider:
+        for directory in _parents(os.path.abspath(path)):
+            try:
+                mark = read_mark(self._disk, directory)
+            except (OSError, Corrupt):
+                continue
+            if mark is not None and mark.name in self._modules:
+                return self.named(mark.name)
+        return self.named(self.names[0])
+
+    def _claimant(self, queue_path: str) -> IProvider | None:
+        """The provider that knows an unmarked directory as its own. An empty one is nobody's."""
+        if not self._disk.exists(queue_path):
+            return None
+        providers = map(self.named, self._modules)
+        return next((provider for provider in providers if provider.claims(queue_path)), None)
+
+
+def _parents(path: str) -> Iterator[str]:
+    for _ in range(_PARENTS):
+        path = os.path.dirname(path)
+        yield path
+
+
+PROVIDERS = Providers({"clustered": "mailismus.queue.providers.clustered.entry"})
+"""The providers that can be configured, the default one first."""

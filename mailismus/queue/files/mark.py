@@ -1,0 +1,140 @@
+"""The mark of a queue's directory: the file `provider`, which says durably which provider's queue lies there.
+
+One line of text: the provider's name and the number of its format, `clustered 1`. A start writes it under the lock of the
+queue, before anything else: temporary file, sync, rename, sync of the directory. It is not changed afterwards, but by a
+provider that raises its own format.
+
+Legal states: no mark (a new directory, or a queue that is older than the marks); a whole mark. A crash leaves no other, but
+perhaps the temporary file beside either; the next start that writes removes it. Everything else is damage.
+
+Source: `docs/formats/mark.md`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import TextIO
+
+import attrs
+
+from mailismus.disk.interface import IDisk, NameKind, close_read
+from mailismus.disk.posix import Access, PosixDisk
+from mailismus.errors import Corrupt, StartError
+
+MARK = "provider"
+NEW_MARK = "provider.new"
+"""The temporary file."""
+
+_LONGEST = 100
+"""Bytes; a longer file is no mark."""
+_LINE = re.compile(rb"([a-z]{1,32}) ([1-9][0-9]{0,8})\n").fullmatch
+
+
+@attrs.frozen
+class Mark:
+    """A provider's name and the number of the format of a queue."""
+
+    name: str
+    format: int
+
+
+def encode_mark(mark: Mark) -> bytes:
+    """The bytes of the file."""
+    return b"%b %d\n" % (mark.name.encode("ascii"), mark.format)
+
+
+def decode_mark(data: bytes) -> Mark | None:
+    """The mark in these bytes; None: they are none."""
+    found = _LINE(data)
+    return Mark(found[1].decode("ascii"), int(found[2])) if found is not None else None
+
+
+def read_mark(disk: IDisk, queue_path: str) -> Mark | None:
+    """The mark of this directory; None: it has none, or is not there. Raises `Corrupt` for a damaged one, `OSError`."""
+    path = os.path.join(queue_path, MARK)
+    if not disk.exists(path):
+        return None
+    kind = disk.describe(path).kind
+    if kind is not NameKind.FILE:
+        raise Corrupt(path, 0, f"it is {kind.value}, not the mark of a queue")
+    file = disk.open(path)
+    try:
+        data = file.read_at(0, _LONGEST + 1)
+    finally:
+        close_read(file)
+    mark = decode_mark(data)
+    if mark is None:
+        raise Corrupt(path, 0, "the mark of the queue is damaged: it names no provider and format")
+    return mark
+
+
+def write_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
+    """Write the mark, in place of any that is there. It is durable afterwards; after a crash the former state or this one is
+    found. Raises `OSError`."""
+    new_path = os.path.join(queue_path, NEW_MARK)
+    remove_new_mark(disk, queue_path)
+    file = disk.create(new_path)
+    try:
+        file.write_at(0, [encode_mark(mark)])
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(new_path, os.path.join(queue_path, MARK))
+    disk.sync_directory(queue_path)
+
+
+def remove_new_mark(disk: IDisk, queue_path: str) -> None:
+    """Remove the temporary file that an interrupted start left. Raises `OSError`."""
+    path = os.path.join(queue_path, NEW_MARK)
+    if disk.exists(path):
+        disk.unlink(path)
+
+
+def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
+    """Mark a directory whose lock is held as that of this provider, if it is not marked yet. The mark is durable afterwards.
+    Raises `StartError` where another process has marked it meanwhile, or the mark is damaged; `OSError`."""
+    try:
+        found = read_mark(disk, queue_path)
+    except Corrupt as error:
+        raise damaged(error) from error
+    if found is None:
+        write_mark(disk, queue_path, mark)
+        return
+    refuse_other(found, mark.name, (*range(1, mark.format + 1),), queue_path)
+    disk.sync_directory(queue_path)  # the start that wrote it may have been killed before this
+
+
+def refuse_other(found: Mark, name: str, formats: tuple[int, ...], queue_path: str) -> None:
+    """Raise `StartError` unless the mark is of this provider (78) and of one of these formats (65)."""
+    if found.name != name:
+        what = f'<queue provider> is "{name}", but {queue_path} holds a queue of provider {found.name}'
+        raise StartError(os.EX_CONFIG, f"{what}: write that, or another <rootpath>", "mta/queue/@provider")
+    refuse_format(found, formats, queue_path)
+
+
+def refuse_format(found: Mark, formats: tuple[int, ...], queue_path: str) -> None:
+    """Raise `StartError` (65) unless the mark is of one of these formats."""
+    if found.format in formats:
+        return
+    reads = " and ".join(map(str, formats))
+    who = "a newer" if found.format > max(formats) else "an older"
+    text = (
+        f"queue {queue_path} is of format {found.format}, written by {who} Mailismus; this one reads {reads}: start that one"
+    )
+    raise StartError(os.EX_DATAERR, text)
+
+
+def damaged(error: Corrupt) -> StartError:
+    """The refusal (65) of a queue whose mark is damaged."""
+    text = f"{error.path}: {error.text}; mailismus fsck --repair writes it again"
+    return StartError(os.EX_DATAERR, text)
+
+
+def dump_mark(path: str, out: TextIO) -> None:
+    """Print the mark in this file readably. Raises `Corrupt`, `OSError`."""
+    mark = read_mark(PosixDisk(Access.READ_ONLY), os.path.dirname(path))
+    if mark is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    out.write(f"mark of a queue of provider {mark.name}, format {mark.format}\n")

@@ -1,0 +1,181 @@
+"""The interface between the program and a queue provider: everything that the program needs beside `IQueue`.
+
+    settings -> IProviders.configured -> IProvider.open -> IOpenedQueue -> begin -> IQueue ... close -> end
+    directory -> IProviders.found_in  -> IProvider.open_stopped, check, dump
+
+*Guaranteed*: a provider is imported when it is asked for, and not before. `open`, `open_stopped`, `check` and `repair` are
+called for directories of this provider alone: `IProviders` has refused all others. *Not guaranteed*: that a queue lies on
+local files. A provider whose data is elsewhere has a directory with its mark (`queue.files.mark`) and its lock, and no more;
+then `open` and `open_stopped` ask servers, and raise `StartError` (75) while those can't be reached.
+
+*Not here*: which providers there are (`mailismus.providers`); what a running queue promises (`queue.interface`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Protocol, TextIO
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorCore, IReactorTCP, IReactorThreads, IReactorTime
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.mail.ids import SpoolId
+from mailismus.observe.metrics import Reader
+from mailismus.queue.finding import FsckReport
+from mailismus.queue.interface import Area, Filter, Gap, IQueue, Message, Summary
+
+
+class QueueReactor(IReactorCore, IReactorTCP, IReactorThreads, IReactorTime):
+    """What a provider may use of the reactor. Its time never jumps."""
+
+
+@attrs.frozen
+class QueuePlace:
+    """The directories of a stopped queue, absolute paths. `spool_path` None: the provider has no spool."""
+
+    queue_path: str
+    spool_path: str | None
+
+
+class IQueueFigures(Protocol):
+    """The figures that every queue has. They are in memory: reading one asks no disk and no server."""
+
+    def entries(self) -> Mapping[Area, int]:
+        """Entries of each area, those that are out for delivery included, as far as they are known."""
+
+    def refusals(self) -> Mapping[str, bool]:
+        """Whether mail is refused (4xx) now, by reason. The reasons are the provider's own, and always the same."""
+
+
+class IOpenedQueue(Protocol):
+    """A queue that was opened: its locks are held, nothing runs yet. `begin` or `release` is called, once, never both."""
+
+    @property
+    def queue(self) -> IQueue:
+        """The queue. Of it only `max_envelope_bytes` may be used before `begin` has fired."""
+
+    @property
+    def figures(self) -> IQueueFigures:
+        """The figures that every queue has."""
+
+    def metrics(self) -> Sequence[Reader]:
+        """The metrics of this provider alone. Reading them asks no disk and no server."""
+
+    def begin(self) -> Deferred[None]:
+        """Start the threads, then open the queue, in the process that will serve: threads do not survive a fork. Fails as
+        `IQueue.open`."""
+
+    def end(self) -> None:
+        """Stop the threads. Called when `IQueue.close` has fired."""
+
+    def release(self) -> None:
+        """Give up the locks of a queue that was never begun."""
+
+
+class IStoppedQueue(Protocol):
+    """A queue without a server, opened for reading only. Entries that can't be read are passed over and told as gaps."""
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What could not be read so far."""
+
+    def summary(self) -> Summary:
+        """Counts of all. Raises `StorageError` or `OSError`."""
+
+    def pages(self, wanted: Filter) -> Iterator[Sequence[Message]]:
+        """All matching entries, page by page. Raises `StorageError` or `OSError`."""
+
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        """The content of a message that is there, in pieces, in order. Raises `StorageError` or `OSError`."""
+
+    def close(self) -> None:
+        """Close the files."""
+
+
+class IPlanCounter(Protocol):
+    """Counts a queue by the parts of its provider's plan, from the files that the plan names."""
+
+    def add(self, part: Mapping[str, object]) -> None:
+        """The next part. Raises `ValueError` for what is none, `OSError` where a file can't be read."""
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether some files were not there; only a plan that is made now can tell whether anything is missing."""
+
+    def check(self, part: Mapping[str, object]) -> None:
+        """The next part of that second plan. Raises as `add`."""
+
+    def summary(self) -> Summary:
+        """Counts of all. Raises `OSError` where the files can't be seen."""
+
+
+class IProvider(Protocol):
+    """One provider. Making it opens nothing; each method imports what it needs, so that a command starts fast."""
+
+    @property
+    def name(self) -> str:
+        """The value of `<queue provider>`, and the first word of the mark: lower-case letters."""
+
+    @property
+    def formats(self) -> tuple[int, ...]:
+        """The numbers of the formats that this version reads, ascending. It writes the last one into a mark."""
+
+    @property
+    def has_spool(self) -> bool:
+        """Whether messages lie in a directory of their own (`<spool>`, `--spool`)."""
+
+    def claims(self, queue_path: str) -> bool:
+        """Whether this directory, which has no mark, or a damaged one, holds a queue of this provider. Only a provider that
+        is older than the marks answers True. Raises `OSError`."""
+
+    def load(self) -> None:
+        """Import all that `open` needs. Called as root alone, before a start takes on another user's rights: the program may
+        lie where only root can read."""
+
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> IOpenedQueue:
+        """Lock and open the queue of these settings. Blocks; whatever can refuse a start is tried here. Starts no thread.
+
+        Under the lock, and before mail can be taken, the directory gets its mark, durably; a damaged mark refuses the start
+        (65). `clock`: the reactor's timers beside the time of day, which may jump (UTC seconds). Raises `StartError` with
+        what an administrator must do: 75 where another process holds the lock."""
+
+    def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
+        """Read a queue without its server, changing nothing. Takes no lock. Raises `FileNotFoundError` where there is no
+        queue, `StartError`, `StorageError` or `OSError`."""
+
+    def new_counter(self) -> IPlanCounter:
+        """A counter for the plans of `IQueue.counting_plan`. A provider without plans is never asked."""
+
+    def check(self, settings: QueueSettings, now: float) -> FsckReport:
+        """Check the stopped queue of these settings, changing nothing. `now`: UTC seconds. Raises `StartError` (75 while a
+        server holds the lock), `StorageError` or `OSError`, also while findings come."""
+
+    def check_copy(self, place: QueuePlace, now: float) -> FsckReport:
+        """The same for a queue that was copied from elsewhere: owners and modes of files do not matter."""
+
+    def repair(self, settings: QueueSettings, now: float) -> FsckReport:
+        """Check the stopped queue of these settings and repair it, finding by finding. May be stopped anywhere and begun
+        again. Raises as `check`."""
+
+    def dump(self, path: str, out: TextIO) -> None:
+        """Print a file of this provider readably. Raises `Corrupt` for a file that is not, `OSError`."""
+
+
+class IProviders(Protocol):
+    """The providers of this program."""
+
+    def named(self, name: str) -> IProvider:
+        """The provider of this name. Raises `LookupError`."""
+
+    def configured(self, settings: QueueSettings) -> IProvider:
+        """The provider of these settings. Raises `StartError` where the directory is another provider's (78), or of a format
+        that this version can't read (65); `OSError`. Changes nothing."""
+
+    def found_in(self, queue_path: str) -> IProvider:
+        """The provider whose queue lies in this directory. Raises `FileNotFoundError` where there is none, `StartError` (65)
+        for a provider or a format that this version does not have, `OSError`."""
+
+    def of_file(self, path: str) -> IProvider:
+        """The provider that knows best what this file is."""

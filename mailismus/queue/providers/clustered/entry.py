@@ -1,0 +1,81 @@
+"""The clustered queue as the program knows it: `PROVIDER`, an `IProvider`.
+
+*Rules*: whatever a method needs is imported in it. A command that reads a stopped queue loads no code of a server, and a
+server none of `fsck`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.disk.posix import Access, PosixDisk
+from mailismus.queue.finding import FsckReport
+from mailismus.queue.interface import Area
+from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IStoppedQueue, QueuePlace, QueueReactor
+from mailismus.queue.providers.clustered.format.version import FORMATS, NAME
+
+
+class ClusteredProvider:
+    """Local files: journal, cluster files, message files in a spool. `disk`: what stopped queues are read from."""
+
+    name = NAME
+    formats = FORMATS
+    has_spool = True
+
+    def __init__(self, disk: IDisk | None = None) -> None:
+        self._disk = disk or PosixDisk(Access.READ_ONLY)
+
+    def claims(self, queue_path: str) -> bool:
+        """Its first versions wrote no marks. One directory is enough: the others may lie on a disk that is not mounted."""
+        return any(self._disk.exists(os.path.join(queue_path, name)) for name in ("journal", *(area.value for area in Area)))
+
+    def load(self) -> None:
+        from mailismus.queue.providers.clustered import running  # noqa: F401
+
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> IOpenedQueue:
+        from mailismus.queue.providers.clustered.running import OpenedClusteredQueue
+
+        return OpenedClusteredQueue(settings, reactor, clock)
+
+    def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
+        from mailismus.queue.providers.clustered.recovery.offline import open_readonly
+
+        return open_readonly(place.queue_path, _spool_of(place), self._disk)
+
+    def new_counter(self) -> IPlanCounter:
+        from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
+
+        return PlanCounter(self._disk)
+
+    def check(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.clustered.fsck.check import check_configured
+
+        return check_configured(settings, now)
+
+    def check_copy(self, place: QueuePlace, now: float) -> FsckReport:
+        from mailismus.queue.providers.clustered.fsck.check import check_copied
+
+        return check_copied(place.queue_path, _spool_of(place), now)
+
+    def repair(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.clustered.fsck.check import repair
+
+        return repair(settings, now)
+
+    def dump(self, path: str, out: TextIO) -> None:
+        from mailismus.queue.providers.clustered.dump import dump
+
+        dump(path, out, self._disk)
+
+
+def _spool_of(place: QueuePlace) -> str:
+    assert place.spool_path is not None, "a clustered queue has a spool"
+    return place.spool_path
+
+
+PROVIDER = ClusteredProvider()

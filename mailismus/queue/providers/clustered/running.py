@@ -1,0 +1,56 @@
+"""A clustered queue of a server: locked and opened at its start, with the threads that do its blocking calls."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import cast
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.posix import PosixDisk
+from mailismus.disk.worker import ThreadWorker, Workers
+from mailismus.observe.metrics import Reader, meter
+from mailismus.queue.provider import QueueReactor
+from mailismus.queue.providers.clustered.metrics import METRICS, ClusteredFigures
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
+
+FILE_THREADS = 4
+"""Threads for message files and everything of the disk but the journal's barrier."""
+
+
+class OpenedClusteredQueue:
+    """An `IOpenedQueue`. `clock`: timers beside the time of day."""
+
+    def __init__(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> None:
+        """Lock and open it. Raises `StartError`."""
+        disk = PosixDisk()
+        self._threads = (ThreadWorker(reactor, "journal"), ThreadWorker(reactor, "files", FILE_THREADS))
+        self._opened = open_queue(settings, disk, self._threads[1], clock, os.urandom)
+        try:
+            # Waits are counted by the reactor's clock, which does not jump; times at rest are of day.
+            timers = cast(IReactorTime, reactor)
+            self.queue = ClusteredQueue(settings, disk, self._opened, Workers(*self._threads), timers, time.time)
+        except BaseException:
+            self._opened.release()
+            raise
+        self.figures = ClusteredFigures(self.queue)
+
+    def metrics(self) -> Sequence[Reader]:
+        return meter(METRICS, self.queue)
+
+    def begin(self) -> Deferred[None]:
+        for thread in self._threads:
+            thread.start()
+        return self.queue.open()
+
+    def end(self) -> None:
+        for thread in self._threads:
+            thread.stop()
+
+    def release(self) -> None:
+        self._opened.release()

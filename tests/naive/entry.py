@@ -1,0 +1,97 @@
+"""The naive queue as the program knows it: `PROVIDER`, an `IProvider`. It can be run, and counted while it runs; no more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, TextIO
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.posix import PosixDisk
+from mailismus.disk.worker import ThreadWorker
+from mailismus.errors import StartError
+from mailismus.observe.metrics import Reader
+from mailismus.queue.interface import Area
+from mailismus.queue.provider import IProvider, QueuePlace, QueueReactor
+from tests.naive.opening import FORMAT, NAME, open_naive
+from tests.naive.provider import NaiveQueue
+
+
+class NaiveFigures:
+    """`IQueueFigures`."""
+
+    def __init__(self, queue: NaiveQueue) -> None:
+        self._queue = queue
+
+    def entries(self) -> Mapping[Area, int]:
+        return {area: self._queue.count_in(area) for area in Area}
+
+    def refusals(self) -> Mapping[str, bool]:
+        return {}
+
+
+class OpenedNaiveQueue:
+    """`IOpenedQueue`."""
+
+    def __init__(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> None:
+        self._threads = ThreadWorker(reactor, "files", 4)
+        self.queue = open_naive(settings, PosixDisk(), self._threads, clock)
+        self.figures = NaiveFigures(self.queue)
+
+    def metrics(self) -> Sequence[Reader]:
+        return ()
+
+    def begin(self) -> Deferred[None]:
+        self._threads.start()
+        return self.queue.open()
+
+    def end(self) -> None:
+        self._threads.stop()
+
+    def release(self) -> None:
+        self.queue.release()
+
+
+class NaiveProvider:
+    """`IProvider`."""
+
+    name = NAME
+    formats = (FORMAT,)
+    has_spool = False
+
+    def claims(self, queue_path: str) -> bool:
+        return False
+
+    def load(self) -> None:
+        pass
+
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> OpenedNaiveQueue:
+        return OpenedNaiveQueue(settings, reactor, clock)
+
+    def open_stopped(self, place: QueuePlace) -> NoReturn:
+        _refuse()
+
+    def new_counter(self) -> NoReturn:
+        _refuse()
+
+    def check(self, settings: QueueSettings, now: float) -> NoReturn:
+        _refuse()
+
+    def check_copy(self, place: QueuePlace, now: float) -> NoReturn:
+        _refuse()
+
+    def repair(self, settings: QueueSettings, now: float) -> NoReturn:
+        _refuse()
+
+    def dump(self, path: str, out: TextIO) -> NoReturn:
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise StartError(os.EX_UNAVAILABLE, "the naive provider does not do this")
+
+
+PROVIDER: IProvider = NaiveProvider()

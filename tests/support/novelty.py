@@ -1,0 +1,80 @@
+"""A made-up queue provider without a spool, for tests of what the program asks of any provider."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import NoReturn, TextIO
+
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.finding import Checked, Finding
+from mailismus.queue.interface import Area, AreaCount, Filter, Gap, Message, Summary
+from mailismus.queue.provider import IProvider, QueuePlace, QueueReactor
+
+
+class StoppedNovelty:
+    """An empty queue."""
+
+    gaps: tuple[Gap, ...] = ()
+
+    def summary(self) -> Summary:
+        return Summary(dict.fromkeys(Area, AreaCount()), True)
+
+    def pages(self, wanted: Filter) -> Iterator[Sequence[Message]]:
+        return iter(())
+
+    def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
+        yield b""
+
+    def close(self) -> None:
+        pass
+
+
+class NoveltyReport:
+    """Counts in words of its own."""
+
+    checked = (Checked("boxes", 1, "box", "boxes"), Checked("oxen", 2, "ox", "oxen"))
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(())
+
+
+class Novelty:
+    """An `IProvider`."""
+
+    name = "novelty"
+    formats = (2, 3)
+    has_spool = False
+
+    def claims(self, queue_path: str) -> bool:
+        return False
+
+    def load(self) -> None:
+        pass
+
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> NoReturn:
+        raise AssertionError("it can't be opened")
+
+    def open_stopped(self, place: QueuePlace) -> StoppedNovelty:
+        assert place.spool_path is None
+        return StoppedNovelty()
+
+    def new_counter(self) -> NoReturn:
+        raise AssertionError("it has no plans")
+
+    def check(self, settings: QueueSettings, now: float) -> NoveltyReport:
+        return NoveltyReport()
+
+    def check_copy(self, place: QueuePlace, now: float) -> NoveltyReport:
+        return NoveltyReport()
+
+    def repair(self, settings: QueueSettings, now: float) -> NoveltyReport:
+        return NoveltyReport()
+
+    def dump(self, path: str, out: TextIO) -> None:
+        out.write("a novelty\n")
+
+
+PROVIDER: IProvider = Novelty()
