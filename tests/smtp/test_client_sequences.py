@@ -84,15 +84,19 @@ def act(owner: RecordingOwner, action: Action) -> object:
     client = owner.client
     if isinstance(action, bytes):
         return client.receive(action)
-    if action == "lost":
-        return client.lost(b"connection lost")
     if action == "cut off":
         return client.cut_off()
-    if action == "quit":
-        return client.quit() if client.is_idle else None
-    if action == "piece":
-        return client.send_piece(b"x")
-    return client.end_content() if action == "end" else client.spoil_content(Reply(451, b"4.3.0", b"unreadable"))
+    if action == "lost":
+        client.lost(b"connection lost")
+    elif action == "quit" and client.is_idle:
+        client.quit()
+    elif action == "piece":
+        client.send_piece(b"x")
+    elif action == "end":
+        client.end_content()
+    elif action == "spoil":
+        client.spoil_content(Reply(451, b"4.3.0", b"unreadable"))
+    return None
 
 
 def play(start: Start, sequence: tuple[Action, ...]) -> str:
@@ -102,7 +106,8 @@ def play(start: Start, sequence: tuple[Action, ...]) -> str:
     for said in start.before:
         owner.client.receive(said)
     owner.take_written()
-    client, heard = owner.client, []
+    client = owner.client
+    heard: list[object] = []
     for action in sequence:
         given = act(owner, action)
         heard += [given, owner.take_written(), client.is_session, client.is_idle, client.waits_for_final]

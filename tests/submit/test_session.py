@@ -7,7 +7,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.smtp import replies
-from mailismus.smtp.server_state import MAX_WAITING
+from mailismus.smtp.server_limits import MAX_WAITING
 from mailismus.submit.ending import Ending
 from mailismus.submit.protocol import CLOSE_TICKS, MIN_RATE
 from tests.net.sockets import Pair
