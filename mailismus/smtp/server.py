@@ -24,7 +24,7 @@ from mailismus.smtp.body import BodyScanner
 from mailismus.smtp.extensions import hello_replies
 from mailismus.smtp.grammar import has_bad_bytes, is_alone, parse_hello, parse_mail, parse_rcpt
 from mailismus.smtp.receiver import MailReceiver
-from mailismus.smtp.server_commands import Action, actions_of
+from mailismus.smtp.server_commands import CommandAction, actions_of
 from mailismus.smtp.server_framing import ServerFraming
 from mailismus.smtp.server_limits import FORGIVEN, MAX_IDLE_COMMANDS, MAX_PUT_OFF, Security, ServerLimits
 from mailismus.smtp.server_state import ServerEvent, ServerState
@@ -248,22 +248,22 @@ def _rejecting(reply: bytes) -> Command:
     return lambda engine, line: engine._reject(line, reply)
 
 
-_ACTIONS: dict[Action, Command] = {
-    Action.HELLO: ServerEngine._hello,
-    Action.MAIL: ServerEngine._mail,
-    Action.RCPT: ServerEngine._rcpt,
-    Action.DATA: ServerEngine._data,
-    Action.RESET: ServerEngine._reset,
-    Action.STARTTLS: ServerEngine._starttls,
-    Action.VERIFY: ServerEngine._verify,
-    Action.QUIT: ServerEngine._quit,
-    Action.NOOP: _granting(replies.OK),
-    Action.HELP: _granting(replies.HELP),
-    Action.TLS_REQUIRED: _granting(replies.TLS_REQUIRED),
-    Action.NO_RECIPIENTS: lambda engine, _: engine._grant(replies.NO_RECIPIENTS),
-    Action.BEHIND_REFUSED_MAIL: lambda engine, _: engine._grant(replies.BAD_SEQUENCE),
-    Action.BAD_SEQUENCE: _rejecting(replies.BAD_SEQUENCE),
-    Action.NOT_IMPLEMENTED: _rejecting(replies.NOT_IMPLEMENTED),
+_ACTIONS: dict[CommandAction, Command] = {
+    CommandAction.HELLO: ServerEngine._hello,
+    CommandAction.MAIL: ServerEngine._mail,
+    CommandAction.RCPT: ServerEngine._rcpt,
+    CommandAction.DATA: ServerEngine._data,
+    CommandAction.RESET: ServerEngine._reset,
+    CommandAction.STARTTLS: ServerEngine._starttls,
+    CommandAction.VERIFY: ServerEngine._verify,
+    CommandAction.QUIT: ServerEngine._quit,
+    CommandAction.NOOP: _granting(replies.OK),
+    CommandAction.HELP: _granting(replies.HELP),
+    CommandAction.TLS_REQUIRED: _granting(replies.TLS_REQUIRED),
+    CommandAction.NO_RECIPIENTS: lambda engine, _: engine._grant(replies.NO_RECIPIENTS),
+    CommandAction.BEHIND_REFUSED_MAIL: lambda engine, _: engine._grant(replies.BAD_SEQUENCE),
+    CommandAction.BAD_SEQUENCE: _rejecting(replies.BAD_SEQUENCE),
+    CommandAction.NOT_IMPLEMENTED: _rejecting(replies.NOT_IMPLEMENTED),
 }
 COMMANDS: dict[Security, dict[ServerState, dict[bytes, Command]]] = {
     security: {

@@ -14,7 +14,7 @@ from mailismus.smtp.server_limits import Security
 from mailismus.smtp.server_state import ServerState
 
 
-class Action(enum.Enum):
+class CommandAction(enum.Enum):
     """What the engine does at a command."""
 
     HELLO = "greet: HELO, EHLO"
@@ -36,41 +36,41 @@ class Action(enum.Enum):
 
 _BEFORE_TLS = (b"EHLO", b"NOOP", b"STARTTLS", b"QUIT")
 _ANYWHERE = {
-    b"HELO": Action.HELLO,
-    b"EHLO": Action.HELLO,
-    b"RSET": Action.RESET,
-    b"NOOP": Action.NOOP,
-    b"VRFY": Action.VERIFY,
-    b"HELP": Action.HELP,
-    b"QUIT": Action.QUIT,
-    **dict.fromkeys((b"MAIL", b"RCPT", b"DATA", b"STARTTLS"), Action.BAD_SEQUENCE),
-    **dict.fromkeys((b"EXPN", b"ETRN", b"TURN", b"AUTH", b"BDAT"), Action.NOT_IMPLEMENTED),
+    b"HELO": CommandAction.HELLO,
+    b"EHLO": CommandAction.HELLO,
+    b"RSET": CommandAction.RESET,
+    b"NOOP": CommandAction.NOOP,
+    b"VRFY": CommandAction.VERIFY,
+    b"HELP": CommandAction.HELP,
+    b"QUIT": CommandAction.QUIT,
+    **dict.fromkeys((b"MAIL", b"RCPT", b"DATA", b"STARTTLS"), CommandAction.BAD_SEQUENCE),
+    **dict.fromkeys((b"EXPN", b"ETRN", b"TURN", b"AUTH", b"BDAT"), CommandAction.NOT_IMPLEMENTED),
 }
 """Every verb; what it means where `_LEGAL` does not say otherwise."""
 _LEGAL = {
     ServerState.FRESH: {},
-    ServerState.GREETED: {b"MAIL": Action.MAIL, b"STARTTLS": Action.STARTTLS},
+    ServerState.GREETED: {b"MAIL": CommandAction.MAIL, b"STARTTLS": CommandAction.STARTTLS},
     ServerState.REFUSED: {
-        b"MAIL": Action.MAIL,
-        b"STARTTLS": Action.STARTTLS,
-        b"RCPT": Action.BEHIND_REFUSED_MAIL,
-        b"DATA": Action.BEHIND_REFUSED_MAIL,
+        b"MAIL": CommandAction.MAIL,
+        b"STARTTLS": CommandAction.STARTTLS,
+        b"RCPT": CommandAction.BEHIND_REFUSED_MAIL,
+        b"DATA": CommandAction.BEHIND_REFUSED_MAIL,
     },
-    ServerState.SENDER: {b"RCPT": Action.RCPT, b"DATA": Action.NO_RECIPIENTS},
-    ServerState.RECIPIENTS: {b"RCPT": Action.RCPT, b"DATA": Action.DATA},
+    ServerState.SENDER: {b"RCPT": CommandAction.RCPT, b"DATA": CommandAction.NO_RECIPIENTS},
+    ServerState.RECIPIENTS: {b"RCPT": CommandAction.RCPT, b"DATA": CommandAction.DATA},
 }
 """The states in which command lines are parsed, and the verbs that depend on them."""
 
 
-def actions_of(security: Security, state: ServerState) -> dict[bytes, Action]:
+def actions_of(security: Security, state: ServerState) -> dict[bytes, CommandAction]:
     """The verbs in this state; none where no command line is parsed."""
     if state not in _LEGAL:
         return {}
     actions = {**_ANYWHERE, **_LEGAL[state]}
     if security is Security.REQUIRED:
-        return {verb: action if verb in _BEFORE_TLS else Action.TLS_REQUIRED for verb, action in actions.items()}
+        return {verb: action if verb in _BEFORE_TLS else CommandAction.TLS_REQUIRED for verb, action in actions.items()}
     if security is Security.NONE:
-        actions[b"STARTTLS"] = Action.NOT_IMPLEMENTED
+        actions[b"STARTTLS"] = CommandAction.NOT_IMPLEMENTED
     elif security is not Security.OFFERED:
-        actions[b"STARTTLS"] = Action.BAD_SEQUENCE
+        actions[b"STARTTLS"] = CommandAction.BAD_SEQUENCE
     return actions

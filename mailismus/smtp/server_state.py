@@ -1,18 +1,17 @@
 """The state machine of a server session: states, events, and the table of transitions (RFC 5321 4.1.4, RFC 3207 4.2).
 
-    event              from                                                    to
-    HELLO              FRESH GREETED REFUSED SENDER RECIPIENTS                 GREETED
-    MAIL_ACCEPTED      GREETED REFUSED                                         SENDER
-    MAIL_REFUSED       GREETED REFUSED                                         REFUSED
-    RCPT_ACCEPTED      SENDER                                                  RECIPIENTS
-    DATA_ACCEPTED      RECIPIENTS                                              CONTENT
-    CONTENT_ENDED      CONTENT                                                 GREETED
-    RESET              FRESH                                                   FRESH
-    RESET              GREETED REFUSED SENDER RECIPIENTS                       GREETED
-    STARTTLS_ACCEPTED  GREETED REFUSED                                         HANDSHAKE
-    TLS_COMPLETED      HANDSHAKE                                               FRESH
-    CLOSE              FRESH GREETED REFUSED SENDER RECIPIENTS CONTENT         CLOSED
-    CLOSE              HANDSHAKE                                               CLOSED
+    event              from                                                       to
+    HELLO              FRESH GREETED REFUSED SENDER RECIPIENTS                    GREETED
+    MAIL_ACCEPTED      GREETED REFUSED                                            SENDER
+    MAIL_REFUSED       GREETED REFUSED                                            REFUSED
+    RCPT_ACCEPTED      SENDER                                                     RECIPIENTS
+    DATA_ACCEPTED      RECIPIENTS                                                 CONTENT
+    CONTENT_ENDED      CONTENT                                                    GREETED
+    RESET              FRESH                                                      FRESH
+    RESET              GREETED REFUSED SENDER RECIPIENTS                          GREETED
+    STARTTLS_ACCEPTED  GREETED REFUSED                                            HANDSHAKE
+    TLS_COMPLETED      HANDSHAKE                                                  FRESH
+    CLOSE              FRESH GREETED REFUSED SENDER RECIPIENTS CONTENT HANDSHAKE  CLOSED
 
 *Rules*: `TRANSITIONS` alone says which state follows. `ServerEngine._move` applies it; nothing else sets the state.
 
