@@ -1,47 +1,57 @@
-"""The client engine: bytes from a server in, bytes to it and fates of transactions out (RFC 5321, 2920, 1870, 6152).
+"""The client engine: one SMTP session without I/O, replies in, commands and outcomes out (RFC 5321, 2920, 1870, 6152).
 
 *Rules*
-- Where the server offers PIPELINING, MAIL, RCPT and DATA travel in one write, in groups of at most `max_pipeline`
-  commands, and the next transaction's first group travels behind the final dot of the present one. Otherwise step by step.
-- A transaction is in doubt from the moment the first byte of its final dot is handed over. Whatever ends the connection
-  then, or at any earlier point, means deferred, never delivered and never failed. What stands behind it in the
-  pipeline, its MAIL unanswered, is untried; so is the first step on a connection that was used before (it may have been
-  closed while our command was on its way).
-- Replies are matched in order. One that came before its command was sent, a class of reply that the command can't have,
-  or what is no reply at all, ends the session: after that nothing it says can be trusted.
-- What fails under commands sent ahead, by a host that has not proved itself, is untried: see `smtp.pipelining`.
-- 2xx after the final dot is delivered, 251 and 252 to RCPT are accepted, 552 to a later RCPT means "too many" (RFC 5321
-  4.5.3.1.10), 421 ends the session wherever it comes, 5xx to the greeting or EHLO and HELO is not the message's fault: 4xx.
+- Where the server offers PIPELINING, the engine sends MAIL, RCPT and DATA ahead, in groups of at most `max_pipeline`
+  commands per write, and the first group of the next transaction behind the final dot of the present one. Otherwise it goes
+  step by step.
+- A transaction is in doubt from the moment the first byte of its final dot is given to the transport. A connection lost then
+  or before means deferred, never delivered and never failed.
+- A transaction is untried if it stands behind a final dot and its MAIL has no reply. So is one in its first step on a
+  connection that was used before: the server may have closed that while our command was on its way.
+- Replies are matched in order. A reply that came before its command was sent, a class of reply that the command can't have,
+  and bytes that are no reply end the session: nothing that the server says after that can be trusted.
+- A failure of commands sent ahead, by a host that has not proved itself, means untried: see `smtp.pipelining`.
+- 2xx to the final dot is delivered, 251 and 252 to RCPT are accepted, 552 to a later RCPT means "too many recipients"
+  (RFC 5321 4.5.3.1.10), 421 ends the session at any point. 5xx to the greeting or to EHLO and HELO is not the message's
+  fault, so it becomes 4xx.
+- `smtp.client_state` says which state follows, `smtp.client_transaction` which phase.
 
-*Not here*: sockets, time (`waits_for_final` says which time-out applies), TLS, what an outcome leads to.
+*Not here*: the ends of a session (`smtp.client_ends`), sockets, time (`waits_for_final` says which time-out applies), TLS,
+what follows from an outcome.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Generic
 
 from mailismus.mail.reply import Reply
+from mailismus.smtp.client_ends import ClientEnds
 from mailismus.smtp.client_opening import Opening
-from mailismus.smtp.client_transaction import Phase, T, TransactionOwner
-from mailismus.smtp.pipelining import Pipelining, Trust
+from mailismus.smtp.client_state import OPENING_STATES, ClientEvent, ClientState
+from mailismus.smtp.client_transaction import Phase, PhaseEvent, T, TransactionOwner
+from mailismus.smtp.pipelining import Pipelining
 from mailismus.smtp.reply_parser import ReplyParser, make_reply
 
 _DOT = b".\r\n"
 _RSET = b"RSET\r\n"
 
+# Read for each reply: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
+_STOPPING, _END, _OVER = ClientState.STOPPING, ClientEvent.END, Phase.OVER
+_MAIL_SENT, _MAIL_ACCEPTED, _DATA_ACCEPTED = PhaseEvent.MAIL_SENT, PhaseEvent.MAIL_ACCEPTED, PhaseEvent.DATA_ACCEPTED
+_DOT_SENT, _DOT_ANSWERED = PhaseEvent.DOT_SENT, PhaseEvent.DOT_ANSWERED
 
-class ClientEngine(Generic[T]):
-    """One session. `name`: how we call ourselves at EHLO; `max_pipeline`: commands a group, 0: no limit.
 
-    `pipelining` and `needs_helo`: what is known of the host; what the session learned of it stands in `trust.known` and
-    `opening.needs_helo`.
+class ClientEngine(ClientEnds[T]):
+    """One session.
+
+    `name`: our name in EHLO; `max_pipeline`: commands per group, 0: no limit; `pipelining` and `needs_helo`: what is known
+    of the host. `trust.known` and `opening.needs_helo` are what the session found out.
     """
 
     __slots__ = (
-        *("_begun", "_content", "_due", "_early", "_envelope", "_groups", "_is_ending", "_is_over", "_is_session"),
-        *("_max_pipeline", "_needs_reset", "_owner", "_parser", "_sent", "_tail", "_trial", "opening", "trust"),
+        *("_begun", "_due", "_early", "_groups", "_max_pipeline", "_needs_reset", "_parser", "_tail", "_trial"),
+        "opening",
     )
 
     def __init__(
@@ -52,20 +62,24 @@ class ClientEngine(Generic[T]):
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
     ) -> None:
-        self._owner = owner
+        super().__init__(owner, pipelining)
         self._max_pipeline = max_pipeline or 1 << 30
         self._parser = ReplyParser()
         self._due: deque[Callable[[int, bytes], None]] = deque((self._on_opening,))
+        """The methods that take the awaited replies, in order."""
+        self._early = False
+        """Whether a reply came before its command; the session ends with this turn."""
         self._groups: list[tuple[bytes, tuple[Callable[[int, bytes], None], ...]]] = []
-        self._envelope: T | None = None  # MAIL to DATA
-        self._content: T | None = None  # content comes in pieces
-        self._sent: T | None = None  # the final dot is out
+        """Groups of commands not yet sent, with the methods that take their replies; the last group is next."""
+        self._trial: T | None = None
+        """The transaction behind a final dot that shows whether pipelining works."""
         self._begun = 0
+        """Transactions begun."""
         self._tail = b""
-        self._needs_reset = self._early = self._is_session = self._is_over = self._is_ending = False
+        """The last two bytes of content sent in pieces."""
+        self._needs_reset = False
+        """Whether RSET goes before the next MAIL."""
         self.opening = Opening(name, needs_helo)
-        self.trust = Trust(pipelining)
-        self._trial: T | None = None  # behind a final dot, while the host's pipelining is unproven
 
     @property
     def waits_for_final(self) -> bool:
@@ -74,18 +88,18 @@ class ClientEngine(Generic[T]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether a session stands and nothing is under way."""
-        return self._is_session and not self._due and self._content is None and not self._is_over
+        """Whether the session is open and no transaction is in progress."""
+        return self.state is ClientState.OPEN and not self._due and self._content is None
 
     @property
     def is_session(self) -> bool:
-        """Whether greeting and EHLO went well."""
-        return self._is_session
+        """Whether greeting and EHLO were accepted, also after the end of the session."""
+        return self.state not in OPENING_STATES and self.state is not ClientState.UNUSABLE
 
     # ------------------------------------------------------------------ what the owner calls
 
     def receive(self, data: bytes) -> int:
-        """Bytes from the server. Gives the number of replies that were whole: 0 is no progress."""
+        """Take bytes of the server. Return the number of complete replies; 0: no progress."""
         if self._is_over:
             return 0
         parser, due = self._parser, self._due
@@ -105,89 +119,53 @@ class ClientEngine(Generic[T]):
         return len(replies)
 
     def begin(self, transaction: T) -> None:
-        """Start a transaction, from `on_ready` or while idle."""
+        """Begin a transaction: from `on_ready`, or while the session is idle."""
         self._owner.send((self._write_envelope(transaction),))
 
     def send_piece(self, piece: bytes) -> None:
-        """Content of the transaction that `content_of` was asked for, in order."""
+        """Send the next piece of the content that `content_of` was called for."""
         if self._content is not None and piece:
             self._tail = piece[-2:] if len(piece) > 1 else self._tail[-1:] + piece
             self._owner.send((piece,))
 
     def end_content(self) -> None:
-        """The content is whole: the final dot goes out, the next transaction behind it."""
+        """Send the final dot, and the next transaction behind it: the content is complete."""
         transaction, self._content = self._content, None
         if transaction is not None:
             self._send_end(transaction, None if self._tail == b"\r\n" else b"\r\n")
 
     def spoil_content(self, reply: Reply) -> None:
-        """The content can't be had: the transaction gets `reply` (4xx), the session ends, for it can't go on."""
+        """End the transaction with `reply` (4xx), and the session: the content can't be read."""
         transaction, self._content = self._content, None
         if transaction is not None:
-            transaction.phase = Phase.OVER
+            transaction.move(PhaseEvent.UNREADABLE)
             self._owner.on_finished(transaction, reply)
             self._break(b"content unreadable")
 
     def quit(self) -> None:
-        """Say QUIT, while idle. Nothing is expected any more; close when the server does, or soon."""
+        """Send QUIT, while the session is idle. Close the connection when the server does, or soon."""
         if not self._is_over:
-            self._is_over = True
+            self._move(_END)
             self._owner.send((b"QUIT\r\n",))
-
-    def lost(self, why: bytes, reply: Reply | None = None) -> None:
-        """The connection is gone, or given up: tells the fate of all that is open. Harmless when repeated.
-
-        `why`: "connection lost", "timed out", ...; `reply`: the server's own last word for what is not in doubt.
-        """
-        if self._is_over:
-            return
-        self._is_over = True
-        if not self._is_session:
-            self._owner.on_unusable(reply or Reply(451, b"4.4.2", why + b" while the session was set up"))
-            return
-        envelope, is_untried = self._envelope, False
-        if envelope is not None and reply is None and envelope.is_lost_in_step(self._sent is not None):
-            is_untried = self.trust.is_to_blame_for_loss()
-        for transaction in (self._sent, self._content, self._envelope):
-            if transaction is None or transaction.phase is Phase.OVER:
-                continue
-            fate = None if is_untried and transaction is envelope else transaction.fate_when_lost(why, reply)
-            if fate is None:
-                self._owner.on_untried(transaction)
-            else:
-                self._owner.on_finished(transaction, fate)
-        self._sent = self._content = self._envelope = None
-
-    def cut_off(self) -> bool:
-        """Stop: what is before its final dot is untried. True: one is behind it, and its reply is waited for; the session
-        ends with that (`on_end`). False: the session is over, close the connection."""
-        for transaction in (self._content, self._envelope):
-            if transaction is not None and transaction.phase is not Phase.OVER:
-                transaction.phase = Phase.OVER
-                self._owner.on_untried(transaction)
-        self._content = self._envelope = None  # what was untried is begun elsewhere, from the start
-        self._is_ending = True
-        if self._sent is None:
-            self._is_over = True
-        return self._sent is not None
 
     # ------------------------------------------------------------------ replies
 
     def _on_opening(self, code: int, raw: bytes) -> None:
         opening = self.opening
-        command = opening.take(code, raw)
-        if opening.is_refused:
+        event = opening.judge(self.state, code, raw)
+        if event is _END:
             self._refuse_session(code, raw)
         elif self._early:
             pass
-        elif command:
-            self._due.append(self._on_opening)
-            self._owner.send((command,))
-        else:
-            self._is_session = True
+        elif event is ClientEvent.OPENED:
+            self._move(event)
             if opening.offers.pipelining and self._max_pipeline > 1:
                 self.trust.offer()
             self._owner.on_ready()
+        else:
+            self._move(event)
+            self._due.append(self._on_opening)
+            self._owner.send((opening.command_of(event),))
 
     def _on_reset(self, code: int, raw: bytes) -> None:
         if code // 100 != 2:
@@ -199,16 +177,15 @@ class ClientEngine(Generic[T]):
         transaction = self._envelope
         assert transaction is not None
         if code < 300:
-            if transaction.phase is Phase.ASKED:
-                transaction.phase = Phase.ANSWERED
-                if transaction is self._trial:
-                    self.trust.works()
+            transaction.move(_MAIL_ACCEPTED)
+            if transaction is self._trial:
+                self.trust.works()
         elif code < 400:
             return self._break(b"unexpected reply to MAIL")
         elif self.trust.is_to_blame_for(code, raw):
             return self._lose_step(transaction, code, raw)
-        elif transaction.phase is not Phase.OVER:
-            transaction.phase = Phase.OVER
+        else:
+            transaction.move(PhaseEvent.REFUSED)
             self._owner.on_finished(transaction, make_reply(code, raw))
         if not self._due:
             self._go_on()
@@ -219,20 +196,20 @@ class ClientEngine(Generic[T]):
         assert transaction is not None
         position = transaction.answered
         transaction.answered = position + 1
-        if code >= 300 and transaction.phase is not Phase.OVER:
+        if code >= 300 and transaction.phase is not _OVER:
             if code < 400:
                 return self._break(b"unexpected reply to RCPT")
             if self.trust.is_to_blame_for(code, raw):
                 return self._lose_step(transaction, code, raw)
             reply = make_reply(code, raw)
             if code == 552 and not reply.enhanced and transaction.left > len(transaction.recipients) - position:
-                reply = Reply(452, b"4.5.3", reply.text)  # one before it was accepted: too many recipients
+                reply = Reply(452, b"4.5.3", reply.text)  # an earlier one was accepted: too many recipients
             if transaction.refused is None:
                 transaction.refused = set()
             transaction.refused.add(position)
             transaction.left -= 1
             if not transaction.left:
-                transaction.phase = Phase.OVER
+                transaction.move(PhaseEvent.REFUSED)
             self._owner.on_refused(transaction, position, reply)
         if not self._due:
             self._go_on()
@@ -244,12 +221,12 @@ class ClientEngine(Generic[T]):
         if code < 300:
             return self._break(b"unexpected reply to DATA")
         if code >= 400:
-            if transaction.phase is not Phase.OVER and self.trust.is_to_blame_for(code, raw):
+            if transaction.phase is not _OVER and self.trust.is_to_blame_for(code, raw):
                 return self._lose_step(transaction, code, raw)
             self._envelope, self._needs_reset = None, True
-            if transaction.phase is not Phase.OVER:
+            if transaction.phase is not _OVER:
                 self.trust.step_worked()
-                transaction.phase = Phase.OVER
+                transaction.move(PhaseEvent.REFUSED)
                 self._owner.on_finished(transaction, make_reply(code, raw))
             return self._be_ready()
         if self._early:
@@ -257,11 +234,11 @@ class ClientEngine(Generic[T]):
         if not self.trust.is_used:
             self.trust.step_worked()
         self._envelope = None
-        if transaction.phase is Phase.OVER:  # 354 though nobody was accepted: an empty message to no one (RFC 2920 3.1)
+        if transaction.phase is _OVER:  # 354 without an accepted recipient: an empty message to nobody (RFC 2920 3.1)
             self._due.append(self._on_lone_dot)
             self._owner.send((_DOT,))
             return None
-        transaction.phase = Phase.CONTENT
+        transaction.move(_DATA_ACCEPTED)
         self._content, self._tail = transaction, b""
         content = self._owner.content_of(transaction)
         if content is not None and self._content is transaction:
@@ -280,10 +257,10 @@ class ClientEngine(Generic[T]):
         if 300 <= code < 400:
             return self._break(b"unexpected reply to the final dot")
         self._sent = None
-        transaction.phase = Phase.OVER
+        transaction.move(_DOT_ANSWERED)
         self._owner.on_finished(transaction, make_reply(code, raw))
-        if self._is_ending:
-            self._is_over = True
+        if self.state is _STOPPING:
+            self._move(_END)
             self._owner.on_end(b"stopping")
         elif self._envelope is None:
             self._be_ready()
@@ -292,9 +269,9 @@ class ClientEngine(Generic[T]):
     # ------------------------------------------------------------------ parts
 
     def _write_envelope(self, transaction: T) -> bytes:
-        """What of MAIL, RCPT and DATA goes out first; their replies are expected from now on."""
+        """Return the first group of MAIL, RCPT and DATA; the replies to it are awaited from now on."""
         self._envelope = transaction
-        transaction.phase = Phase.ASKED
+        transaction.move(_MAIL_SENT)
         transaction.is_first = not self._begun
         self._begun += 1
         offers = self.opening.offers
@@ -313,9 +290,9 @@ class ClientEngine(Generic[T]):
             commands.insert(0, _RSET)
             steps.insert(0, self._on_reset)
             self._needs_reset = False
-        each = self._max_pipeline if self.trust.is_used else 1
+        size = self._max_pipeline if self.trust.is_used else 1
         self._groups = [
-            (b"".join(commands[i : i + each]), tuple(steps[i : i + each])) for i in range(0, len(commands), each)
+            (b"".join(commands[i : i + size]), tuple(steps[i : i + size])) for i in range(0, len(commands), size)
         ]
         self._groups.reverse()
         first, expected = self._groups.pop()
@@ -323,12 +300,12 @@ class ClientEngine(Generic[T]):
         return first
 
     def _go_on(self) -> None:
-        """A group that does not end with DATA has all its replies."""
+        """Send the next group: one that does not end with DATA has all its replies."""
         if self._early or self._is_over:
             return
         transaction = self._envelope
         assert transaction is not None
-        if transaction.phase is Phase.OVER:
+        if transaction.phase is _OVER:
             if transaction.answered:
                 self.trust.step_worked()
             self._envelope, self._needs_reset = None, True
@@ -340,50 +317,19 @@ class ClientEngine(Generic[T]):
             self._owner.send((commands,))
 
     def _send_end(self, transaction: T, before: bytes | None) -> None:
-        """The final dot, `before` (content that is at hand) before it, the next envelope behind it."""
+        """Send the final dot, with `before` (the rest of the content) before it and the next envelope behind it."""
         follower = None
         trust = self.trust
-        if trust.is_used and not self._is_ending:
+        if trust.is_used and self.state is not _STOPPING:
             follower = self._owner.next_transaction()
             if trust.is_waiting:
                 self._trial = follower
         self._sent = transaction
-        transaction.phase = Phase.IN_DOUBT
+        transaction.move(_DOT_SENT)
         self._due.append(self._on_dot)
         end = _DOT + self._write_envelope(follower) if follower is not None else _DOT
         self._owner.send((before, end) if before else (end,))
 
-    def _lose_step(self, transaction: T, code: int, raw: bytes) -> None:
-        """The host lost its place among commands that were sent ahead: no attempt."""
-        self._envelope = None
-        transaction.phase = Phase.OVER
-        self._owner.on_untried(transaction)
-        self._break(b"host is out of step: " + bytes(make_reply(code, raw)))
-
     def _be_ready(self) -> None:
         if not self._early and not self._is_over:
             self._owner.on_ready()
-
-    def _on_goodbye(self, raw: bytes) -> None:
-        """421: the server ends the session. It answers what is due first, if anything."""
-        reply = make_reply(421, raw)
-        if not self._is_session:
-            self._refuse_session(421, raw)
-            return
-        transaction, self._sent = self._sent, None
-        if transaction is not None:
-            transaction.phase = Phase.OVER
-            self._owner.on_finished(transaction, reply)
-        self.lost(b"host ended the session", reply)
-        self._owner.on_end(bytes(reply))
-
-    def _refuse_session(self, code: int, raw: bytes) -> None:
-        reply = make_reply(code, raw)
-        status = b"4" + reply.enhanced[1:] if reply.enhanced[:1] in (b"4", b"5") else b"4.3.2"
-        self.lost(b"", Reply(451, status, b"host refused the session: " + bytes(reply)))
-
-    def _break(self, why: bytes) -> None:
-        """The session can't go on."""
-        if not self._is_over:
-            self.lost(why)
-            self._owner.on_end(why)

@@ -1,9 +1,10 @@
-"""The opening of a session as the client sees it: greeting, EHLO, HELO, and what the server offers (RFC 5321 3.1, 3.2).
+"""The opening of a client session: greeting, EHLO, HELO, and what the server offers (RFC 5321 3.1, 3.2).
 
-*Rules*: 5xx to EHLO means that HELO is tried, on this connection, and at once by whoever remembers `needs_helo`. Whatever
-else is not 2xx refuses the session. Offers are those of EHLO alone, and a size that makes no sense is none (RFC 1870).
+*Rules*: at 5xx to EHLO the engine tries HELO on this connection; the deliverer remembers `needs_helo` and begins with HELO
+on the next. Any other reply but 2xx refuses the session. Only the reply to EHLO has offers. A SIZE that makes no sense is no
+limit (RFC 1870).
 
-*Not here*: bytes, order, time (`smtp.client`).
+*Not here*: bytes, order, time (`smtp.client`), states (`smtp.client_state`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ import functools
 
 import attrs
 
+from mailismus.smtp.client_state import ClientEvent, ClientState
 from mailismus.smtp.reply_parser import list_keywords
 
 MAX_SIZE_DIGITS = 20
-"""Of the size that a server says it takes (RFC 1870 5)."""
+"""Digits of the value of SIZE (RFC 1870 5)."""
 _MAX_CACHED = 2000
+"""Bytes of a reply to EHLO whose offers are cached."""
 
 
 @attrs.frozen
 class Offers:
-    """What the server offers. `max_size_bytes` 0: no limit, or none that is told."""
+    """The extensions that the server offers. `max_size_bytes`: 0: no limit, or none is given."""
 
     pipelining: bool = False
     size: bool = False
@@ -33,36 +36,36 @@ NOTHING = Offers()
 
 
 class Opening:
-    """One session's. `needs_helo`: the host is known to refuse EHLO; afterwards: whether it does."""
+    """The opening of one session. `needs_helo`: whether the host refuses EHLO, as known before, then as found out."""
 
-    __slots__ = ("_is_greeted", "_is_helo", "_name", "is_refused", "needs_helo", "offers")
+    __slots__ = ("_name", "needs_helo", "offers")
 
     def __init__(self, name: bytes, needs_helo: bool) -> None:
         self._name = name
-        self._is_greeted = self._is_helo = False
         self.needs_helo = needs_helo
-        self.is_refused = False
         self.offers = NOTHING
 
-    def take(self, code: int, raw: bytes) -> bytes:
-        """The next reply. Gives the command that follows it; none: the session stands, or `is_refused`."""
+    def judge(self, state: ClientState, code: int, raw: bytes) -> ClientEvent:
+        """Return the event that a reply in this state leads to. END: the server refuses the session."""
         if code // 100 == 2:
-            if not self._is_greeted:
-                self._is_greeted, self._is_helo = True, self.needs_helo
-                return b"%b %b\r\n" % (b"HELO" if self._is_helo else b"EHLO", self._name)
-            if not self._is_helo:
+            if state is ClientState.GREETING:
+                return ClientEvent.HELO_SENT if self.needs_helo else ClientEvent.EHLO_SENT
+            if state is ClientState.EHLO:
                 self.offers = _read_offers(raw) if len(raw) <= _MAX_CACHED else _read_offers.__wrapped__(raw)
-            return b""
-        if code // 100 == 5 and self._is_greeted and not self._is_helo:
-            self._is_helo = self.needs_helo = True
-            return b"HELO %b\r\n" % self._name
-        if self._is_helo:
-            self.needs_helo = False  # it refuses everything
-        self.is_refused = True
-        return b""
+            return ClientEvent.OPENED
+        if code // 100 == 5 and state is ClientState.EHLO:
+            self.needs_helo = True
+            return ClientEvent.HELO_SENT
+        if state is ClientState.HELO:
+            self.needs_helo = False  # the host refuses both
+        return ClientEvent.END
+
+    def command_of(self, event: ClientEvent) -> bytes:
+        """Return the command that is sent at EHLO_SENT or HELO_SENT."""
+        return b"%b %b\r\n" % (b"HELO" if event is ClientEvent.HELO_SENT else b"EHLO", self._name)
 
 
-@functools.lru_cache(256)  # a host says the same each time
+@functools.lru_cache(256)  # a host gives the same reply each time
 def _read_offers(raw: bytes) -> Offers:
     keywords = list_keywords(raw)
     size = keywords.get(b"SIZE", b"")

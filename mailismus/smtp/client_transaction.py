@@ -1,7 +1,21 @@
-"""The client's transaction: one message's way through MAIL, RCPT, DATA and the final dot, as the client engine sees it.
+"""The transaction of a client session: one message's way through MAIL, RCPT, DATA and the final dot (RFC 5321 3.3).
 
-Whoever delivers makes a subclass of it that knows more (which queue entries the recipients are). The engine alone
-changes its state.
+    event          from                     to
+    MAIL_SENT      NEW                      ASKED
+    MAIL_ACCEPTED  ASKED                    ANSWERED
+    DATA_ACCEPTED  ANSWERED                 CONTENT
+    DOT_SENT       CONTENT                  IN_DOUBT
+    DOT_ANSWERED   IN_DOUBT                 OVER
+    REFUSED        ASKED ANSWERED           OVER
+    UNREADABLE     CONTENT                  OVER
+    UNTRIED        ASKED ANSWERED CONTENT   OVER
+    RENEWED        NEW ASKED ANSWERED OVER  NEW
+
+*Rules*: `TRANSITIONS` alone says which phase follows; `Transaction.move` applies it, and nothing else sets the phase. A
+transaction whose final dot was sent is never untried and never begun again: only its reply, or the loss of the connection,
+ends it. A lost connection leaves the phase as it was, for the owner's decision.
+
+The deliverer makes a subclass that also knows the queue entries of the recipients.
 """
 
 from __future__ import annotations
@@ -11,27 +25,69 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from mailismus.mail.reply import Reply
+from mailismus.smtp.transitions import IllegalTransition
 
 
 class Phase(enum.Enum):
-    """How far a transaction is; each says what a connection that is lost now means."""
+    """How far a transaction is. Each phase decides what a lost connection means."""
 
-    NEW = "new"
-    ASKED = "asked"
-    """MAIL was sent, its reply has not come."""
-    ANSWERED = "answered"
-    """MAIL was accepted."""
-    CONTENT = "content"
-    """354 has come; content is being sent, its final dot is not."""
-    IN_DOUBT = "in doubt"
-    """The first byte of the final dot has been handed to the transport: it may have been sent."""
-    OVER = "over"
-    """Every recipient's fate is known."""
+    NEW = "not begun"
+    ASKED = "MAIL was sent; its reply has not been received"
+    ANSWERED = "MAIL was accepted"
+    CONTENT = "354 was received; content is being sent, its final dot is not"
+    IN_DOUBT = "the first byte of the final dot was given to the transport: it may have been sent"
+    OVER = "the outcome of every recipient is known, or the transaction was not tried"
+
+    __hash__ = object.__hash__  # members are singletons; the hash of `Enum` runs Python code at every look-up
+
+
+class PhaseEvent(enum.Enum):
+    """What changes the phase of a transaction."""
+
+    MAIL_SENT = "MAIL was sent"
+    MAIL_ACCEPTED = "MAIL was accepted"
+    DATA_ACCEPTED = "354 was received for at least one recipient"
+    DOT_SENT = "the final dot was sent"
+    DOT_ANSWERED = "the reply to the final dot was received"
+    REFUSED = "MAIL, DATA or the last recipient was refused"
+    UNREADABLE = "the content can't be read from the queue"
+    UNTRIED = "the transaction is given back without an attempt"
+    RENEWED = "the owner begins the transaction anew on another connection"
+
+    __hash__ = object.__hash__  # as above
+
+
+TRANSITIONS = {
+    Phase.NEW: {PhaseEvent.MAIL_SENT: Phase.ASKED, PhaseEvent.RENEWED: Phase.NEW},
+    Phase.ASKED: {
+        PhaseEvent.MAIL_ACCEPTED: Phase.ANSWERED,
+        PhaseEvent.REFUSED: Phase.OVER,
+        PhaseEvent.UNTRIED: Phase.OVER,
+        PhaseEvent.RENEWED: Phase.NEW,
+    },
+    Phase.ANSWERED: {
+        PhaseEvent.DATA_ACCEPTED: Phase.CONTENT,
+        PhaseEvent.REFUSED: Phase.OVER,
+        PhaseEvent.UNTRIED: Phase.OVER,
+        PhaseEvent.RENEWED: Phase.NEW,
+    },
+    Phase.CONTENT: {
+        PhaseEvent.DOT_SENT: Phase.IN_DOUBT,
+        PhaseEvent.UNREADABLE: Phase.OVER,
+        PhaseEvent.UNTRIED: Phase.OVER,
+    },
+    Phase.IN_DOUBT: {PhaseEvent.DOT_ANSWERED: Phase.OVER},
+    Phase.OVER: {PhaseEvent.RENEWED: Phase.NEW},
+}
+"""Phase -> event -> next phase. An event that a phase does not have is a defect of this program (`IllegalTransition`)."""
+_NEW = Phase.NEW
 
 
 class Transaction:
-    """What the engine needs of a message and its recipients. Addresses have passed the grammar; `size_bytes`: what SIZE=
-    tells of the message (RFC 1870: without dot-stuffing)."""
+    """A message and its recipients, as the engine needs them.
+
+    Addresses have passed the grammar. `size_bytes`: the value of SIZE= (RFC 1870: without dot-stuffing).
+    """
 
     __slots__ = ("answered", "eightbit", "is_first", "left", "phase", "recipients", "refused", "sender", "size_bytes")
 
@@ -41,21 +97,32 @@ class Transaction:
         self.size_bytes = size_bytes
         self.eightbit = eightbit
         self.refused: set[int] | None = None
-        """Positions in `recipients` of those that were refused at RCPT; None: none was."""
-        self.renew()
-
-    def renew(self) -> None:
-        """Back to the start, for another try. Those that were refused stay refused: rebuild it without them instead."""
-        self.phase = Phase.NEW
+        """Positions in `recipients` that were refused at RCPT; None: none."""
+        self.phase = _NEW
         self.is_first = False
         """The first transaction of its connection."""
         self.answered = 0
         """Recipients whose RCPT has its reply."""
-        self.left = len(self.recipients)
+        self.left = len(recipients)
         """Recipients that were not refused."""
 
+    def move(self, event: PhaseEvent) -> None:
+        """Apply an event to the phase. Nothing else sets the phase."""
+        try:
+            self.phase = TRANSITIONS[self.phase][event]
+        except KeyError:
+            raise IllegalTransition(self.phase, event) from None
+
+    def renew(self) -> None:
+        """Begin anew, for another attempt. Refused recipients stay refused: rebuild the transaction without them instead."""
+        self.move(PhaseEvent.RENEWED)
+        self.is_first = False
+        self.answered = 0
+        self.left = len(self.recipients)
+
     def fate_when_lost(self, why: bytes, reply: Reply | None) -> Reply | None:
-        """What a connection that is lost now means for it; None: it is untried. `reply`: the server's own last word."""
+        """Return the outcome if the connection is lost now; None: untried. `reply`: the server's last word, if it said
+        one."""
         if self.phase is Phase.IN_DOUBT:
             return Reply(451, b"4.4.2", why + b" after the final dot: the message may have been sent")
         if self.phase is Phase.ASKED and not self.is_first:
@@ -66,9 +133,11 @@ class Transaction:
         return reply or Reply(451, b"4.4.2", why + b" before the reply to " + step)
 
     def is_lost_in_step(self, is_behind: bool) -> bool:
-        """Whether, when the connection is lost now, replies to MAIL, RCPT or DATA were waited for on a connection that was
-        alive: nothing was heard of it at all on one that was used before says nothing. `is_behind`: a final dot that is
-        unanswered stands before it."""
+        """Whether, if the connection is lost now, it was alive and the reply to MAIL, RCPT or DATA was awaited.
+
+        Silence on a connection that was used before shows nothing: it may have been closed already. `is_behind`: the
+        transaction stands behind a final dot without a reply.
+        """
         return self.phase is Phase.ANSWERED or (self.phase is Phase.ASKED and (self.is_first or is_behind))
 
 
@@ -83,30 +152,34 @@ class TransactionOwner(Protocol[T]):
     """
 
     def send(self, parts: Sequence[bytes]) -> None:
-        """Write these now, in one act where possible."""
+        """Write these bytes now, in one system call if possible."""
 
     def on_ready(self) -> None:
-        """Nothing is under way: `begin`, `quit`, or leave it idle."""
+        """No transaction is in progress: `begin` one, `quit`, or leave the session idle."""
 
     def next_transaction(self) -> T | None:
-        """One more that may travel behind the final dot of the present one; None: none now."""
+        """Return a transaction to send behind the final dot of the present one; None: none now."""
 
     def content_of(self, transaction: T) -> bytes | None:
-        """The content as on the wire (lines end in CRLF, dot-stuffed, no final dot); None: it comes by `send_piece`
-        and `end_content`, or `spoil_content`. May be called only once for each."""
+        """Return the content as on the wire: lines end in CRLF, dot-stuffed, without the final dot. Called once for each.
+
+        None: it comes in pieces, by `send_piece` and `end_content`, or `spoil_content`.
+        """
 
     def on_refused(self, transaction: T, position: int, reply: Reply) -> None:
-        """This recipient's RCPT was answered 4xx or 5xx."""
+        """RCPT of this recipient was answered with 4xx or 5xx."""
 
     def on_finished(self, transaction: T, reply: Reply) -> None:
-        """All that are left: 2xx delivered, 4xx deferred, 5xx failed."""
+        """All recipients that are left have this outcome: 2xx delivered, 4xx deferred, 5xx failed."""
 
     def on_untried(self, transaction: T) -> None:
-        """All that are left: this was no attempt."""
+        """All recipients that are left were not tried: no attempt was made."""
 
     def on_unusable(self, reply: Reply) -> None:
-        """There is no session with this host (4xx always): greeting or EHLO refused, or the connection went before.
-        No transaction was begun. Close the connection."""
+        """The session did not open: greeting or EHLO was refused, or the connection was lost before. `reply` is always 4xx.
+
+        No transaction was begun. Close the connection.
+        """
 
     def on_end(self, why: bytes) -> None:
-        """The session is over by something amiss; every fate has been told. Abort the connection."""
+        """The session ended by a fault; every outcome has been reported. Abort the connection."""

@@ -1,58 +1,83 @@
-"""What a server's session is bounded by, where it stands, and what it has to do with TLS: the words of `smtp.server`."""
+"""The state machine of a server session: states, events, and the table of transitions (RFC 5321 4.1.4, RFC 3207 4.2).
+
+    event              from                                                       to
+    HELLO              FRESH GREETED REFUSED SENDER RECIPIENTS                    GREETED
+    MAIL_ACCEPTED      GREETED REFUSED                                            SENDER
+    MAIL_REFUSED       GREETED REFUSED                                            REFUSED
+    RCPT_ACCEPTED      SENDER                                                     RECIPIENTS
+    DATA_ACCEPTED      RECIPIENTS                                                 CONTENT
+    CONTENT_ENDED      CONTENT                                                    GREETED
+    RESET              FRESH                                                      FRESH
+    RESET              GREETED REFUSED SENDER RECIPIENTS                          GREETED
+    STARTTLS_ACCEPTED  GREETED REFUSED                                            HANDSHAKE
+    TLS_COMPLETED      HANDSHAKE                                                  FRESH
+    CLOSE              FRESH GREETED REFUSED SENDER RECIPIENTS CONTENT HANDSHAKE  CLOSED
+
+*Rules*: `TRANSITIONS` alone says which state follows. `ServerEngine._move` applies it; nothing else sets the state.
+
+*Not here*: what each command does in a state (`smtp.server_commands`), parsing, replies (`smtp.server`). An open question to
+the receiver is not a state: any of the states before CLOSED may wait for an answer.
+"""
 
 from __future__ import annotations
 
 import enum
 
-import attrs
-
-MAX_LINE = 2048
-"""Bytes of a command line without its CRLF: 510 and room for extensions (RFC 5321 4.5.3.1.4)."""
-MAX_REPLIES = 200
-"""Replies given in one turn; then the caller sends them before more commands are looked at."""
-MAX_WAITING = 2048
-"""Bytes that may wait for an answer before the session is congested; what the last read brought comes to that."""
-MAX_IDLE_COMMANDS = 100
-"""Commands that move no mail since the last message that was taken; each further one counts as an error."""
-MAX_REFUSED = 100
-"""Refusals for good that cost a stranger nothing; each further one counts as an error. Who tries out the names of our users
-learns so many in one connection, while an old list with many who are gone still gets its mail to the others."""
-FORGIVEN = 10
-"""Refusals that each message makes up for which was taken, so that a connection kept for many messages is not cut off."""
-MAX_PUT_OFF = 10_000
-"""Refusals for now before each further one counts as an error: no list of recipients is so long."""
-
 
 class ServerState(enum.Enum):
-    """Where a session stands."""
+    """The states of a session."""
 
     FRESH = "no HELO or EHLO yet"
     GREETED = "no transaction"
-    REFUSED = "MAIL was refused; RCPT and DATA that a pipelining client sent behind it are still to come"
-    SENDER = "a transaction without recipient"
+    REFUSED = "MAIL was refused; RCPT and DATA that a pipelining client sent behind it may follow"
+    SENDER = "a transaction without a recipient"
     RECIPIENTS = "a transaction with recipients"
-    CONTENT = "content is coming"
-    HANDSHAKE = "TLS is being agreed upon; nothing is looked at before it is on"
-    CLOSED = "over"
+    CONTENT = "the content of a message is being received"
+    HANDSHAKE = "the TLS handshake; no byte is parsed"
+    CLOSED = "the session has ended"
+
+    __hash__ = object.__hash__  # members are singletons; the hash of `Enum` runs Python code at every look-up
 
 
-class Security(enum.Enum):
-    """What a session has to do with TLS."""
+class ServerEvent(enum.Enum):
+    """What changes the state of a session."""
 
-    NONE = "there is none"
-    OFFERED = "STARTTLS is offered"
-    REQUIRED = "STARTTLS is offered, and no mail is taken before"
-    FIRST = "TLS begins before anything is said"
-    ACTIVE = "TLS is on"
+    HELLO = "HELO or EHLO was accepted"
+    MAIL_ACCEPTED = "MAIL was accepted"
+    MAIL_REFUSED = "MAIL was refused"
+    RCPT_ACCEPTED = "the first RCPT of a transaction was accepted; a further one changes nothing"
+    DATA_ACCEPTED = "DATA was answered with 354"
+    CONTENT_ENDED = "CRLF.CRLF was received"
+    RESET = "RSET"
+    STARTTLS_ACCEPTED = "STARTTLS was answered with 220"
+    TLS_COMPLETED = "the TLS handshake is complete"
+    CLOSE = "QUIT, 421, too many errors, or the caller ends the session"
+
+    __hash__ = object.__hash__  # as above
 
 
-@attrs.frozen
-class ServerLimits:
-    """What a session may do; 0: no limit. `host`: the name we go by; `max_size_bytes`: of one content without dot-stuffing
-    (RFC 1870); `security`: how it begins; `max_refused`: refusals for good before they count as errors."""
+def _make_table() -> dict[ServerState, dict[ServerEvent, ServerState]]:
+    state, event = ServerState, ServerEvent
+    outside = {
+        event.HELLO: state.GREETED,
+        event.MAIL_ACCEPTED: state.SENDER,
+        event.MAIL_REFUSED: state.REFUSED,
+        event.RESET: state.GREETED,
+        event.STARTTLS_ACCEPTED: state.HANDSHAKE,
+        event.CLOSE: state.CLOSED,
+    }
+    inside = {event.HELLO: state.GREETED, event.RESET: state.GREETED, event.CLOSE: state.CLOSED}
+    return {
+        state.FRESH: {event.HELLO: state.GREETED, event.RESET: state.FRESH, event.CLOSE: state.CLOSED},
+        state.GREETED: outside,
+        state.REFUSED: outside,
+        state.SENDER: {**inside, event.RCPT_ACCEPTED: state.RECIPIENTS},
+        state.RECIPIENTS: {**inside, event.DATA_ACCEPTED: state.CONTENT},
+        state.CONTENT: {event.CONTENT_ENDED: state.GREETED, event.CLOSE: state.CLOSED},
+        state.HANDSHAKE: {event.TLS_COMPLETED: state.FRESH, event.CLOSE: state.CLOSED},
+        state.CLOSED: {},
+    }
 
-    host: bytes
-    max_size_bytes: int
-    max_errors: int
-    security: Security = Security.NONE
-    max_refused: int = MAX_REFUSED
+
+TRANSITIONS = _make_table()
+"""State -> event -> next state. An event that a state does not have is a defect of this program (`IllegalTransition`)."""

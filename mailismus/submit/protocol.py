@@ -21,7 +21,8 @@ from mailismus.net.close import close_now
 from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.smtp import replies
 from mailismus.smtp.server import ServerEngine
-from mailismus.smtp.server_state import Security, ServerState
+from mailismus.smtp.server_limits import Security
+from mailismus.smtp.server_state import ServerState
 from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing
 from mailismus.submit.reception import Reception
@@ -112,7 +113,9 @@ class ServerSession:
         self.transport = tls.begin(self.transport, self)
 
     def handshake_completed(self, tls: bytes) -> None:
-        """TLS is on, the session begins anew; who began with TLS is greeted now."""
+        """Begin the session anew under TLS; if the connection began with TLS, greet the client now."""
+        if self._server.state is ServerState.CLOSED:  # the session gave up the handshake meanwhile
+            return
         self._tick = self._factory.tick
         self._server.begin_secure()
         self._reception.secure(tls)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from mailismus.smtp.client_opening import NOTHING, Offers, Opening
+from mailismus.smtp.client_state import ClientEvent, ClientState
 from mailismus.smtp.reply_parser import MAX_LINES
 from tests.fakes.transactions import ENVELOPE, RecordingOwner, letters, opened
 
 
 def offers_of(*lines: bytes) -> Offers:
     opening = Opening(b"me", False)
-    assert opening.take(220, b"220 mx") == b"EHLO me\r\n"
+    assert opening.judge(ClientState.GREETING, 220, b"220 mx") is ClientEvent.EHLO_SENT
+    assert opening.command_of(ClientEvent.EHLO_SENT) == b"EHLO me\r\n"
     raw = b"\n".join([b"250-mx"] + [b"250-" + line for line in lines])
-    assert opening.take(250, raw) == b""
-    assert not opening.is_refused
+    assert opening.judge(ClientState.EHLO, 250, raw) is ClientEvent.OPENED
     return opening.offers
 
 
@@ -43,8 +44,7 @@ def test_offers_are_read_and_nonsense_is_none(lines: tuple[bytes, ...], offers: 
 
 def test_the_name_that_the_server_says_first_is_no_offer() -> None:
     opening = Opening(b"me", False)
-    opening.take(220, b"220 mx")
-    opening.take(250, b"250 PIPELINING")
+    assert opening.judge(ClientState.EHLO, 250, b"250 PIPELINING") is ClientEvent.OPENED
     assert opening.offers == NOTHING
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mailismus.smtp import replies
 from mailismus.smtp.server import ServerEngine
-from mailismus.smtp.server_state import (
+from mailismus.smtp.server_limits import (
     FORGIVEN,
     MAX_IDLE_COMMANDS,
     MAX_LINE,
@@ -19,8 +19,8 @@ from mailismus.smtp.server_state import (
     MAX_REFUSED,
     MAX_REPLIES,
     ServerLimits,
-    ServerState,
 )
+from mailismus.smtp.server_state import ServerState
 
 HELLO = b"250 mx.example\r\n"
 ACCEPTED = b"250 2.0.0 Ok: queued as 0000000000000001\r\n"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mailismus.smtp import replies
 from mailismus.smtp.server import ServerEngine
-from mailismus.smtp.server_state import Security, ServerLimits, ServerState
+from mailismus.smtp.server_limits import Security, ServerLimits
+from mailismus.smtp.server_state import ServerState
 from tests.smtp.test_server_dialogues import ACCEPTED, HELLO, Recorder
 
 TRANSACTION = b"MAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\n.\r\n"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.smtp import replies
-from mailismus.smtp.server_state import MAX_WAITING
+from mailismus.smtp.server_limits import MAX_WAITING, Security
 from mailismus.submit.ending import Ending
 from mailismus.submit.protocol import CLOSE_TICKS, MIN_RATE
 from tests.net.sockets import Pair
@@ -314,3 +316,20 @@ def test_who_comes_at_the_end_is_told() -> None:
     assert client.heard() == replies.SHUTTING_DOWN
     assert not client.is_open
     assert not house.factory.sessions
+
+
+class SilentTls:
+    """TLS whose handshake goes on until the test ends it."""
+
+    def begin(self, transport: object, session: object) -> object:
+        return transport
+
+
+def test_a_handshake_that_is_complete_after_the_session_gave_it_up_revives_nothing() -> None:
+    house = House()
+    tls: Any = SilentTls()
+    house.factory.adopt(house.desk.policy, 1.0, tls, Security.FIRST)
+    client = house.connect()
+    client.session.give_up()
+    client.session.handshake_completed(b"TLSv1.3")
+    assert client.say(EHLO) == b""

@@ -1,0 +1,125 @@
+"""The ends of a client session: what each means for the transactions that are in progress (RFC 5321 3.8, 4.2.4.2).
+
+*Rules*: every transaction that was begun is reported once. After its final dot, and before the reply to it, a transaction is
+deferred, for the message may have been sent. Before that it is deferred, or untried where nothing shows that the server took
+notice of it. `_move` alone sets the state, by the table in `smtp.client_state`.
+
+*Not here*: replies that do not end the session (`smtp.client`), the phases of a transaction (`smtp.client_transaction`).
+"""
+
+from __future__ import annotations
+
+from typing import Generic
+
+from mailismus.mail.reply import Reply
+from mailismus.smtp.client_state import END_STATES, OPENING_STATES, TRANSITIONS, ClientEvent, ClientState
+from mailismus.smtp.client_transaction import Phase, PhaseEvent, T, TransactionOwner
+from mailismus.smtp.pipelining import Pipelining, Trust
+from mailismus.smtp.reply_parser import make_reply
+from mailismus.smtp.transitions import IllegalTransition
+
+
+class ClientEnds(Generic[T]):
+    """What `ClientEngine` is built on: the state, the transactions in progress, and every end of the session.
+
+    `state`: the present state; `trust`: what is known of the host's pipelining.
+    """
+
+    __slots__ = ("_content", "_envelope", "_is_over", "_owner", "_sent", "state", "trust")
+
+    def __init__(self, owner: TransactionOwner[T], pipelining: Pipelining) -> None:
+        self._owner = owner
+        self.trust = Trust(pipelining)
+        self.state = ClientState.GREETING
+        self._is_over = False
+        """Whether the state is one of `END_STATES`."""
+        self._envelope: T | None = None
+        """The transaction between MAIL and the reply to DATA."""
+        self._content: T | None = None
+        """The transaction whose content is sent in pieces."""
+        self._sent: T | None = None
+        """The transaction whose final dot has no reply yet."""
+
+    # ------------------------------------------------------------------ what the owner calls
+
+    def lost(self, why: bytes, reply: Reply | None = None) -> None:
+        """End the session: the connection is lost, or was given up. Report the outcome of all transactions. May be repeated.
+
+        `why`: "connection lost", "timed out", ...; `reply`: the server's last word, for transactions that are not in doubt.
+        """
+        if self._is_over:
+            return
+        is_opening = self.state in OPENING_STATES
+        self._move(ClientEvent.END)
+        if is_opening:
+            self._owner.on_unusable(reply or Reply(451, b"4.4.2", why + b" while the session was set up"))
+            return
+        envelope, is_untried = self._envelope, False
+        if envelope is not None and reply is None and envelope.is_lost_in_step(self._sent is not None):
+            is_untried = self.trust.is_to_blame_for_loss()
+        for transaction in (self._sent, self._content, self._envelope):
+            if transaction is None or transaction.phase is Phase.OVER:
+                continue
+            fate = None if is_untried and transaction is envelope else transaction.fate_when_lost(why, reply)
+            if fate is None:
+                self._owner.on_untried(transaction)
+            else:
+                self._owner.on_finished(transaction, fate)
+        self._sent = self._content = self._envelope = None
+
+    def cut_off(self) -> bool:
+        """Stop: give back, untried, every transaction before its final dot.
+
+        True: the reply to a final dot is awaited; the session ends with it (`on_end`). False: the session has ended, close
+        the connection.
+        """
+        for transaction in (self._content, self._envelope):
+            if transaction is not None and transaction.phase is not Phase.OVER:
+                transaction.move(PhaseEvent.UNTRIED)
+                self._owner.on_untried(transaction)
+        self._content = self._envelope = None  # the owner begins them elsewhere, from the start
+        if self._is_over:
+            return False
+        self._move(ClientEvent.END if self._sent is None else ClientEvent.STOP)
+        return self._sent is not None
+
+    def _move(self, event: ClientEvent) -> None:
+        """Apply an event to the state. Nothing else sets the state."""
+        try:
+            self.state = TRANSITIONS[self.state][event]
+        except KeyError:
+            raise IllegalTransition(self.state, event) from None
+        self._is_over = self.state in END_STATES
+
+    # ------------------------------------------------------------------ ends of the server's making
+
+    def _on_goodbye(self, raw: bytes) -> None:
+        """421: the server ends the session. It is the reply to the first command that awaits one."""
+        reply = make_reply(421, raw)
+        if self.state in OPENING_STATES:
+            self._refuse_session(421, raw)
+            return
+        transaction, self._sent = self._sent, None
+        if transaction is not None:
+            transaction.move(PhaseEvent.DOT_ANSWERED)
+            self._owner.on_finished(transaction, reply)
+        self.lost(b"host ended the session", reply)
+        self._owner.on_end(bytes(reply))
+
+    def _refuse_session(self, code: int, raw: bytes) -> None:
+        reply = make_reply(code, raw)
+        status = b"4" + reply.enhanced[1:] if reply.enhanced[:1] in (b"4", b"5") else b"4.3.2"
+        self.lost(b"", Reply(451, status, b"host refused the session: " + bytes(reply)))
+
+    def _lose_step(self, transaction: T, code: int, raw: bytes) -> None:
+        """End the session: the host lost its place among the commands sent ahead. The transaction is untried."""
+        self._envelope = None
+        transaction.move(PhaseEvent.UNTRIED)
+        self._owner.on_untried(transaction)
+        self._break(b"host is out of step: " + bytes(make_reply(code, raw)))
+
+    def _break(self, why: bytes) -> None:
+        """End the session by a fault; `why` goes into the log."""
+        if not self._is_over:
+            self.lost(why)
+            self._owner.on_end(why)

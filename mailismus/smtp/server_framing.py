@@ -1,0 +1,151 @@
+"""The framing of a server session: from bytes to command lines and content, one question at a time.
+
+*Rules*: only CRLF ends a line. While a question to the receiver is open, no byte behind it is parsed. Memory is bounded: a
+line by `MAX_LINE`, content by the packet that brought it, replies by `MAX_REPLIES` per turn, bytes behind an open question
+by the caller, who stops reading when `is_congested`. `_move` alone sets the state, by the table in `smtp.server_state`.
+
+*Not here*: what lines and content mean (`smtp.server`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mailismus.smtp import replies
+from mailismus.smtp.grammar import has_bad_bytes
+from mailismus.smtp.server_limits import MAX_LINE, MAX_REPLIES, MAX_WAITING
+from mailismus.smtp.server_state import TRANSITIONS, ServerEvent, ServerState
+from mailismus.smtp.transitions import IllegalTransition
+
+# Read for each command: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
+_CONTENT, _HANDSHAKE, _CLOSED = ServerState.CONTENT, ServerState.HANDSHAKE, ServerState.CLOSED
+
+
+Commands = Mapping[ServerState, Mapping[bytes, Callable[[Any, bytes], bytes | None]]]
+"""State -> verb -> method of the engine. It takes the line, and returns the reply, or None if it asked the receiver."""
+
+
+class ServerFraming:
+    """What `ServerEngine` is built on: the state, and the bytes of one session.
+
+    `state`: the present state; `last_state`: the state before CLOSED.
+    """
+
+    __slots__ = ("_commands", "_is_line_too_long", "_on_answer", "_out", "_rest", "_table", "last_state", "state")
+
+    def __init__(self, state: ServerState, table: Commands) -> None:
+        self.state = self.last_state = state
+        self._table = table
+        self._commands = table[state]
+        self._is_line_too_long = False
+        self._on_answer: Callable[[bytes], bytes | None] | None = None
+        """Takes the answer to the open question; None: no question is open."""
+        self._out: list[bytes] = []
+        """Replies of this turn."""
+        self._rest = b""
+        """Bytes not yet parsed."""
+
+    # -- what the caller does
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question to the receiver is open."""
+        return self._on_answer is not None
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether so many bytes wait that the caller should stop reading."""
+        return len(self._rest) > MAX_WAITING
+
+    @property
+    def has_more(self) -> bool:
+        """Whether commands wait because `MAX_REPLIES` was reached; `receive(b"")` goes on. Valid after `receive` and
+        `answer` alone."""
+        return bool(self._rest) and self._on_answer is None and b"\r\n" in self._rest
+
+    def receive(self, data: bytes) -> bytes:
+        """Parse bytes of the client. Return the replies to send."""
+        if self._rest:
+            data = self._rest + data
+        if self._on_answer is not None:
+            self._rest = data
+            return b""
+        return self._parse(data)
+
+    def answer(self, reply: bytes) -> bytes:
+        """Take the answer to the open question, then parse the bytes behind it. Return the replies to send."""
+        on_answer, self._on_answer = self._on_answer, None
+        if on_answer is None or self.state is _CLOSED:
+            return b""
+        given = on_answer(reply)
+        if given:
+            self._out.append(given)
+        return self._parse(self._rest)
+
+    def close(self) -> None:
+        """End the session: no further call of the receiver, no further reply. May be repeated."""
+        if self.state is not _CLOSED:
+            self.last_state = self.state
+            self._move(ServerEvent.CLOSE)
+        self._on_answer, self._rest = None, b""
+
+    # -- what the engine adds
+
+    def _take_content(self, data: bytes, position: int) -> int:
+        """Take content from `position` on. Return the position behind it."""
+        raise NotImplementedError
+
+    def _count_error(self, reply: bytes) -> bytes:
+        """Return the reply to an error of the client; the last one that is allowed ends the session."""
+        raise NotImplementedError
+
+    # -- state and bytes
+
+    def _move(self, event: ServerEvent) -> None:
+        """Apply an event to the state. Nothing else sets the state."""
+        try:
+            state = TRANSITIONS[self.state][event]
+        except KeyError:
+            raise IllegalTransition(self.state, event) from None
+        self.state = state
+        self._commands = self._table[state]
+
+    def _reject(self, line: bytes, reply: bytes) -> bytes:
+        """Return the reply to a line that is an error. Bad bytes go first, whatever else is wrong."""
+        return self._count_error(replies.BAD_BYTES if has_bad_bytes(line) else reply)
+
+    def _parse(self, data: bytes) -> bytes:
+        out, position, size = self._out, 0, len(data)
+        while position < size and self._on_answer is None and len(out) < MAX_REPLIES:
+            state = self.state
+            if state is _CONTENT:
+                position = self._take_content(data, position)
+            elif state is _CLOSED or state is _HANDSHAKE:
+                position = size
+            else:
+                stop = data.find(b"\r\n", position)
+                if stop < 0:
+                    if size - position > MAX_LINE + 1:  # discard the line as it comes, up to its end
+                        self._is_line_too_long = True
+                        position = size - data.endswith(b"\r")
+                    break
+                reply = self._take_line(data[position:stop])
+                position = stop + 2
+                if reply:
+                    out.append(reply)
+        self._rest = data[position:] if position else data
+        if not out:
+            return b""
+        joined = out[0] if len(out) == 1 else b"".join(out)
+        out.clear()
+        return joined
+
+    def _take_line(self, line: bytes) -> bytes | None:
+        if self._is_line_too_long or len(line) > MAX_LINE:
+            self._is_line_too_long = False
+            return self._count_error(replies.LINE_TOO_LONG)
+        command = self._commands.get(line.partition(b" ")[0].upper())
+        if command is None:
+            return self._reject(line, replies.UNKNOWN_COMMAND)
+        return command(self, line)
