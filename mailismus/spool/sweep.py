@@ -13,23 +13,23 @@ from collections.abc import Callable
 
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.aside import set_aside
+from mailismus.spool.quarantine import quarantine_file
 from mailismus.spool.silo import SILO_NAMES, parse_message_name
 
 
 def sweep_silo(
-    disk: IDisk, root: str, silo: int, before: SpoolId, is_needed: Callable[[SpoolId, int], bool], aside: str = ""
+    disk: IDisk, root: str, silo: int, before: SpoolId, is_needed: Callable[[SpoolId, int], bool], quarantine: str = ""
 ) -> int:
     """Unlink the strays of one silo, those of spool ids below `before`; gives their number. `is_needed` is asked with the
-    spool id and the number of the recipient whose name it is (0: all share it). `aside`: the directory that they are
+    spool id and the number of the recipient whose name it is (0: all share it). `quarantine`: the directory that they are
     moved to instead. Names that are none of ours are left alone. Raises OSError."""
     path = os.path.join(root, SILO_NAMES[silo])
     count = 0
     for name in disk.list_directory(path):
         found = parse_message_name(name)
         if found is not None and found[0] < before and not is_needed(*found):
-            if aside:
-                set_aside(disk, os.path.join(path, name), aside)
+            if quarantine:
+                quarantine_file(disk, os.path.join(path, name), quarantine)
             disk.unlink(os.path.join(path, name))
             count += 1
     return count

@@ -22,7 +22,7 @@ UNFINISHED = ".part"
 """Behind the name of a copy while it is made."""
 
 
-def set_aside(disk: IDisk, path: str, directory: str) -> bool:
+def quarantine_file(disk: IDisk, path: str, directory: str) -> bool:
     """Another name for a file in this directory, or a copy where that is another file system; False: it has been there.
     Durable afterwards. Raises OSError."""
     new_path = os.path.join(directory, os.path.basename(path))
@@ -37,12 +37,12 @@ def set_aside(disk: IDisk, path: str, directory: str) -> bool:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        keep(disk, new_path, _pieces(disk, path))
+        write_whole(disk, new_path, _pieces(disk, path))
     disk.sync_directory(directory)
     return True
 
 
-def keep(disk: IDisk, path: str, pieces: Iterable[bytes]) -> None:
+def write_whole(disk: IDisk, path: str, pieces: Iterable[bytes]) -> None:
     """A file of these pieces gets this name, whole or not at all. Durable afterwards, but for the name. Raises OSError."""
     new_path = path + UNFINISHED
     if disk.exists(new_path):
