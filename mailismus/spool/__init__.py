@@ -8,6 +8,6 @@ Modules, each with what it is:
     quarantine      puts damaged files into quarantine
     idtable         64-bit ids to small counts, in flat arrays. Pure
     references      reference cache: live entries of each message, in bounded memory. Pure
-    unsure          messages whose count is not known until the next scan. Pure
+    unsure          messages whose count is not known until the next reference scan. Pure
     sweep           removes message files that no entry needs
 """
