@@ -6,8 +6,8 @@ Modules, each with what it is:
     route       a recipient's route: local, relay, MX, or none. Pure
     job         the recipients of a message for one next hop
     hosts       what is known of each address and port. Pure
-    habits      what a host is known not to support. Pure
-    objection   why a host can't take a message, by its EHLO. Pure
+    quirks      known defects of each host. Pure
+    capabilities  why a host can't take a message, by its EHLO. Pure
     idle        idle sessions, and which one is closed first. Pure
     schedule    which job goes next, over which connection. Pure
     locator     the hosts of a next hop, in order

@@ -5,7 +5,7 @@ whole reply came or a piece of content went out, never with a byte of a reply. A
 once; up to it a transaction has a time in all, whatever its steps take, and so have greeting, EHLO and HELO together.
 Everything waits in bounded memory: the next piece of content is fetched when the transport has room. A message that the
 host can't take, by what it said to EHLO, fails without a transaction. What a session learns of its host is remembered
-(`habits`).
+(`quirks`).
 
 *Not here*: which job comes next, what an outcome leads to (`sessions`, `settling`).
 """
@@ -24,9 +24,9 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.config.values.settings import ClientSettings
-from mailismus.deliver.habits import Habit, Habits
+from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.job import Job
-from mailismus.deliver.objection import NO_OBJECTIONS, Objections
+from mailismus.deliver.quirks import HostQuirks, QuirkMemory
 from mailismus.deliver.schedule import Hop
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
@@ -67,7 +67,7 @@ class Keeper(Seam):
     """What a session calls: the keeper of all sessions."""
 
     monotonic: Callable[[], float]
-    habits: Habits
+    quirks: QuirkMemory
 
     def session_stands(self, session: ClientSession) -> None:
         """Greeting and EHLO went well."""
@@ -121,9 +121,9 @@ class ClientSession(Protocol):
         self.state = ClientSessionState.CONNECTING
         self.opened_at = self._monotonic()
         self._host = (address, next_hop.port)
-        self._habit = habit = keeper.habits.of(self._host, self.opened_at)
-        self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, habit.pipelining, habit.needs_helo)
-        self._objections = NO_OBJECTIONS
+        self._quirks = quirks = keeper.quirks.of(self._host, self.opened_at)
+        self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo)
+        self._capabilities = ALL_CAPABILITIES
         self.setup_s = 0.0
         """How long connection, greeting and EHLO took; 0 once a job has been charged with it."""
         self.begun = 0
@@ -332,12 +332,12 @@ class ClientSession(Protocol):
         """Greeting and EHLO went well."""
         self.setup_s = self._monotonic() - self.opened_at
         self.state = ClientSessionState.BUSY
-        self._objections = Objections(self.client.opening.offers, self._settings.eightbit)
+        self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
         self._keeper.session_stands(self)
 
     def _takes(self, job: Job) -> bool:
         """Whether the host takes such a message; if not, the job is settled."""
-        reply = self._objections.to(job.size_bytes, job.eightbit)
+        reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
         if reply is None:
             return True
         job.begun_at = self._monotonic()
@@ -346,18 +346,18 @@ class ClientSession(Protocol):
 
     def _learn(self) -> None:
         """What this session has shown of its host is remembered."""
-        habit = Habit(self.client.trust.known, self.client.opening.needs_helo)
-        if habit == self._habit:
+        quirks = HostQuirks(self.client.trust.known, self.client.opening.needs_helo)
+        if quirks == self._quirks:
             return
         now = self._monotonic()
-        self._keeper.habits.note(self._host, habit, now)
-        if habit.pipelining is self._habit.pipelining:
+        self._keeper.quirks.note(self._host, quirks, now)
+        if quirks.pipelining is self._quirks.pipelining:
             pass
-        elif habit.pipelining is Pipelining.DOUBTED:
+        elif quirks.pipelining is Pipelining.DOUBTED:
             self._log.info(
                 "Trouble while commands were sent ahead to {host}: steps are tried", host=self.label.decode("ascii")
             )
-        elif habit.pipelining is Pipelining.BROKEN:
+        elif quirks.pipelining is Pipelining.BROKEN:
             self._log.info(
                 "Nothing is sent ahead to {host} for a while: its PIPELINING does not work", host=self.label.decode("ascii")
             )

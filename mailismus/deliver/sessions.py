@@ -20,13 +20,13 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.connector import Connector
-from mailismus.deliver.habits import Habits
 from mailismus.deliver.hosts import Host, Hosts, HostTrouble
 from mailismus.deliver.idle import IdleSessions
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
+from mailismus.deliver.quirks import QuirkMemory
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule import Hop, Schedule
 from mailismus.deliver.settling import Settling
@@ -70,7 +70,7 @@ class Sessions:
         self._queue, self._settling = queue, settling
         self._on_free, self._room = on_free, room
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
-        self.habits = Habits()
+        self.quirks = QuirkMemory()
         self.schedule: Schedule[ClientSession] = Schedule(
             settings.maxconnections, settings.maxserverconnections, hosts, settings.queuecache // 4
         )

@@ -1,10 +1,10 @@
-"""Habits: what a host can't do, remembered beyond the connection that showed it (pure).
+"""Host quirks: known defects of a host, kept beyond the connection that showed them (pure).
 
 *Rules*: a host is an address and a port. What is known holds for `REMEMBERED_S` after it was learned, however often it was
 used since; then the host is met without prejudice, for it may have been mended. At most `MAX_HOSTS` are remembered, the
 oldest knowledge gives way. None of it is worth keeping over a restart: it costs one connection to find out again.
 
-*Not here*: hosts that can't be reached (`schedule`); what follows from a habit (`smtp.client`).
+*Not here*: hosts that can't be reached (`schedule`); what follows from a quirk (`smtp.client`).
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ Host = tuple[str, int]
 
 
 @attrs.frozen
-class Habit:
+class HostQuirks:
     """What is known of a host. `needs_helo`: it refuses EHLO."""
 
     pipelining: Pipelining = Pipelining.UNPROVEN
     needs_helo: bool = False
 
 
-STRANGER = Habit()
+NO_QUIRKS = HostQuirks()
 
 
-class Habits:
+class QuirkMemory:
     """The memory. `now`: monotonic seconds."""
 
     def __init__(self, max_hosts: int = MAX_HOSTS) -> None:
         self._max_hosts = max_hosts
-        self._learned: dict[Host, tuple[float, Habit]] = {}  # the oldest first
+        self._learned: dict[Host, tuple[float, HostQuirks]] = {}  # the oldest first
 
     def __len__(self) -> int:
         return len(self._learned)
 
-    def of(self, host: Host, now: float) -> Habit:
+    def of(self, host: Host, now: float) -> HostQuirks:
         """What is known of this host."""
         learned = self._learned.get(host)
         if learned is None:
-            return STRANGER
+            return NO_QUIRKS
         if now - learned[0] > REMEMBERED_S:
             del self._learned[host]
-            return STRANGER
+            return NO_QUIRKS
         return learned[1]
 
-    def note(self, host: Host, habit: Habit, now: float) -> None:
+    def note(self, host: Host, quirks: HostQuirks, now: float) -> None:
         """What was learned of it just now."""
         self._learned.pop(host, None)
-        if habit == STRANGER:
+        if quirks == NO_QUIRKS:
             return
         if len(self._learned) >= self._max_hosts:
             del self._learned[next(iter(self._learned))]
-        self._learned[host] = (now, habit)
+        self._learned[host] = (now, quirks)
