@@ -1,10 +1,10 @@
 """Host quirks: known defects of a host, kept beyond the connection that showed them (pure).
 
-*Rules*: a host is an address and a port. What is known holds for `REMEMBERED_S` after it was learned, however often it was
-used since; then the host is met without prejudice, for it may have been mended. At most `MAX_HOSTS` are remembered, the
-oldest knowledge gives way. None of it is worth keeping over a restart: it costs one connection to find out again.
+*Rules*: a host is an address and a port. A quirk is forgotten `REMEMBERED_S` after it was learned, even if it was used
+since: the host may have been repaired. At most `MAX_HOSTS` are remembered; the oldest entry is dropped first. Nothing is
+kept over a restart: one connection finds a quirk again.
 
-*Not here*: hosts that can't be reached (`schedule`); what follows from a quirk (`smtp.client`).
+*Not here*: hosts that can't be reached (`schedule`), the consequences of a quirk (`smtp.client`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Host = tuple[str, int]
 
 @attrs.frozen
 class HostQuirks:
-    """What is known of a host. `needs_helo`: it refuses EHLO."""
+    """The quirks of a host. `needs_helo`: it rejects EHLO."""
 
     pipelining: Pipelining = Pipelining.UNPROVEN
     needs_helo: bool = False
@@ -31,7 +31,7 @@ NO_QUIRKS = HostQuirks()
 
 
 class QuirkMemory:
-    """The memory. `now`: monotonic seconds."""
+    """Quirks by host. `now`: monotonic seconds."""
 
     def __init__(self, max_hosts: int = MAX_HOSTS) -> None:
         self._max_hosts = max_hosts
@@ -41,7 +41,7 @@ class QuirkMemory:
         return len(self._learned)
 
     def of(self, host: Host, now: float) -> HostQuirks:
-        """What is known of this host."""
+        """The known quirks of this host."""
         learned = self._learned.get(host)
         if learned is None:
             return NO_QUIRKS
@@ -51,7 +51,7 @@ class QuirkMemory:
         return learned[1]
 
     def note(self, host: Host, quirks: HostQuirks, now: float) -> None:
-        """What was learned of it just now."""
+        """Store the quirks of this host, learned now."""
         self._learned.pop(host, None)
         if quirks == NO_QUIRKS:
             return
