@@ -7,7 +7,7 @@ Modules, each with what it is:
     message     queries and responses as bytes. Pure
     cache       answers by question, until they expire. Pure
     servers     name servers and the order in which they are asked. Pure
-    chance      interface of randomness
+    randomness  interface of a random source
     counters    counters of the client
     addresses   which addresses mail may go to. Pure
     choice      MX, A and AAAA records to hosts in order. Pure

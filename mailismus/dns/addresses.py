@@ -14,7 +14,7 @@ import ipaddress
 from collections.abc import Iterable
 from itertools import zip_longest
 
-from mailismus.dns.chance import Chance
+from mailismus.dns.randomness import RandomSource
 
 
 class Loopback(enum.Enum):
@@ -50,8 +50,8 @@ def to_destination(address: str, loopback: Loopback) -> str | None:
     return None if any(found in block for block in _REFUSED_V4) else str(found)
 
 
-def order_addresses(v4: Iterable[str], v6: Iterable[str], chance: Chance) -> tuple[str, ...]:
+def order_addresses(v4: Iterable[str], v6: Iterable[str], random: RandomSource) -> tuple[str, ...]:
     """All of them, each family shuffled, one of each in turn, IPv4 first: if one of the families leads nowhere, every second
     try still does."""
-    shuffled = (sorted(dict.fromkeys(family), key=lambda _: chance.random()) for family in (v4, v6))
+    shuffled = (sorted(dict.fromkeys(family), key=lambda _: random.random()) for family in (v4, v6))
     return tuple(dict.fromkeys(address for pair in zip_longest(*shuffled) for address in pair if address is not None))

@@ -19,8 +19,8 @@ import attrs
 
 from mailismus.dns.addresses import Loopback, order_addresses, to_destination
 from mailismus.dns.answer import Answer, Exchange, Status
-from mailismus.dns.chance import Chance
 from mailismus.dns.name import is_host_name
+from mailismus.dns.randomness import RandomSource
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import MAX_TEXT, Reply
 
@@ -88,7 +88,7 @@ class HostAnswers:
     v6: Answer
 
 
-def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, chance: Chance) -> Candidates | Outcome:
+def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, random: RandomSource) -> Candidates | Outcome:
     """What the answer to the question for MX records leads to."""
     match answer.status:
         case Status.FAILED | Status.ALIAS:
@@ -114,12 +114,12 @@ def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, chance: Cha
     hosts = [exchange for exchange in better if is_host_name(exchange.host)]
     if not hosts:
         return fail(550, b"5.4.4", f"no MX host of {domain} has a name that a host can have: {better[0].host}")
-    hosts.sort(key=lambda exchange: (exchange.preference, chance.random()))
+    hosts.sort(key=lambda exchange: (exchange.preference, random.random()))
     return Candidates(domain, tuple(hosts[:MAX_HOSTS]))
 
 
 def choose_hosts(
-    candidates: Candidates, found: Sequence[HostAnswers], policy: MxPolicy, chance: Chance
+    candidates: Candidates, found: Sequence[HostAnswers], policy: MxPolicy, random: RandomSource
 ) -> tuple[MxHost, ...] | Outcome:
     """The hosts to try. `found`: the answers for each candidate, in their order."""
     domain = candidates.domain
@@ -137,7 +137,7 @@ def choose_hosts(
         if is_named or policy.is_own([*v4, *v6]):
             limit = min(limit, exchange.preference)
         elif v4 or v6:
-            hosts.append(MxHost(exchange.host, exchange.preference, order_addresses(v4, v6, chance)))
+            hosts.append(MxHost(exchange.host, exchange.preference, order_addresses(v4, v6, random)))
         elif Status.FAILED in (one.v4.status, one.v6.status):
             unknown.append((one.v4 if one.v4.status is Status.FAILED else one.v6).text)
         else:

@@ -17,11 +17,11 @@ from twisted.python.failure import Failure
 
 from mailismus.dns.answer import Answer, RecordType, Status
 from mailismus.dns.cache import Cache, Key
-from mailismus.dns.chance import Chance
 from mailismus.dns.counters import DnsCounters
 from mailismus.dns.message import MAX_ALIASES, encode_query, failed
 from mailismus.dns.name import BadName
 from mailismus.dns.question import MAX_SOCKETS, TOTAL, Question, QuestionContext
+from mailismus.dns.randomness import RandomSource
 from mailismus.dns.servers import NameServer, ServerBook
 from mailismus.dns.sockets import DatagramReceiver, Datagrams, DnsReactor, OpenUdp, UdpSocket
 
@@ -46,7 +46,7 @@ class DnsClient:
         reactor: DnsReactor,
         servers: Callable[[], Sequence[NameServer]],
         timeout_s: float,
-        random: Chance,
+        random: RandomSource,
         monotonic: Callable[[], float],
         max_sockets: int = MAX_SOCKETS,
         open_udp: OpenUdp | None = None,

@@ -14,10 +14,10 @@ from twisted.internet.defer import Deferred
 
 from mailismus.dns.addresses import order_addresses
 from mailismus.dns.answer import RecordType, Status
-from mailismus.dns.chance import Chance
 from mailismus.dns.choice import defer
 from mailismus.dns.client import DnsClient
 from mailismus.dns.name import to_ascii
+from mailismus.dns.randomness import RandomSource
 from mailismus.dns.system import SystemHosts
 from mailismus.mail.networks import unmapped
 from mailismus.mail.outcome import Outcome
@@ -26,7 +26,7 @@ from mailismus.mail.outcome import Outcome
 class HostResolver:
     """The resolver. `random`: shuffles addresses."""
 
-    def __init__(self, client: DnsClient, hosts: SystemHosts, random: Chance) -> None:
+    def __init__(self, client: DnsClient, hosts: SystemHosts, random: RandomSource) -> None:
         self._client, self._hosts, self._random = client, hosts, random
 
     def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:

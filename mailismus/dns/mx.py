@@ -12,10 +12,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.dns.answer import RecordType
-from mailismus.dns.chance import Chance
 from mailismus.dns.choice import HostAnswers, MxHost, MxPolicy, choose_candidates, choose_hosts, choose_literal, defer, fail
 from mailismus.dns.client import DnsClient
 from mailismus.dns.name import to_ascii
+from mailismus.dns.randomness import RandomSource
 from mailismus.mail.outcome import Outcome
 
 TOTAL_S = 60.0
@@ -27,7 +27,7 @@ __all__ = ["MxHost", "MxPolicy", "MxResolver"]
 class MxResolver:
     """The resolver. `clock`: timers; `random`: shuffles hosts of equal preference, and addresses."""
 
-    def __init__(self, client: DnsClient, policy: MxPolicy, clock: IReactorTime, random: Chance) -> None:
+    def __init__(self, client: DnsClient, policy: MxPolicy, clock: IReactorTime, random: RandomSource) -> None:
         self._client, self._policy, self._clock, self._random = client, policy, clock, random
 
     def locate(self, domain: str) -> Deferred[tuple[MxHost, ...] | Outcome]:

@@ -20,9 +20,9 @@ from twisted.logger import Logger
 
 from mailismus.dns.answer import Answer, RecordType
 from mailismus.dns.attempt import Attempt
-from mailismus.dns.chance import Chance
 from mailismus.dns.counters import DnsCounters
 from mailismus.dns.message import failed
+from mailismus.dns.randomness import RandomSource
 from mailismus.dns.servers import NameServer, ServerBook
 from mailismus.dns.sockets import DnsReactor, OpenUdp
 
@@ -45,7 +45,7 @@ class QuestionContext:
 
     reactor: DnsReactor
     open_udp: OpenUdp
-    random: Chance
+    random: RandomSource
     monotonic: Callable[[], float]
     timeout_s: float
     counters: DnsCounters

@@ -61,7 +61,7 @@ PURE = (
     "smtp",
     *("config.values", "config.table", "config.generate", "config.read.check", "config.advice.values"),
     "config.advice.places",
-    *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.chance"),
+    *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
     *("observe.audit", "observe.metrics", "observe.text"),
     "journal.batch",

@@ -1,11 +1,11 @@
-"""Chance, as it is handed in."""
+"""RandomSource, as it is handed in."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 
-class Chance(Protocol):
+class RandomSource(Protocol):
     """What is asked of a `random.Random`."""
 
     def randrange(self, stop: int, /) -> int:
