@@ -106,7 +106,7 @@ class Deposits:
         head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.entries[0].recipient)
         delivery = begin_delivery(store.userpath, user, store.mailpath, self._names, now, head)
         maildir = self.maildir_of(user)
-        if self._sweeper.is_due(maildir, steady):
+        if self._sweeper.claim(maildir, steady):
             try:
                 sweep(maildir, min(now, self._started_at + steady))  # a clock set forward must not make files look old
             except OSError as error:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from mailismus.dns.answer import Answer, RecordType
 from mailismus.dns.counters import DnsCounters
-from mailismus.dns.message import PAYLOAD, Foreign, MessageTrouble, Response, Truncated, encode_query, read_response
+from mailismus.dns.message import PAYLOAD, Foreign, Response, ServerFailure, Truncated, encode_query, read_response
 from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import Datagrams, DnsReactor, OpenUdp, TcpConnection
 
@@ -30,7 +30,7 @@ class AttemptOwner(Protocol):
     def server_failed(self, attempt: Attempt, text: str, is_dead: bool) -> None:
         """The end: this server has no answer. `is_dead`: it could not even be reached."""
 
-    def goes_by_tcp(self, attempt: Attempt) -> None:
+    def switched_to_tcp(self, attempt: Attempt) -> None:
         """The server is there; the answer takes another round trip or two."""
 
 
@@ -63,8 +63,8 @@ class Attempt:
         """Ask."""
         try:
             self._udp = self._open_udp(self.server, self)
-        except OSError as trouble:
-            self._fail(f"{self.server} can't be asked: {trouble.strerror or trouble}", is_dead=False)
+        except OSError as error:
+            self._fail(f"{self.server} can't be asked: {error.strerror or error}", is_dead=False)
             return
         self.repeat()
 
@@ -75,8 +75,8 @@ class Attempt:
         self._counters.queries += 1
         try:
             self._udp.send(self._query())
-        except OSError as trouble:
-            self.refused(trouble.strerror or str(trouble))
+        except OSError as error:
+            self.refused(error.strerror or str(error))
 
     def close(self) -> None:
         """The owner wants to hear nothing more."""
@@ -108,14 +108,14 @@ class Attempt:
                 self._counters.forged += 1
                 self._forged += 1
                 if self._forged >= MAX_FORGED:
-                    self._go_by_tcp()
+                    self._switch_to_tcp()
             case Truncated():
                 self._counters.truncated += 1
-                self._go_by_tcp()
-            case MessageTrouble(retry_plain=True) if self._payload:
+                self._switch_to_tcp()
+            case ServerFailure(retry_plain=True) if self._payload:
                 self._payload = 0
                 self.repeat()
-            case MessageTrouble(text):
+            case ServerFailure(text):
                 self._counters.server_failures += 1
                 self._fail(text, is_dead=False)
             case Answer():
@@ -134,7 +134,7 @@ class Attempt:
         match response:
             case Answer():
                 self._answered(response)
-            case MessageTrouble(text):
+            case ServerFailure(text):
                 self._counters.server_failures += 1
                 self._fail(text, is_dead=False)
             case Truncated():
@@ -155,11 +155,11 @@ class Attempt:
     def _read(self, data: bytes) -> Response:
         return read_response(data, self._id, self._name, self._rdtype, str(self.server))
 
-    def _go_by_tcp(self) -> None:
+    def _switch_to_tcp(self) -> None:
         if self._udp is not None:
             self._udp.close()
         self._tcp = TcpConnection(self._reactor, self.server, self, self._timeout_s)
-        self._owner.goes_by_tcp(self)
+        self._owner.switched_to_tcp(self)
 
     def _answered(self, answer: Answer) -> None:
         self._counters.answers += 1

@@ -22,7 +22,7 @@ from mailismus.dns.message import MAX_ALIASES, encode_query, failed
 from mailismus.dns.name import BadName
 from mailismus.dns.question import MAX_SOCKETS, TOTAL, Question, QuestionContext
 from mailismus.dns.randomness import RandomSource
-from mailismus.dns.servers import NameServer, ServerBook
+from mailismus.dns.servers import NameServer, ServerStates
 from mailismus.dns.sockets import DatagramReceiver, Datagrams, DnsReactor, OpenUdp, UdpSocket
 
 MAX_WAITING = 10_000
@@ -59,22 +59,22 @@ class DnsClient:
 
         self.counters = counters or DnsCounters()
         self._servers, self._monotonic = servers, monotonic
-        self._book = ServerBook()
-        self._in_line: deque[_Pending] = deque()
-        self._world = QuestionContext(
+        self._states = ServerStates()
+        self._waiting: deque[_Pending] = deque()
+        self._context = QuestionContext(
             reactor,
             open_udp or open_socket,
             random,
             monotonic,
             timeout_s,
             self.counters,
-            self._book,
-            self._in_line,
+            self._states,
+            self._waiting,
             max_sockets,
         )
         self._cache = Cache()
         self._pending: dict[Key, _Pending] = {}
-        self._is_going_on = False
+        self._is_beginning = False
         self._is_closed = False
 
     def query(self, name: str, rdtype: RecordType) -> Deferred[Answer]:
@@ -101,15 +101,15 @@ class DnsClient:
     def close(self) -> None:
         """No more sockets; who waits is told that nobody knows."""
         self._is_closed = True
-        self._in_line.clear()
+        self._waiting.clear()
         for key, pending in [*self._pending.items()]:
             pending.question.abandon()
-            self._tell(key, failed(key[0], "the server stops"))
+            self._deliver(key, failed(key[0], "the server stops"))
 
     async def _follow(self, name: str, rdtype: RecordType) -> Answer:
         """`_ask`, and again for what it is an alias of."""
         asked, aliases = name, 0
-        deadline = self._monotonic() + TOTAL * self._world.timeout_s
+        deadline = self._monotonic() + TOTAL * self._context.timeout_s
         while True:
             answer = await self._ask(name, rdtype)
             aliases += answer.aliases
@@ -135,37 +135,37 @@ class DnsClient:
                 encode_query(0, name, rdtype)
             except BadName:
                 return succeed(failed(name, "no name that can be asked for"))
-            if len(self._in_line) >= MAX_WAITING:
+            if len(self._waiting) >= MAX_WAITING:
                 self.counters.rejected += 1
                 return succeed(failed(name, "too many questions wait for the name servers"))
             self.counters.questions += 1
-            question = Question(self._world, name, rdtype, lambda answer: self._answered(key, answer))
+            question = Question(self._context, name, rdtype, lambda answer: self._answered(key, answer))
             pending = self._pending[key] = _Pending(key, question)
-            self._in_line.append(pending)
+            self._waiting.append(pending)
         waiter: Deferred[Answer] = Deferred(lambda cancelled: self._cancelled(key, cancelled))
         pending.waiting.append(waiter)
-        self._go_on()
+        self._begin_waiting()
         return waiter
 
-    def _go_on(self) -> None:
+    def _begin_waiting(self) -> None:
         """Begin what waits, as far as there are sockets."""
-        if self._is_going_on:
+        if self._is_beginning:
             return  # a question that ended as it began: the loop below goes on
-        self._is_going_on = True
+        self._is_beginning = True
         try:
-            while self._in_line and self._world.has_room:
-                self._in_line.popleft().question.begin(self._book.order(self._servers(), self._monotonic()))
+            while self._waiting and self._context.has_room:
+                self._waiting.popleft().question.begin(self._states.order(self._servers(), self._monotonic()))
         finally:
-            self._is_going_on = False
+            self._is_beginning = False
 
     def _answered(self, key: Key, answer: Answer) -> None:
         if answer.status is Status.FAILED:
             self.counters.failures += 1
         self._cache.keep(key, answer, self._monotonic())
-        self._tell(key, answer)
-        self._go_on()
+        self._deliver(key, answer)
+        self._begin_waiting()
 
-    def _tell(self, key: Key, answer: Answer) -> None:
+    def _deliver(self, key: Key, answer: Answer) -> None:
         pending = self._pending.pop(key, None)
         waiting = pending.waiting if pending is not None else []
         while waiting:
@@ -179,6 +179,6 @@ class DnsClient:
         if not pending.waiting:
             del self._pending[key]
             pending.question.abandon()
-            if pending in self._in_line:
-                self._in_line.remove(pending)
-            self._go_on()
+            if pending in self._waiting:
+                self._waiting.remove(pending)
+            self._begin_waiting()

@@ -54,14 +54,14 @@ class Truncated:
 
 
 @attrs.frozen
-class MessageTrouble:
+class ServerFailure:
     """The server could not, or would not, or made no sense. `retry_plain`: perhaps for want of EDNS (RFC 6891 7)."""
 
     text: str
     retry_plain: bool = False
 
 
-Response = Answer | Foreign | Truncated | MessageTrouble
+Response = Answer | Foreign | Truncated | ServerFailure
 
 
 def encode_query(query_id: int, name: str, rdtype: RecordType, payload: int = PAYLOAD) -> bytes:
@@ -80,27 +80,27 @@ def read_response(wire: bytes, query_id: int, name: str, rdtype: RecordType, ser
         return Foreign()
     rcode = flags & 0xF
     names = NameReader(wire)
-    place = _HEADER.size
+    position = _HEADER.size
     if questions == 1:
         try:
-            asked, place = names.read(place)
-            if wire[place : place + 4] != struct.pack("!HH", rdtype, _IN) or asked != name:
+            asked, position = names.read(position)
+            if wire[position : position + 4] != struct.pack("!HH", rdtype, _IN) or asked != name:
                 return Foreign()
         except BadName:
             return Foreign()
-        place += 4
+        position += 4
     elif questions or rcode in (_NOERROR, _NXDOMAIN):
         return Foreign()
     if rcode not in (_NOERROR, _NXDOMAIN):
-        return MessageTrouble(f"{_RCODES.get(rcode, f'RCODE {rcode}')} from {server}", rcode in (_FORMERR, _NOTIMP))
+        return ServerFailure(f"{_RCODES.get(rcode, f'RCODE {rcode}')} from {server}", rcode in (_FORMERR, _NOTIMP))
     if flags & _TC:
         return Truncated()
     try:
-        sections = _read_sections(wire, names, place, counts)
+        sections = _read_sections(wire, names, position, counts)
     except (BadName, struct.error, ValueError):
-        return MessageTrouble(f"an answer that can't be read from {server}")
+        return ServerFailure(f"an answer that can't be read from {server}")
     if sections.extended_rcode:
-        return MessageTrouble(f"RCODE {sections.extended_rcode << 4 | rcode} from {server}", retry_plain=True)
+        return ServerFailure(f"RCODE {sections.extended_rcode << 4 | rcode} from {server}", retry_plain=True)
     return _judge(sections, name, rdtype, flags, server)
 
 
@@ -114,9 +114,9 @@ class _Sections:
     extended_rcode: int = 0
 
 
-def _read_sections(wire: bytes, names: NameReader, place: int, counts: list[int]) -> _Sections:
+def _read_sections(wire: bytes, names: NameReader, position: int, counts: list[int]) -> _Sections:
     found = _Sections()
-    for section, owner, rdtype, ttl, start, end in _read_records(wire, names, place, counts):
+    for section, owner, rdtype, ttl, start, end in _read_records(wire, names, position, counts):
         if rdtype == _OPT:
             found.extended_rcode = ttl >> 24 if section == 2 else 0
             continue
@@ -126,11 +126,11 @@ def _read_sections(wire: bytes, names: NameReader, place: int, counts: list[int]
             if record is not None:
                 found.records.setdefault((owner, rdtype), []).append((ttl_s, record))
         elif section == 1 and rdtype == RecordType.SOA:
-            _, behind = names.read(start)
-            _, behind = names.read(behind)
-            if behind + 20 != end:
+            _, after = names.read(start)
+            _, after = names.read(after)
+            if after + 20 != end:
                 raise ValueError("an SOA record of a wrong length")
-            (minimum,) = struct.unpack_from("!16xI", wire, behind)
+            (minimum,) = struct.unpack_from("!16xI", wire, after)
             found.negative_ttl_s = min(ttl_s, float(minimum), MAX_NEGATIVE_TTL_S)
         elif section == 1 and rdtype == RecordType.NS:
             found.is_referral = True
@@ -138,19 +138,19 @@ def _read_sections(wire: bytes, names: NameReader, place: int, counts: list[int]
 
 
 def _read_records(
-    wire: bytes, names: NameReader, place: int, counts: list[int]
+    wire: bytes, names: NameReader, position: int, counts: list[int]
 ) -> Iterator[tuple[int, str, int, int, int, int]]:
     """Section, owner, type, TTL field, and where the data begins and ends, of each record of class IN, and of OPT."""
     for section, count in enumerate(counts):
         for _ in range(count):
-            owner, place = names.read(place)
-            rdtype, rdclass, ttl, length = _RECORD.unpack_from(wire, place)
-            start = place + _RECORD.size
-            place = start + length
-            if place > len(wire):
+            owner, position = names.read(position)
+            rdtype, rdclass, ttl, length = _RECORD.unpack_from(wire, position)
+            start = position + _RECORD.size
+            position = start + length
+            if position > len(wire):
                 raise ValueError("a record beyond the end")
             if rdclass == _IN or rdtype == _OPT:
-                yield section, owner, rdtype, ttl, start, place
+                yield section, owner, rdtype, ttl, start, position
 
 
 def _read_record(wire: bytes, names: NameReader, rdtype: int, start: int, end: int) -> str | Exchange | None:
@@ -161,17 +161,17 @@ def _read_record(wire: bytes, names: NameReader, rdtype: int, start: int, end: i
         case RecordType.AAAA:
             return str(ipaddress.IPv6Address(wire[start:end]))
         case RecordType.CNAME:
-            target, behind = names.read(start)
+            target, after = names.read(start)
         case RecordType.MX:
-            target, behind = names.read(start + 2)
+            target, after = names.read(start + 2)
         case _:
             return None
-    if behind != end:
+    if after != end:
         raise ValueError("a record that is longer or shorter than what it holds")
     return target if rdtype == RecordType.CNAME else Exchange(int.from_bytes(wire[start : start + 2], "big"), target)
 
 
-def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: str) -> Answer | MessageTrouble:
+def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: str) -> Answer | ServerFailure:
     ttl_s = MAX_TTL_S
     passed = {name}
     final = name
@@ -190,7 +190,7 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
     # A lame server: it has not asked anybody, and does not say that the zone is its own.
     proves_nothing = found.negative_ttl_s is None and not flags & (_AA | _RA)
     if records and is_denied:
-        return MessageTrouble(f"records with NXDOMAIN from {server}")
+        return ServerFailure(f"records with NXDOMAIN from {server}")
     if records:
         ttl_s = min(ttl_s, min(one for one, _ in records))
         exchanges = tuple(sorted((one for _, one in records if isinstance(one, Exchange)), key=lambda one: one.preference))
@@ -199,14 +199,14 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
         return Answer(Status.FOUND, final, ttl_s, text, addresses[:MAX_RECORDS], exchanges[:MAX_RECORDS], aliases)
     negative_ttl_s = min(ttl_s, FAILURE_TTL_S if found.negative_ttl_s is None else found.negative_ttl_s)
     if proves_nothing and (is_denied or not aliases):
-        return MessageTrouble(f"an empty answer from {server}, which offers no recursion")
+        return ServerFailure(f"an empty answer from {server}, which offers no recursion")
     if is_denied:
         return Answer(Status.NO_NAME, final, negative_ttl_s, f"NXDOMAIN from {server}", aliases=aliases)
     if found.negative_ttl_s is None:
         if aliases:
             return Answer(Status.ALIAS, final, ttl_s, f"CNAME record from {server}", aliases=aliases)
         if found.is_referral and not flags & _AA:
-            return MessageTrouble(f"a referral in place of an answer from {server}")
+            return ServerFailure(f"a referral in place of an answer from {server}")
     text = f"no {rdtype.name} record, said by {server}"
     return Answer(Status.NO_RECORDS, final, negative_ttl_s, text, aliases=aliases)
 

@@ -64,7 +64,7 @@ class _Mark:
     is_tried: bool = False
 
 
-class ServerBook:
+class ServerStates:
     """What is known of the servers. Times are of one clock that never jumps, in seconds."""
 
     def __init__(self) -> None:
@@ -86,11 +86,11 @@ class ServerBook:
                 return [server, *alive, *(other for other in dead if other is not server)]
         return alive + dead
 
-    def answered(self, server: NameServer) -> bool:
+    def note_answer(self, server: NameServer) -> bool:
         """It lives. Whether that is news."""
         return self._marks.pop(server, None) is not None
 
-    def was_dead(self, server: NameServer, now: float) -> bool:
+    def note_failure(self, server: NameServer, now: float) -> bool:
         """It was silent while another answered, or nobody listens there. Whether that is news."""
         mark = self._marks.get(server)
         if mark is None:

@@ -110,8 +110,8 @@ class UdpSocket:
                 data, address = self._socket.recvfrom(MAX_MESSAGE)
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError as trouble:
-                self._receiver.refused(trouble.strerror or str(trouble))
+            except OSError as error:
+                self._receiver.refused(error.strerror or str(error))
                 return
             self._receiver.datagram_received(data, address[0], address[1])
 
@@ -127,14 +127,14 @@ class TcpConnection:
     """A connection to a server, from now on. `timeout_s`: to be made."""
 
     def __init__(self, reactor: IReactorTCP, server: NameServer, receiver: DatagramReceiver, timeout_s: float) -> None:
-        self._connector = reactor.connectTCP(server.host, server.port, _Connecting(receiver), timeout=timeout_s)
+        self._connector = reactor.connectTCP(server.host, server.port, _StreamFactory(receiver), timeout=timeout_s)
 
     def close(self) -> None:
         """No more. May be called twice."""
         self._connector.disconnect()
 
 
-class _Connecting(ClientFactory):
+class _StreamFactory(ClientFactory):
     noisy = False
 
     def __init__(self, receiver: DatagramReceiver) -> None:

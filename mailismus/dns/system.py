@@ -1,7 +1,7 @@
 """What the system says of names: the name servers of /etc/resolv.conf, and the hosts of /etc/hosts; and which addresses are
 its own.
 
-*Rules*: a file is read when its object is made, looked at again after `LOOK_S` and read again when it has changed. One that
+*Rules*: a file is read when its object is made, looked at again after `CHECK_S` and read again when it has changed. One that
 is gone is as good as empty. Of one that can't be read (no file descriptor is left, or it is no regular file) what it said
 last counts, until it can be. Of resolv.conf only `nameserver` counts: search lists and options do not. Without one it is the
 server at 127.0.0.1.
@@ -28,7 +28,7 @@ from mailismus.regular import read_regular
 
 RESOLV_CONF = "/etc/resolv.conf"
 HOSTS = "/etc/hosts"
-LOOK_S = 2.0
+CHECK_S = 2.0
 MAX_FILE = 2**20
 LOCAL_SERVERS = (NameServer("127.0.0.1"),)
 LOCALHOST = ("127.0.0.1", "::1")
@@ -45,27 +45,27 @@ class WatchedFile(Generic[Value]):
         self._path, self._read, self._monotonic = path, read, monotonic
         self._mark: tuple[int, int, int] | None = None
         self._value = read("")
-        self._look_at = float("-inf")
-        self._is_told = False
+        self._check_at = float("-inf")
+        self._is_reported = False
         """The log says already that it can't be read."""
         self.value()
 
     def value(self) -> Value:
-        """What it says now, or said `LOOK_S` ago."""
+        """What it says now, or said `CHECK_S` ago."""
         now = self._monotonic()
-        if now >= self._look_at:
-            self._look_at = now + LOOK_S
+        if now >= self._check_at:
+            self._check_at = now + CHECK_S
             try:
-                self._look()
+                self._check()
             except OSError as error:
-                if not self._is_told:
-                    self._is_told = True
+                if not self._is_reported:
+                    self._is_reported = True
                     self._log.warn("{path} can't be read, what it said last counts: {error}", path=self._path, error=error)
             else:
-                self._is_told = False
+                self._is_reported = False
         return self._value
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Raises OSError where it can't be told what the file says."""
         try:
             status = os.stat(self._path)

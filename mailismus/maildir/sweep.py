@@ -21,7 +21,7 @@ class Sweeper:
     def __init__(self) -> None:
         self._swept_at: dict[str, float] = {}
 
-    def is_due(self, maildir: str, now: float) -> bool:
+    def claim(self, maildir: str, now: float) -> bool:
         """Whether this maildir should be swept now; if so it counts as done. `now`: seconds that never jump."""
         last = self._swept_at.get(maildir)
         if last is not None and 0 <= now - last < EVERY_S:

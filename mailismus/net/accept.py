@@ -23,11 +23,19 @@ from mailismus.net.listen import ListeningSocket
 from mailismus.net.peer import plain_host
 
 PAUSE_S = 0.25
-NOTE_EVERY_S = 10.0
+LOG_EVERY_S = 10.0
 """Seconds between two lines in the log that say so."""
 MAX_ACCEPTS = 100
 """Clients accepted in one turn of the reactor."""
-_GONE = (errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH)
+_GONE = (
+    errno.ECONNABORTED,
+    errno.EPERM,
+    errno.EPROTO,
+    errno.EINTR,
+    errno.ENETDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+)
 """This client has gone, or a firewall did not want it; the next one is well (accept(2))."""
 READ_SIZE = 32768
 """Bytes of a connection that are read at once. What waits behind a final dot is so much at most: with all else, TLS too, a
@@ -50,7 +58,7 @@ class Accepted(Server):
     bufferSize = READ_SIZE
 
 
-def has_spoken(made: socket.socket) -> bool:
+def discard_early_input(made: socket.socket) -> bool:
     """Whether the client of a new connection has sent something already, which is read away."""
     try:
         return bool(made.recv(EARLY_SIZE, socket.MSG_DONTWAIT))
@@ -81,7 +89,7 @@ class Acceptor:
         self._connections = 0
         self._expected = 1
         self._pause: IDelayedCall | None = None
-        self._noted_at = -NOTE_EVERY_S
+        self._logged_at = -LOG_EVERY_S
         self.pauses = 0
 
     def start(self) -> None:
@@ -112,10 +120,10 @@ class Acceptor:
                 made, address = self._socket.accept()
             except BlockingIOError:
                 break
-            except OSError as trouble:
-                if trouble.errno in _GONE:
+            except OSError as error:
+                if error.errno in _GONE:
                     continue
-                self._wait(trouble)
+                self._pause_accepting(error)
                 return
             accepted += 1
             self._begin(made, address)
@@ -149,13 +157,13 @@ class Acceptor:
             else:
                 transport.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's
 
-    def _wait(self, trouble: OSError) -> None:
+    def _pause_accepting(self, error: OSError) -> None:
         self.pauses += 1
         now = self._clock.seconds()
-        if not 0 <= now - self._noted_at < NOTE_EVERY_S:
-            self._noted_at = now
+        if not 0 <= now - self._logged_at < LOG_EVERY_S:
+            self._logged_at = now
             self.log.warn(
-                "Clients wait, none can be accepted ({number} times so far): {reason}", number=self.pauses, reason=trouble
+                "Clients wait, none can be accepted ({number} times so far): {reason}", number=self.pauses, reason=error
             )
         self._poll.removeReader(self)
         self._pause = self._clock.callLater(PAUSE_S, self._resume)

@@ -40,8 +40,8 @@ def bind(name: str, interface: str, port: int) -> list[ListeningSocket]:
     """
     try:
         found = _bind_all(name, port, PORT_TRIES) if interface == "" else [_bind_one(name, *_resolve(interface, port))]
-    except OSError as trouble:
-        raise _explain(trouble, name, interface or "all interfaces", port) from trouble
+    except OSError as error:
+        raise _explain(error, name, interface or "all interfaces", port) from error
     return found
 
 
@@ -59,17 +59,17 @@ def _resolve(interface: str, port: int) -> tuple[int, tuple[object, ...]]:
 def _bind_all(name: str, port: int, tries: int) -> list[ListeningSocket]:
     try:
         v6 = _bind_one(name, socket.AF_INET6, ("::", port))
-    except OSError as trouble:
-        if trouble.errno not in _NO_FAMILY:
+    except OSError as error:
+        if error.errno not in _NO_FAMILY:
             raise
         return [_bind_one(name, socket.AF_INET, ("0.0.0.0", port))]
     try:
         return [_bind_one(name, socket.AF_INET, ("0.0.0.0", v6.port)), v6]
-    except OSError as trouble:
-        if trouble.errno in _NO_FAMILY:
+    except OSError as error:
+        if error.errno in _NO_FAMILY:
             return [v6]
         v6.bound.close()
-        if port == 0 and trouble.errno == errno.EADDRINUSE and tries > 1:
+        if port == 0 and error.errno == errno.EADDRINUSE and tries > 1:
             return _bind_all(name, port, tries - 1)
         raise
 
@@ -91,16 +91,16 @@ def _bind_one(name: str, family: int, address: tuple[object, ...]) -> ListeningS
     return ListeningSocket(name, made, family, host, port)
 
 
-def _explain(trouble: OSError, name: str, interface: str, port: int) -> StartError:
+def _explain(error: OSError, name: str, interface: str, port: int) -> StartError:
     where = f"listener {name!r} cannot listen on {interface}, port {port}: "
-    if isinstance(trouble, socket.gaierror):
+    if isinstance(error, socket.gaierror):
         return StartError(78, f"{where}no such interface address")
-    if trouble.errno == errno.EADDRINUSE:
+    if error.errno == errno.EADDRINUSE:
         return StartError(75, f"{where}the address is in use")
-    if trouble.errno in (errno.EACCES, errno.EPERM):
+    if error.errno in (errno.EACCES, errno.EPERM):
         return StartError(77, f"{where}permission denied")
-    if trouble.errno == errno.EADDRNOTAVAIL:
+    if error.errno == errno.EADDRNOTAVAIL:
         return StartError(78, f"{where}this host does not have that address")
-    if trouble.errno == errno.EINVAL:
+    if error.errno == errno.EINVAL:
         return StartError(78, f"{where}a link-local address needs its interface behind it, such as fe80::1%eth0")
-    return StartError(75, f"{where}{trouble.strerror}")
+    return StartError(75, f"{where}{error.strerror}")
