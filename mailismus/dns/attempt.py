@@ -1,10 +1,10 @@
-"""The attempt: one name server asked one question, by UDP, and by TCP when the answer does not fit or somebody forges.
+"""The attempt: one question to one name server, by UDP, and by TCP if the answer is too large or forgeries arrive.
 
-*Rules*: a fresh socket and a fresh random id for each attempt. What does not fit is ignored, but after `MAX_FORGED` of it
-the question goes by TCP. A server that stumbles over EDNS is asked once more without it. The owner hears of one end, or of
+*Rules*: each attempt has a new socket and a new random id. A message that does not match is ignored; after `MAX_FORGED` of
+them the question is sent by TCP. A server that fails on EDNS is asked once more without it. The owner is told one result, or
 none after `close`.
 
-*Not here*: how long to wait, and whom else to ask (`question`); sockets (`sockets`). RFC 5452, RFC 6891, RFC 7766.
+*Not here*: time-outs and other servers (`question`), sockets (`sockets`). RFC 5452, RFC 6891, RFC 7766.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import Datagrams, DnsReactor, OpenUdp, TcpConnection
 
 MAX_FORGED = 20
-"""Datagrams that fit no question before the socket is given up."""
+"""Datagrams without a match before the attempt changes to TCP."""
 
 
 class AttemptOwner(Protocol):
-    """Who is told. Each method may be called before `begin` or `repeat` returns."""
+    """Receives the result. Each method may be called before `begin` or `repeat` returns."""
 
     def answered(self, attempt: Attempt, answer: Answer) -> None:
-        """The end: an answer, denials too."""
+        """End the attempt with an answer, which may be a denial."""
 
     def server_failed(self, attempt: Attempt, text: str, is_dead: bool) -> None:
-        """The end: this server has no answer. `is_dead`: it could not even be reached."""
+        """End the attempt without an answer. `is_dead`: the server could not even be reached."""
 
     def switched_to_tcp(self, attempt: Attempt) -> None:
-        """The server is there; the answer takes another round trip or two."""
+        """Note that the server is alive and the answer takes one or two more round trips."""
 
 
 class Attempt:
-    """One name server asked, a `Receiver`. `query_id`: random, 0 to 65535. `close` it when there was no end."""
+    """One question to one name server; a `DatagramReceiver`. `query_id`: random, 0 to 65535. `close` it if it has no
+    result."""
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class Attempt:
         self._tcp: TcpConnection | None = None
 
     def begin(self) -> None:
-        """Ask."""
+        """Send the question."""
         try:
             self._udp = self._open_udp(self.server, self)
         except OSError as error:
@@ -69,7 +70,7 @@ class Attempt:
         self.repeat()
 
     def repeat(self) -> None:
-        """Ask the same again: a datagram may have been lost. By TCP nothing is."""
+        """Send the question again, since a datagram may have been lost; not by TCP, which loses nothing."""
         if self._udp is None or self._tcp is not None or self._is_over:
             return
         self._counters.queries += 1
@@ -79,7 +80,7 @@ class Attempt:
             self.refused(error.strerror or str(error))
 
     def close(self) -> None:
-        """The owner wants to hear nothing more."""
+        """End the attempt without telling the owner."""
         self._is_over = True
         if self._udp is not None:
             self._udp.close()
@@ -88,17 +89,17 @@ class Attempt:
 
     @property
     def silence(self) -> str:
-        """What to say when there was no end."""
+        """The text for an attempt without a result."""
         return f"no answer from {self.server}" if self._tcp is None else f"no answer by TCP from {self.server}"
 
     def refused(self, why: str) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if self._tcp is None and not self._is_over:
             self._counters.refused += 1
             self._fail(f"{self.server} can't be reached: {why}", is_dead=True)
 
     def datagram_received(self, data: bytes, host: str, port: int) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if self._is_over or self._tcp is not None:
             return
         is_from_server = port == self.server.port and host.partition("%")[0] == self.server.host.partition("%")[0]
@@ -122,12 +123,12 @@ class Attempt:
                 self._answered(response)
 
     def connected(self) -> bytes:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         self._counters.queries += 1
         return self._query()
 
     def message_received(self, data: bytes) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if self._is_over:
             return
         response = self._read(data)
@@ -145,7 +146,7 @@ class Attempt:
                 self._fail(f"an answer to another question by TCP from {self.server}", is_dead=False)
 
     def tcp_failed(self, why: str) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if not self._is_over:
             self._fail(f"{self.server} has the answer for TCP alone, and its connection failed: {why}", is_dead=False)
 

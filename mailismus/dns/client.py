@@ -1,10 +1,12 @@
-"""The DNS client: names to records, asked of recursive name servers, without blocking anybody.
+"""The DNS client: asks recursive name servers for the records of names, without blocking.
 
-*Rules*: absolute names alone, no search list. An answer is kept as long as it is good, a denial too, a failure some seconds.
-Many that want the same wait for one question; it ends when the last of them is cancelled. Sockets and waiting questions are
-bounded. Aliases are followed, `MAX_ALIASES` in all. A query never fails: what went wrong is an answer, `Status.FAILED`.
+*Rules*: names are absolute, there is no search list. Answers and denials are cached for their TTL, failures for some
+seconds. Callers with the same question share one query, which ends when the last of them cancels. Sockets and waiting
+questions are bounded. Aliases are followed, `MAX_ALIASES` in all. A query never fails: a failure is an answer with
+`Status.FAILED`.
 
-*Not here*: what an answer means for mail (`mx`), the system's files (`system`). Why it is our own: decisions/0008-dns.md.
+*Not here*: the meaning of an answer for mail (`mx`), the system's files (`system`). Why we have our own client:
+decisions/0008-dns.md.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ MAX_WAITING = 10_000
 
 
 class _Pending:
-    """One question and who waits for its answer."""
+    """One question and the callers that wait for its answer."""
 
     def __init__(self, key: Key, question: Question) -> None:
         self.key, self.question = key, question
@@ -38,8 +40,8 @@ class _Pending:
 
 
 class DnsClient:
-    """The client. `servers`: looked at for each question, in order; `timeout_s`: how long one of them is waited for;
-    `random`: one that nobody can foresee (`random.SystemRandom()`); `monotonic`: seconds; `max_sockets`: at a time."""
+    """The client. `servers`: called for each question, gives the name servers in order. `timeout_s`: time-out of one server.
+    `random`: unpredictable (`random.SystemRandom()`). `monotonic`: seconds. `max_sockets`: open at the same time."""
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class DnsClient:
         open_udp: OpenUdp | None = None,
         counters: DnsCounters | None = None,
     ) -> None:
-        """`counters`: those of an earlier client, to be gone on with."""
+        """`counters`: those of an earlier client, to continue."""
 
         def open_socket(server: NameServer, receiver: DatagramReceiver) -> Datagrams:
             return UdpSocket(reactor, server, receiver)
@@ -78,7 +80,7 @@ class DnsClient:
         self._is_closed = False
 
     def query(self, name: str, rdtype: RecordType) -> Deferred[Answer]:
-        """The records of a name (absolute, with or without the dot at its end), aliases followed. May be cancelled."""
+        """The records of a name (absolute, with or without a final dot); aliases are followed. May be cancelled."""
         name = name.lower().removesuffix(".")
         answer = self._cache.find((name, rdtype), self._monotonic())
         if answer is not None and answer.status is not Status.ALIAS:
@@ -87,7 +89,7 @@ class DnsClient:
         return Deferred.fromCoroutine(self._follow(name, rdtype))
 
     def query_all(self, questions: Iterable[Key]) -> Deferred[list[Answer]]:
-        """All of these at once, the answers in their order. May be cancelled."""
+        """The answers to all of these questions, in their order, queried at the same time. May be cancelled."""
 
         def unwrap(failure: Failure) -> Failure:
             return failure.value.subFailure if isinstance(failure.value, FirstError) else failure
@@ -95,11 +97,11 @@ class DnsClient:
         return gatherResults([self.query(*question) for question in questions], consumeErrors=True).addErrback(unwrap)
 
     def forget(self) -> None:
-        """Ask everything anew."""
+        """Drop all cached answers."""
         self._cache.clear()
 
     def close(self) -> None:
-        """No more sockets; who waits is told that nobody knows."""
+        """Close all sockets; waiting callers get `Status.FAILED`."""
         self._is_closed = True
         self._waiting.clear()
         for key, pending in [*self._pending.items()]:
@@ -107,7 +109,7 @@ class DnsClient:
             self._deliver(key, failed(key[0], "the server stops"))
 
     async def _follow(self, name: str, rdtype: RecordType) -> Answer:
-        """`_ask`, and again for what it is an alias of."""
+        """Ask for a name, and then for each name that it is an alias of."""
         asked, aliases = name, 0
         deadline = self._monotonic() + TOTAL * self._context.timeout_s
         while True:
@@ -148,9 +150,9 @@ class DnsClient:
         return waiter
 
     def _begin_waiting(self) -> None:
-        """Begin what waits, as far as there are sockets."""
+        """Begin waiting questions while there are sockets."""
         if self._is_beginning:
-            return  # a question that ended as it began: the loop below goes on
+            return  # a question ended as it began: the loop below continues
         self._is_beginning = True
         try:
             while self._waiting and self._context.has_room:

@@ -1,12 +1,11 @@
-"""The message: a question as bytes, and what comes back, checked (pure).
+"""The message: a question as bytes, and the check of a response (pure).
 
-*Rules*: what does not carry our id, our question and the mark of a response is not for us. Of a response that is, everything
-must be sound, or nothing of it counts. A denial counts from a server that offers recursion, has authority, or shows an SOA
-record: the empty answer of a lame server must not make mail fail. Aliases are followed inside the answer section,
-`MAX_ALIASES` of them; records of other names prove nothing and are not looked at. Work and memory are linear in the size of
-a message.
+*Rules*: a message without our id, our question and the response bit is ignored. A response must be entirely well-formed, or
+nothing of it counts. A denial counts only from a server that offers recursion, has authority or sends an SOA record: the
+empty answer of a lame server must not bounce mail. Aliases are followed inside the answer section, `MAX_ALIASES` of them;
+records of other names are ignored. Time and memory are linear in the size of a message.
 
-*Weakness*: no DNSSEC: an answer is as true as the name server and the way to it.
+*Weakness*: no DNSSEC: an answer is as trustworthy as the name server and the path to it.
 
 *Not here*: sockets (`attempt`), aliases over several messages (`client`). RFC 1035 4, RFC 2308, RFC 6891.
 """
@@ -23,15 +22,15 @@ from mailismus.dns.answer import Answer, Exchange, RecordType, Status
 from mailismus.dns.name import BadName, NameReader, encode_name
 
 PAYLOAD = 1232
-"""Bytes of a datagram that we ask for: it passes everywhere unfragmented."""
+"""Bytes of a datagram that we offer to take: this size is not fragmented on any usual path."""
 MAX_ALIASES = 8
 MAX_RECORDS = 100
-"""Records kept of an answer: the first addresses, the MX records of the lowest preferences."""
+"""Records kept of an answer: the first addresses, or the MX records of the lowest preferences."""
 MAX_TTL_S = 3600.0
-"""An answer is believed this long at most, so that a mended zone is found the same day."""
+"""Longest life of an answer, so that a corrected zone is seen the same day."""
 MAX_NEGATIVE_TTL_S = 300.0
 FAILURE_TTL_S = 5.0
-"""How long a failure is remembered, and a denial without an SOA record (RFC 9520 asks for 1 s at least)."""
+"""Life of a failure, and of a denial without an SOA record (RFC 9520 demands 1 s at least)."""
 
 _HEADER = struct.Struct("!HHHHHH")
 _RECORD = struct.Struct("!HHIH")
@@ -45,17 +44,17 @@ _RCODES = {1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED"
 
 @attrs.frozen
 class Foreign:
-    """No response to this question: somebody else's, an echo, or forged."""
+    """A message that is no response to this question: of another question, an echo, or forged."""
 
 
 @attrs.frozen
 class Truncated:
-    """There is more than a datagram holds."""
+    """A response that does not fit a datagram."""
 
 
 @attrs.frozen
 class ServerFailure:
-    """The server could not, or would not, or made no sense. `retry_plain`: perhaps for want of EDNS (RFC 6891 7)."""
+    """An error response or an unusable one. `retry_plain`: perhaps because of EDNS (RFC 6891 7)."""
 
     text: str
     retry_plain: bool = False
@@ -72,7 +71,7 @@ def encode_query(query_id: int, name: str, rdtype: RecordType, payload: int = PA
 
 
 def read_response(wire: bytes, query_id: int, name: str, rdtype: RecordType, server: str) -> Response:
-    """What `wire` says to the question for `name` and `rdtype`. `server`: for the texts."""
+    """Parse the response to a question for `name` and `rdtype`. `server`: for texts."""
     if len(wire) < _HEADER.size:
         return Foreign()
     found_id, flags, questions, *counts = _HEADER.unpack_from(wire)
@@ -106,7 +105,7 @@ def read_response(wire: bytes, query_id: int, name: str, rdtype: RecordType, ser
 
 @attrs.define
 class _Sections:
-    """What counts of a sound message: by name and type, for the answer section."""
+    """The relevant parts of a well-formed message. `records`: of the answer section, by name and type."""
 
     records: dict[tuple[str, int], list[tuple[float, str | Exchange]]] = attrs.Factory(dict)
     negative_ttl_s: float | None = None
@@ -140,7 +139,7 @@ def _read_sections(wire: bytes, names: NameReader, position: int, counts: list[i
 def _read_records(
     wire: bytes, names: NameReader, position: int, counts: list[int]
 ) -> Iterator[tuple[int, str, int, int, int, int]]:
-    """Section, owner, type, TTL field, and where the data begins and ends, of each record of class IN, and of OPT."""
+    """Section, owner, type, TTL field, and start and end of the data, of each record of class IN, and of OPT."""
     for section, count in enumerate(counts):
         for _ in range(count):
             owner, position = names.read(position)
@@ -154,7 +153,7 @@ def _read_records(
 
 
 def _read_record(wire: bytes, names: NameReader, rdtype: int, start: int, end: int) -> str | Exchange | None:
-    """An address, a host's name, an MX record; None: of a type that nobody asked for."""
+    """An address, a host's name, an MX record; None: of another type."""
     match rdtype:
         case RecordType.A:
             return str(ipaddress.IPv4Address(wire[start:end]))
@@ -187,7 +186,7 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
     aliases = len(passed) - 1
     records = found.records.get((final, rdtype), [])
     is_denied = flags & 0xF == _NXDOMAIN
-    # A lame server: it has not asked anybody, and does not say that the zone is its own.
+    # A lame server: it asked no other server, and does not claim the zone as its own.
     proves_nothing = found.negative_ttl_s is None and not flags & (_AA | _RA)
     if records and is_denied:
         return ServerFailure(f"records with NXDOMAIN from {server}")
@@ -212,5 +211,5 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
 
 
 def failed(name: str, text: str) -> Answer:
-    """Nobody knows now, and why."""
+    """An answer that says why the look-up failed."""
     return Answer(Status.FAILED, name, FAILURE_TTL_S, text)

@@ -1,11 +1,10 @@
-r"""The domain name: as text among us, as labels on the wire (pure).
+r"""The domain name: our text form and the wire form (pure).
 
-*Rules*: our text is ASCII, lower case, absolute, without the dot at its end; the root is `""`. An octet of a label that is
-neither letter, digit, hyphen nor underscore is written `\DDD`, so that nothing in a name can forge a log line. UTF-8 becomes
-A-labels. Reading is linear in the message: each position of it is read once, pointers lead backwards alone, and a name ends
-after 255 octets.
+*Rules*: our text is ASCII, lower case, absolute, without a final dot; the root is `""`. An octet other than a letter, digit,
+hyphen or underscore is written `\DDD`, so that no name can forge a log line. UTF-8 becomes A-labels. Reading is linear in
+the message: each position is read once, pointers may only lead backwards, and a name ends after 255 octets.
 
-*Not here*: which names may be mail hosts of ours, records (`message`). RFC 1035 3.1 and 4.1.4, RFC 5890, RFC 5891.
+*Not here*: which names may be mail hosts, records (`message`). RFC 1035 3.1 and 4.1.4, RFC 5890, RFC 5891.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import idna
 MAX_WIRE = 255
 """Octets of a name on the wire (RFC 1035 3.1)."""
 MAX_UNICODE = 1000
-"""Characters of a domain that are looked at before it is turned into A-labels."""
+"""Longest domain, in characters, that is converted to A-labels."""
 
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*").fullmatch
 _PLAIN = re.compile(rb"[a-z0-9_-]*").fullmatch
@@ -26,16 +25,16 @@ _ESCAPED = re.compile(rb"\\(\d\d\d)")
 
 
 class BadName(ValueError):
-    """A name that can't be read, or can't be written."""
+    """A name that can't be read or written."""
 
 
 def is_host_name(name: str) -> bool:
-    """Whether this may name a host: letters, digits, hyphens, and underscores, which the RFCs forbid and people use."""
+    """Whether it may name a host: letters, digits, hyphens, and underscores, which the RFCs forbid but are in use."""
     return len(name) < MAX_WIRE - 1 and _HOST(name) is not None
 
 
 def to_ascii(domain: str) -> str | None:
-    """The domain of an address as a name of ours, U-labels as A-labels; None: there can be no such domain."""
+    """The domain of an address in our text form, with A-labels; None: it can't be a domain."""
     if not domain.isascii():
         if len(domain) > MAX_UNICODE:
             return None
@@ -48,7 +47,7 @@ def to_ascii(domain: str) -> str | None:
 
 
 def encode_name(name: str) -> bytes:
-    """The octets of a name of ours. Raises `BadName`."""
+    """The wire form of a name. Raises `BadName`."""
     if not name.isascii():
         raise BadName(name)
     wire = bytearray()
@@ -76,7 +75,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 class NameReader:
-    """The names of one message. What was read once is remembered by its position."""
+    """Reads the names of one message, and remembers each by its position."""
 
     def __init__(self, wire: bytes) -> None:
         self._wire = wire
@@ -131,7 +130,7 @@ class NameReader:
 
 
 def _end_of_name(wire: bytes, position: int) -> int:
-    """The position after a name that has been read before and is sound."""
+    """The position after a name that was read before and is well-formed."""
     while wire[position]:
         if wire[position] >= 0xC0:
             return position + 2

@@ -1,12 +1,15 @@
-"""The question: one name and type, put to one name server after the other until one answers.
+"""The question: one name and record type, sent to one name server after the other until one answers.
 
-*Rules*: the next server is asked after a quarter of `timeout_s`, in the second round after half of it, and so on, while
-those asked before may still answer: none is waited for less than `timeout_s`, and twenty dead ones do not keep us from the
-next. Who has said that it can't answer is not asked again; who was silent is, in the next round: a datagram may have been
-lost. At most `MAX_OPEN` sockets at a time and `TOTAL` time-outs in all. `done` is called once, unless `abandon` was. Where
-sockets are used up, a question keeps to one; where others wait for one, it ends after a single time-out.
+*Rules*:
+- The next server is asked after a quarter of `timeout_s`, in the second round after half of it, and so on, while the earlier
+  ones may still answer. So each server has at least `timeout_s`, and twenty dead servers do not block the next one.
+- A server that reported a failure is not asked again. A server without any answer is asked again in the next round, since a
+  datagram may have been lost.
+- At most `MAX_OPEN` sockets at the same time, and `TOTAL` time-outs in all. Without free sockets a question uses only one;
+  while other questions wait for a socket, it ends after one time-out.
+- `done` is called once, unless `abandon` was called.
 
-*Not here*: one server (`attempt`), who waits for it, and where the answer is kept (`client`).
+*Not here*: one server (`attempt`), callers and cache (`client`).
 """
 
 from __future__ import annotations
@@ -30,9 +33,9 @@ ROUNDS = 3
 """How often each server is asked, if time allows and none answers."""
 MAX_OPEN = 4
 TOTAL = 6
-"""Time-outs that a question may take in all: 30 s by default."""
+"""Time limit of a question, in time-outs: 30 s by default."""
 MAX_SOCKETS = 100
-"""Sockets of all questions together, unless the client is told otherwise."""
+"""Default limit of sockets of all questions together."""
 MAX_SERVERS = 50
 _TICK_S = 1e-6
 _SHOWN = 3
@@ -41,7 +44,7 @@ _SHOWN = 3
 
 @attrs.define(eq=False)
 class QuestionContext:
-    """What all questions of one client share."""
+    """State that all questions of one client share."""
 
     reactor: DnsReactor
     open_udp: OpenUdp
@@ -57,12 +60,12 @@ class QuestionContext:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more socket may be opened."""
+        """Whether another socket may be opened."""
         return self.sockets < self.max_sockets
 
 
 class Question:
-    """One question under way, an `AttemptOwner`. Its time runs from when it was made, whether it has begun or not."""
+    """One question under way; an `AttemptOwner`. Its time runs from its creation, even before it begins."""
 
     _log = Logger()
 
@@ -78,14 +81,14 @@ class Question:
         self._timer: IDelayedCall = context.reactor.callLater(TOTAL * context.timeout_s, self._expire_unasked)
 
     def begin(self, servers: list[NameServer]) -> None:
-        """Ask these, in this order."""
+        """Ask these servers, in this order."""
         self._room_needed_at = self._context.monotonic() + self._context.timeout_s
         step_s = self._context.timeout_s / MAX_OPEN
         self._plan.extend((server, step_s * 2**turn) for turn in range(ROUNDS) for server in servers[:MAX_SERVERS])
         self._ask_next()
 
     def abandon(self) -> None:
-        """Nobody waits any more."""
+        """Stop without an answer: no caller waits any more."""
         self._is_over = True
         if self._timer.active():
             self._timer.cancel()
@@ -93,7 +96,7 @@ class Question:
             self._close(attempt)
 
     def answered(self, attempt: Attempt, answer: Answer) -> None:
-        """`AttemptOwner`."""
+        """See `AttemptOwner`."""
         context = self._context
         self._remove(attempt)
         if context.states.note_answer(attempt.server):
@@ -106,7 +109,7 @@ class Question:
         self._finish(answer)
 
     def server_failed(self, attempt: Attempt, text: str, is_dead: bool) -> None:
-        """`AttemptOwner`."""
+        """See `AttemptOwner`."""
         self._remove(attempt)
         self._reasons[attempt.server] = text
         if is_dead:
@@ -114,7 +117,7 @@ class Question:
         self._ask_next()
 
     def switched_to_tcp(self, attempt: Attempt) -> None:
-        """`AttemptOwner`: it lives, and is given its time before the next is asked."""
+        """See `AttemptOwner`. The server is alive, so it gets its full time before the next one is asked."""
         self._wait(self._context.timeout_s)
 
     def _ask_next(self) -> None:
@@ -154,7 +157,7 @@ class Question:
         made.begin()
 
     def _wait(self, seconds: float) -> None:
-        """Go on after so long; earlier, to make room, where others wait for it."""
+        """Wait this long before the next server; less if other questions wait for a socket."""
         context = self._context
         now = context.monotonic()
         self._next_at = now + seconds

@@ -1,4 +1,4 @@
-"""RandomSource, as it is handed in."""
+"""Randomness: the interface of a random source."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class RandomSource(Protocol):
-    """What is asked of a `random.Random`."""
+    """A source of random numbers, such as `random.Random`."""
 
     def randrange(self, stop: int, /) -> int:
         """A whole number from 0 to `stop` - 1."""
 
     def random(self) -> float:
-        """A number from 0 to 1, that one excluded."""
+        """A number from 0 (included) to 1 (excluded)."""
