@@ -1,9 +1,9 @@
-"""Listening sockets, made before there is a reactor's turn: at the start of the program, while it may still bind ports below
-1024, tell its caller what is wrong, and has not gone into the background.
+"""Listening sockets, bound at the start of the program, before the reactor runs: then the program may still bind ports below
+1024, can report errors to its caller, and is not in the background.
 
-*Rules*: a socket here is bound and listens, but nobody accepts: clients wait in the kernel until the reactor is given it. A
-reactor's poll must not see it before the fork of a daemon, whose child would share the poll with its parent.
-All interfaces (`""`) are two sockets, IPv6 and IPv4 each for itself, on the same port; without IPv6 it is one.
+*Rules*: such a socket listens, but no code accepts: clients wait in the kernel until the reactor gets the socket. No poll of
+a reactor may contain it before the fork of a daemon, because child and parent would share that poll. All interfaces (`""`)
+are two sockets on the same port, one for IPv6 and one for IPv4; one only, if the host has no IPv6.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import attrs
 from mailismus.errors import StartError
 
 BACKLOG = 1024
-"""Clients that may wait to be accepted; the kernel may allow fewer."""
+"""Connections that may wait to be accepted; the kernel may allow fewer."""
 PORT_TRIES = 10
-"""Free ports that are tried in one family, to find one that is free in the other too."""
+"""Tries to find a port that is free in both families."""
 _NO_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT)
 
 
 @attrs.frozen
 class ListeningSocket:
-    """One bound socket: the listener's name, and where it really listens."""
+    """One bound socket: the listener's name, and its actual address and port."""
 
     name: str
     bound: socket.socket
@@ -34,7 +34,7 @@ class ListeningSocket:
 
 
 def bind(name: str, interface: str, port: int) -> list[ListeningSocket]:
-    """The sockets of one listener. `interface`: an IP address of this host, its name, or `""` for all.
+    """Bind the sockets of one listener. `interface`: an IP address of this host, its name, or `""` for all.
 
     Raises `StartError`: 75 if the address is in use, 77 if the port may not be bound, 78 if there is no such address here.
     """
@@ -46,7 +46,7 @@ def bind(name: str, interface: str, port: int) -> list[ListeningSocket]:
 
 
 def close_all(listening: list[ListeningSocket]) -> None:
-    """Nobody listens there any more."""
+    """Close these sockets."""
     for one in listening:
         one.bound.close()
 
@@ -79,7 +79,7 @@ def _bind_one(name: str, family: int, address: tuple[object, ...]) -> ListeningS
     try:
         made.setblocking(False)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what accept() gives has it too (Linux)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it (Linux)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(address)
