@@ -35,7 +35,7 @@ from mailismus.deliver.hosts import Host, HostTrouble
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Located, Locator
 from mailismus.deliver.protocol import ClientSession, ClientSessionOwner, ClientSessionState
-from mailismus.deliver.route import NOBODY
+from mailismus.deliver.route import HOST_NONE
 from mailismus.deliver.schedule import Candidate, Hop, Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.mail.outcome import Outcome, OutcomeKind
@@ -44,7 +44,7 @@ from mailismus.mail.reply import Reply
 LOCATED_S = 10.0
 PAUSE_S = 1.0
 _LOCAL_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), NOBODY)
+NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), HOST_NONE)
 
 
 class ConnectionOwner(ClientSessionOwner, Protocol):
@@ -91,7 +91,7 @@ class Connector:
             self._open(hop, candidate)
             return True
         if hop not in self._schedule.starved:
-            self._defer_tried(hop, now, NOBODY)
+            self._defer_tried(hop, now, HOST_NONE)
         return False
 
     def forget_hosts(self) -> None:
@@ -187,10 +187,10 @@ class Connector:
 
     def _defer_tried(self, hop: Hop[ClientSession], now: float, label: bytes) -> None:
         """Defer the jobs that were tried with every host, with the reply of the last one. `label`: the host tried just now;
-        `NOBODY`: all are known to be dead."""
+        `HOST_NONE`: all are known to be dead."""
         until = hop.tried_until(now)
         if until > 0:
-            known_for_s = hop.dead_for_s(now) if label == NOBODY else None
+            known_for_s = hop.dead_for_s(now) if label == HOST_NONE else None
             self._settle(hop, hop.drain(until), Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label), known_for_s)
 
     def _settle(self, hop: Hop[ClientSession], jobs: list[Job], outcome: Outcome, known_for_s: float | None) -> None:

@@ -17,7 +17,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
-from mailismus.deliver.route import NOBODY, HostFinding, NextHop
+from mailismus.deliver.route import HOST_NONE, HostFinding, NextHop
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -27,7 +27,7 @@ Located = Sequence[MxHost] | Outcome
 
 T = TypeVar("T")
 
-UNKNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", b"the hosts can't be looked up now"), NOBODY)
+UNKNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", b"the hosts can't be looked up now"), HOST_NONE)
 
 
 class MxLookup(Protocol):

@@ -80,8 +80,8 @@ class ClientSessionOwner(Seam):
     def next_behind(self, session: ClientSession) -> Job | None:
         """The next job, to be pipelined behind a final dot."""
 
-    def may_idle(self, session: ClientSession) -> bool:
-        """Whether to keep an idle session."""
+    def keep_idle(self, session: ClientSession) -> bool:
+        """Keep an idle session for later jobs. False: it must end."""
 
     def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
         """Settle the rest of a job with this reply."""
@@ -237,7 +237,7 @@ class ClientSession(Protocol):
         if job is not None:
             self._charge(job)
             self.client.begin(job)
-        elif self._owner.may_idle(self):
+        elif self._owner.keep_idle(self):
             self.state = ClientSessionState.IDLE
             self.deadline = self._monotonic() + IDLE_S
             self.hop.idle.append(self)

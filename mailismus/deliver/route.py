@@ -24,7 +24,7 @@ from mailismus.mail.networks import Networks
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 
-NOBODY = b"none"
+HOST_NONE = b"none"
 """The host of an outcome that came from no host."""
 
 UNKNOWN_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user here"), b"local")

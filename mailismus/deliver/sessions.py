@@ -158,7 +158,7 @@ class Sessions:
 
     def next_job(self, session: ClientSession) -> Job | None:
         hop = session.hop
-        if not (hop.pending or hop.returned) or not self._may_begin() or not self._may_go_on(session):
+        if not (hop.pending or hop.returned) or not self._request_begin() or not self._may_go_on(session):
             return None
         job = hop.next_job(session.begun)
         self._settling.counters.transactions += job is not None
@@ -167,7 +167,7 @@ class Sessions:
     def next_behind(self, session: ClientSession) -> Job | None:
         return self.next_job(session) if session.hop.may_pipeline() else None
 
-    def may_idle(self, session: ClientSession) -> bool:
+    def keep_idle(self, session: ClientSession) -> bool:
         host = self._all[session]
         if self._is_stopping or self.schedule.is_wanted_by_others(session.hop, host) or not self._may_go_on(session):
             return False
@@ -234,7 +234,8 @@ class Sessions:
 
     # ------------------------------------------------------------------ internal
 
-    def _may_begin(self) -> bool:
+    def _request_begin(self) -> bool:
+        """Whether a transaction may begin now; if not, `wake` is called when the queue allows it."""
         if self._is_stopping:
             return False
         if self._queue.may_begin:
@@ -294,7 +295,7 @@ class Sessions:
             return
         self._start_ticks()
         schedule = self.schedule
-        while schedule.wants_session(hop, now) and self._may_begin():
+        while schedule.wants_session(hop, now) and self._request_begin():
             if hop.idle:
                 session = hop.idle.pop()
                 self._idle.discard(session, self._all[session])
@@ -305,7 +306,7 @@ class Sessions:
                     session.begin(job)
             elif not self._connect(hop, now):
                 break
-        while schedule.wants_fresh_session(hop) and self._may_begin():
+        while schedule.wants_fresh_session(hop) and self._request_begin():
             if not self._connect(hop, now):
                 if hop.idle:  # its connection is needed
                     hop.idle.pop(0).quit()

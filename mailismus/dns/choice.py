@@ -29,7 +29,7 @@ from mailismus.mail.reply import MAX_TEXT, Reply
 MAX_HOSTS = 20
 MAX_ADDRESSES = 50
 """Limit for all hosts together; each host with an address keeps at least one."""
-NOBODY = b"none"
+HOST_NONE = b"none"
 _SHOWN = 3
 """Hosts that a reply text names."""
 _NOT_PLAIN = re.compile(r"[^ -~]")
@@ -171,12 +171,12 @@ def choose_literal(literal: str, policy: MxPolicy) -> tuple[MxHost, ...] | Outco
 
 def defer(text: str) -> Outcome:
     """A temporary outcome for a failed look-up."""
-    return Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", _clip(text)), NOBODY)
+    return Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", _clip(text)), HOST_NONE)
 
 
 def fail(code: int, enhanced: bytes, text: str) -> Outcome:
     """A permanent outcome."""
-    return Outcome(OutcomeKind.FAILED, Reply(code, enhanced, _clip(text)), NOBODY)
+    return Outcome(OutcomeKind.FAILED, Reply(code, enhanced, _clip(text)), HOST_NONE)
 
 
 def _circle(domain: str, why: str) -> Outcome:

@@ -18,7 +18,7 @@ from mailismus.mail.ids import format_spool_id
 from mailismus.mail.reply import MAX_TEXT, Reply
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
-from mailismus.report.wording import LOCAL, NOBODY, Cause, cause_of
+from mailismus.report.wording import LOCAL, NO_SERVER, Cause, cause_of
 from mailismus.smtp.trace import date_time
 
 WIDTH = 72
@@ -128,7 +128,7 @@ def _reply_heading(entry: Entry, reply: Reply, cause: Cause) -> str:
     """The heading of the last reply. It names a host as the speaker only if that is certain: our own reply may be about a
     host too."""
     host = format_host(entry.host)
-    if entry.host == LOCAL or entry.host in NOBODY or not host:
+    if entry.host == LOCAL or entry.host in NO_SERVER or not host:
         return "This server noted:"
     if not reply.is_permanent and (cause is Cause.IN_DOUBT or reply.enhanced[1:3] == b".4"):
         return f"What came of the last try with {host}:"

@@ -316,7 +316,7 @@ class ReportTask:
                 wanted = wanted_bytes(message.size_bytes, message.stored_bytes, limit)
                 content = await _read_beginning(await content, wanted)
         except StorageError as error:
-            if not isinstance(error, Corrupt) and not self._has_waited(message.spool_id):
+            if not isinstance(error, Corrupt) and not self._note_unreadable(message.spool_id):
                 raise
             self.log.error(
                 "{spool_id}: the message can't be read, its report goes without it: {error}",
@@ -327,8 +327,8 @@ class ReportTask:
         self._unreadable_since.pop(message.spool_id, None)
         return make_excerpt(content, message.size_bytes, message.stored_bytes, limit)
 
-    def _has_waited(self, spool_id: SpoolId) -> bool:
-        """Whether its content could not be read for so long that its report goes without it."""
+    def _note_unreadable(self, spool_id: SpoolId) -> bool:
+        """Note that a content can't be read. True: for so long that the report is made without it."""
         now, since = self._monotonic(), self._unreadable_since
         if now - since.setdefault(spool_id, now) >= UNREADABLE_S:
             del since[spool_id]

@@ -201,7 +201,7 @@ _WORDS = tuple(
 _IS_IN_DOUBT = re.compile(rb"the message may have been (sent|delivered)\Z").search
 """Matches our own text for a message in doubt (`smtp.client`, `deliver.local`)."""
 
-LOCAL, NOBODY = b"local", (b"none", b"-", b"")
+LOCAL, NO_SERVER = b"local", (b"none", b"-", b"")
 """Hosts of outcomes that did not come from another server."""
 
 
@@ -224,5 +224,5 @@ def cause_of(reply: Reply | None, host: bytes) -> Cause:
     if subject is not None and (reply.is_permanent or subject is not Cause.POLICY):
         return subject
     if not reply.is_permanent:
-        return Cause.NOT_REACHED if host in NOBODY else Cause.PUT_OFF
+        return Cause.NOT_REACHED if host in NO_SERVER else Cause.PUT_OFF
     return Cause.TOO_LARGE if reply.code == 552 and not detail else Cause.REFUSED

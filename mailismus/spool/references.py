@@ -180,16 +180,16 @@ class ReferenceCache:
         if held:
             if held < _UNSURE:
                 self._found.put(spool_id, held + 1)
-        elif self._may_count_more():
+        elif self._admit_found():
             self._found.put(spool_id, 1)
 
     def _distrust(self, spool_id: SpoolId) -> None:
         """Make a message unsure whose lines the first scan may miscount."""
-        if spool_id < self._first_new and (self._found.get(spool_id) or self._may_count_more()):
+        if spool_id < self._first_new and (self._found.get(spool_id) or self._admit_found()):
             self._found.put(spool_id, _UNSURE)
 
-    def _may_count_more(self) -> bool:
-        """Whether an id that is not in the table of those found at start may enter. Not after one may have been left out."""
+    def _admit_found(self) -> bool:
+        """Whether a further id may enter the table of those found at start; never again after one was left out."""
         assert self._scan is not None
         if not self._scan.left_out and not self._has_room():
             self._scan.left_out = True
