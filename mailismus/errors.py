@@ -1,8 +1,8 @@
-"""What can go wrong in a way nobody asked for, by name.
+"""Exceptions of our own, for unexpected failures.
 
-Refusals, 4xx and 5xx replies of peers and expiry are values, never exceptions (`mail.reply`, `mail.outcome`).
+Expected results are values, never exceptions: refusals, 4xx and 5xx replies of peers, expiry (`mail.reply`, `mail.outcome`).
 
-*Rules*: catch narrowly; return, raise *or* log, one of the three.
+*Rules*: catch narrowly. For each failure return, raise *or* log, one of the three.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ class MailismusError(Exception):
 class ConfigError(MailismusError):
     """The configuration can't be used; the program does not start (exit 78).
 
-    `text` says what was found and what to write instead; `file` and `line` (from 1; 0: no line) say where the
-    element begins.
+    `text` names the error and its correction. `file` and `line` (from 1; 0: no line) are where the element begins.
     """
 
     file: str
@@ -34,7 +33,7 @@ class ConfigError(MailismusError):
 class StartError(MailismusError):
     """The program can't start here and now: `status` is the exit code (sysexits), `text` the one line on stderr.
 
-    `setting`: what it was tried for, such as `mta/queue/spool/hardlinks`; then the line says where that stands.
+    `setting`: path of the setting that caused it, such as `mta/queue/spool/hardlinks`; then the line says where that is set.
     """
 
     status: int
@@ -47,7 +46,7 @@ class StartError(MailismusError):
 
 @attrs.frozen
 class ProtocolError(MailismusError):
-    """A peer broke the rules of SMTP, or we would have."""
+    """A violation of SMTP, by a peer or prevented on our side."""
 
     text: str
 
@@ -56,14 +55,14 @@ class ProtocolError(MailismusError):
 
 
 class StorageError(MailismusError):
-    """Something about bytes at rest."""
+    """Base of the errors about stored bytes."""
 
 
 @attrs.frozen
 class Unavailable(StorageError):
-    """The queue can't take this now: the client gets a 4xx and keeps its mail.
+    """The queue can't take a message now: the client gets a 4xx and keeps its mail.
 
-    `full`: for want of room (452 4.3.1); otherwise for trouble (451 4.3.0).
+    `full`: there is no space (452 4.3.1); otherwise there is another local failure (451 4.3.0).
     """
 
     text: str
@@ -75,7 +74,7 @@ class Unavailable(StorageError):
 
 @attrs.frozen
 class Corrupt(StorageError):
-    """Bytes at rest do not check. They are set aside, never skipped in silence."""
+    """Stored bytes are damaged. They are put into quarantine, never skipped in silence."""
 
     path: str
     offset: int

@@ -1,9 +1,9 @@
 """Regular files, read without waiting for another process: a FIFO, a device or a socket of that name is refused.
 
-*Rules*: `O_NONBLOCK`, so that opening a FIFO waits for no writer, then `S_ISREG`; nothing is read before.
+*Rules*: open with `O_NONBLOCK`, so that a FIFO without a writer does not block, and check `S_ISREG` before the first read.
 
-*Weakness*: a file system that does not answer (a network's, whose server is gone) holds the caller all the same. Where that
-matters, call this in a thread that may be left behind.
+*Weakness*: a file system that does not answer (NFS without its server) blocks the caller all the same. Where that matters,
+call this in a thread that may be abandoned.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a device", stat.S_IFBLK: "a dev
 
 @attrs.frozen
 class Content:
-    """The bytes of a file, and the permission bits that it had."""
+    """The bytes of a file and its permission bits."""
 
     data: bytes = attrs.field(repr=False)
     mode: int
 
 
 def read_regular(path: str, max_bytes: int, on_piece: Callable[[], None] = lambda: None) -> Content:
-    """The first `max_bytes` bytes of a regular file. `on_piece` is called whenever the file system has answered. Raises
-    `OSError`, for what is no regular file too."""
+    """Read the first `max_bytes` bytes of a regular file. Calls `on_piece` after each answer of the file system. Raises
+    `OSError`, also if it is not a regular file."""
     descriptor = os.open(path, _FLAGS)
     try:
         status = os.fstat(descriptor)

@@ -1,13 +1,13 @@
-"""From the queue to mail hosts and maildirs.
+"""Delivery: from the queue to mail hosts and maildirs.
 
 Modules, each with what it is:
 
-    queue_seam  what delivering needs of the queue manager
+    queue_seam  the queue manager as delivery uses it
     route       a recipient's route: local, relay, MX, or none. Pure
     job         the recipients of a message for one next hop
-    hosts       what is known of each address and port. Pure
-    habits      what a host is known not to support. Pure
-    objection   why a host can't take a message, by its EHLO. Pure
+    hosts       state of each address and port. Pure
+    quirks      known defects of each host. Pure
+    capabilities  why a host can't take a message, by its EHLO. Pure
     idle        idle sessions, and which one is closed first. Pure
     schedule    which job goes next, over which connection. Pure
     locator     the hosts of a next hop, in order
@@ -18,10 +18,10 @@ Modules, each with what it is:
     deposit     one message into one maildir
     turns       which local delivery is next. Pure
     hanging     local deliveries that hang. Pure
-    watch       what hangs, on which file system, and its log lines
+    watch       finds hanging local deliveries and logs them
     local       deliveries into maildirs
     settling    outcomes to the queue and the mail log
     log_line    the `status=` line. Pure
-    metrics     metrics of delivering
+    metrics     metrics of delivery
     task        takes entries, routes them, starts deliveries
 """

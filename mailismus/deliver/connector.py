@@ -1,12 +1,15 @@
-"""The connector: a connection for a next hop, to the host that the schedule chooses; and what can't be reached is deferred.
+"""The connector: opens a connection for a next hop, to the host that the schedule chooses, and defers jobs without a host.
 
-    look up its hosts -> choose one -> connect -> a session, or the next host, or none is left
+    look up the hosts -> choose one -> connect -> a session, the next host, or no host left
 
-*Rules*: who reaches no session with one host tries the next. What waits is deferred, and has used up an attempt, when each
-host was tried or is known to be dead; the reply is that of the host that died last, and `relay=` names it if it was tried
-just now. A look-up that hangs holds up its own next hop alone. Names are asked for again every `LOCATED_S` while connections
-are wanted; their age is the locator's affair. Where it is this host that can make no connection, for want of descriptors or
-memory, nobody tries for `PAUSE_S`: that is nothing against the other host, and no attempt.
+*Rules*:
+- If no session with one host succeeds, the next host is tried.
+- A job that waits is deferred, and the attempt counts, when each host was tried or is known to be dead. The reply is that of
+  the host that died last; `relay=` names it if it was tried just now.
+- A look-up that hangs delays its own next hop only. While connections are wanted, names are looked up again every
+  `LOCATED_S`; the age of an answer is the locator's concern.
+- After EMFILE, ENFILE, ENOBUFS or ENOMEM no connection is opened for `PAUSE_S`. That is held against no host, and is no
+  attempt.
 
 *Not here*: jobs, limits and the order of hosts (`schedule`), how long a host is dead (`hosts`).
 """
@@ -31,8 +34,8 @@ from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.hosts import Host, HostTrouble
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Located, Locator
-from mailismus.deliver.protocol import ClientSession, ClientSessionState, Keeper
-from mailismus.deliver.route import NOBODY
+from mailismus.deliver.protocol import ClientSession, ClientSessionOwner, ClientSessionState
+from mailismus.deliver.route import HOST_NONE
 from mailismus.deliver.schedule import Candidate, Hop, Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.mail.outcome import Outcome, OutcomeKind
@@ -40,22 +43,22 @@ from mailismus.mail.reply import Reply
 
 LOCATED_S = 10.0
 PAUSE_S = 1.0
-_OURS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), NOBODY)
+_LOCAL_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), HOST_NONE)
 
 
-class ConnectionOwner(Keeper, Protocol):
-    """What it needs of the keeper of all sessions."""
+class ConnectionOwner(ClientSessionOwner, Protocol):
+    """The owner of all sessions, as the connector uses it."""
 
     def dispatch(self, hops: tuple[Hop[ClientSession], ...]) -> None:
-        """The hosts of these next hops are known now: get going."""
+        """Start work for these next hops: their hosts are known now."""
 
     def release(self, hop: Hop[ClientSession], count: int) -> None:
-        """So many of its entries are settled."""
+        """Release this many settled entries of a next hop."""
 
 
 class Connector:
-    """Makes sessions for their keeper; `sessions` are all that have not been closed, and their hosts."""
+    """Opens sessions for their owner. `sessions`: each session that is not closed, with its host."""
 
     _log = Logger()
 
@@ -72,15 +75,15 @@ class Connector:
         self._owner, self._name, self._tcp = owner, name, tcp
         self._settling, self._schedule = settling, schedule
         self.settings, self.locator = settings, locator
-        """Used for connections to come."""
+        """Used for later connections."""
         self.sessions: dict[ClientSession, Host] = {}
         self.is_stopped = False
         self._not_before = 0.0
         self._trusted_since = 0.0
-        """Connections that were begun before tell nothing about their hosts."""
+        """A connection begun earlier tells nothing about its host."""
 
     def connect(self, hop: Hop[ClientSession], now: float) -> bool:
-        """One more connection for this next hop; False: not now, and why is dealt with."""
+        """Open one more connection for this next hop. False: none can be opened now; the jobs are dealt with."""
         if now < self._not_before or (hop.located_until <= now and not self._locate(hop, now)):
             return False
         candidate = self._schedule.choose(hop, now)
@@ -88,11 +91,11 @@ class Connector:
             self._open(hop, candidate)
             return True
         if hop not in self._schedule.starved:
-            self._defer_tried(hop, now, NOBODY)
+            self._defer_tried(hop, now, HOST_NONE)
         return False
 
     def forget_hosts(self) -> None:
-        """Connections from now on, and names that are asked for anew, show what the hosts are like."""
+        """Trust only what connections and look-ups begun from now on tell about hosts."""
         self._trusted_since = self._owner.monotonic()
         self.locator.forget()
         for hop in self._schedule.hops.values():
@@ -105,13 +108,13 @@ class Connector:
         self.sessions[session] = host
         self._schedule.connection_opened(hop, host)
         self._settling.counters.connections += 1
-        factory = _Connecting(session, self._connect_failed)
+        factory = _SessionFactory(session, self._connect_failed)
         self._tcp.connectTCP(host.address, host.port, factory, timeout=client.timeout_connect_s)
 
-    # ------------------------------------------------------------------ whose hosts are where
+    # ------------------------------------------------------------------ looking up hosts
 
     def _locate(self, hop: Hop[ClientSession], now: float) -> bool:
-        """Look up its hosts; False: they are not known now."""
+        """Look up the hosts of a next hop. False: they are not known now."""
         if hop.is_locating:
             return False
         located = self.locator.locate(hop.next_hop)
@@ -119,16 +122,16 @@ class Connector:
             hop.is_locating = True
             located.addCallback(self._located, hop)
             return False
-        return self._use(located, hop, now, was_known=True)
+        return self._adopt_hosts(located, hop, now, was_known=True)
 
     def _located(self, located: Located, hop: Hop[ClientSession]) -> None:
         hop.is_locating = False
-        if not self.is_stopped and self._use(located, hop, self._owner.monotonic()):
+        if not self.is_stopped and self._adopt_hosts(located, hop, self._owner.monotonic()):
             self._owner.dispatch((hop,))
         self._schedule.forget_if_idle(hop)
 
-    def _use(self, located: Located, hop: Hop[ClientSession], now: float, *, was_known: bool = False) -> bool:
-        """These are its hosts now, if there are any. `was_known`: nobody was asked."""
+    def _adopt_hosts(self, located: Located, hop: Hop[ClientSession], now: float, *, was_known: bool = False) -> bool:
+        """Set the hosts of a next hop. False: there are none. `was_known`: the answer was known without a look-up."""
         if not isinstance(located, Outcome):
             find, port = self._schedule.hosts.find, hop.next_hop.port
             hop.set_candidates(
@@ -138,20 +141,20 @@ class Connector:
                 hop.located_until = now + LOCATED_S
                 return True
             located = NO_HOST
-        if hop.sessions:  # what was found before still serves
+        if hop.sessions:  # the hosts found earlier still serve
             hop.located_until = now + LOCATED_S
             return bool(hop.candidates)
         self._settle(hop, hop.drain(), located, math.inf if was_known else None)
         return False
 
-    # ------------------------------------------------------------------ what can't be reached
+    # ------------------------------------------------------------------ hosts that fail
 
     def _connect_failed(self, session: ClientSession, failure: Failure) -> None:
         if session.state is ClientSessionState.GONE:
             return
         number = getattr(failure.value, "osError", None)
-        if number in _OURS:
-            self._wait(os.strerror(number))
+        if number in _LOCAL_ERRORS:
+            self._pause(os.strerror(number))
             session.give_up(b"not connected")
             return
         if isinstance(failure.value, TimeoutError):
@@ -162,7 +165,7 @@ class Connector:
         self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), HostTrouble.NO_CONNECTION)
         session.give_up(b"not connected")
 
-    def _wait(self, reason: str) -> None:
+    def _pause(self, reason: str) -> None:
         self._settling.counters.connections_failed += 1
         now = self._owner.monotonic()
         if now >= self._not_before:
@@ -170,24 +173,24 @@ class Connector:
         self._not_before = now + PAUSE_S
 
     def host_failed(self, session: ClientSession, reply: Reply, trouble: HostTrouble) -> None:
-        """There is no session with the host of this one, or it was worth nothing."""
+        """Note that no session with this session's host succeeded, or that it was lost before a message."""
         self._settling.counters.connections_failed += 1
         self._log.info(
             "No session with {host}: {reply}", host=session.label.decode("ascii"), reply=bytes(reply).decode("ascii")
         )
         if session.opened_at < self._trusted_since:
-            return  # what waits gets another connection
+            return  # the jobs get another connection
         now = self._owner.monotonic()
         self._schedule.hosts.failed(self.sessions[session], reply, trouble, now)
         if not self.is_stopped:
             self._defer_tried(session.hop, now, session.label)
 
     def _defer_tried(self, hop: Hop[ClientSession], now: float, label: bytes) -> None:
-        """What has been tried with every host is deferred for the reason of the last one. `label`: who was tried just now;
-        `NOBODY`: all are known to be dead."""
+        """Defer the jobs that were tried with every host, with the reply of the last one. `label`: the host tried just now;
+        `HOST_NONE`: all are known to be dead."""
         until = hop.tried_until(now)
         if until > 0:
-            known_for_s = hop.dead_for_s(now) if label == NOBODY else None
+            known_for_s = hop.dead_for_s(now) if label == HOST_NONE else None
             self._settle(hop, hop.drain(until), Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label), known_for_s)
 
     def _settle(self, hop: Hop[ClientSession], jobs: list[Job], outcome: Outcome, known_for_s: float | None) -> None:
@@ -198,8 +201,8 @@ class Connector:
             self._settling.settle(job, job.entries, outcome.reply, outcome.host, known_for_s)
 
 
-class _Connecting(ClientFactory):
-    """Twisted's way to one connection."""
+class _SessionFactory(ClientFactory):
+    """Twisted's factory of one connection."""
 
     noisy = False
 

@@ -1,8 +1,9 @@
-"""Deposits: one message put into one user's maildir by a thread, and what trouble with that is told as.
+"""Deposits: write one message into one user's maildir, in a thread, and turn an error into a reply.
 
-*Rules*: a message at hand is handed to a thread in one act, a large one piece by piece. Local trouble is always 4xx.
+*Rules*: a message in memory is written by one call in a thread, a large one by a call for each piece. A local failure is
+always a 4xx.
 
-*Not here*: the steps of a delivery (`maildir.delivery`); when one begins (`deliver.local`).
+*Not here*: the steps of a delivery (`maildir.delivery`), when one begins (`deliver.local`).
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from mailismus.maildir.sweep import Sweeper, sweep
 from mailismus.queue.interface import IContent
 
 Step = Callable[[bool], None]
-"""Is called as a step of a deposit begins, with whether it waits for the content, and not for the maildir."""
+"""Called when a step of a deposit begins; True: the step waits for the content, not for the maildir."""
 
 
 def reply_to_error(error: OSError) -> Reply:
-    """What local trouble is told as: full file systems and quotas by their own names, all of it 4xx."""
+    """The reply to a local error, always 4xx; a full file system and a used-up quota have replies of their own."""
     if error.errno == errno.ENOSPC:
         return Reply(452, b"4.3.1", b"no space for the maildir")
     if error.errno == errno.EDQUOT:
@@ -37,7 +38,7 @@ def reply_to_error(error: OSError) -> Reply:
 
 
 class Deposits:
-    """Into the maildirs below `store`. `utc` gives the time of day, `monotonic` seconds that never jump. What fails raises
+    """Writes into the maildirs below `store`. `utc`: the time of day, `monotonic`: seconds that never jump. A failure raises
     `OSError` or `StorageError`."""
 
     _log = Logger()
@@ -52,11 +53,11 @@ class Deposits:
     ) -> None:
         self._store, self._names, self._workers, self._utc, self._monotonic = store, names, workers, utc, monotonic
         self._started_at = utc() - monotonic()
-        """UTC seconds at which the monotonic clock stood at 0, as the start saw it."""
+        """UTC seconds when the monotonic clock was at 0, as read at start."""
         self._sweeper = Sweeper()
 
     def reload(self, store: MessageStoreSettings) -> None:
-        """Another place for maildirs, for deposits to come."""
+        """Use another location of maildirs for later deposits."""
         self._store = store
 
     def maildir_of(self, user: bytes) -> str:
@@ -64,11 +65,11 @@ class Deposits:
         return os.path.join(self._store.userpath, os.fsdecode(user), self._store.mailpath)
 
     def put_whole(self, job: Job, user: bytes, content: bytes) -> Deferred[None]:
-        """Fires when the message is durable in the maildir."""
+        """Deposit a message from memory. Fires when it is durable in the maildir."""
         return self._workers.run(lambda: self._put_whole(job, user, content))
 
     async def put_pieces(self, job: Job, user: bytes, reading: Deferred[IContent], step: Step) -> None:
-        """The same for content that comes in pieces."""
+        """Deposit a message whose content comes in pieces. Returns when it is durable in the maildir."""
         step(True)
         content = await reading
         delivery: Delivery | None = None
@@ -105,9 +106,9 @@ class Deposits:
         head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.entries[0].recipient)
         delivery = begin_delivery(store.userpath, user, store.mailpath, self._names, now, head)
         maildir = self.maildir_of(user)
-        if self._sweeper.is_due(maildir, steady):
+        if self._sweeper.claim(maildir, steady):
             try:
-                sweep(maildir, min(now, self._started_at + steady))  # old by a clock that was set is not old
+                sweep(maildir, min(now, self._started_at + steady))  # a clock set forward must not make files look old
             except OSError as error:
                 self._log.warn("tmp of {maildir} can't be swept: {error}", maildir=maildir, error=str(error))
         return delivery

@@ -1,15 +1,15 @@
-"""Local deliveries under way: which of them hang, and whose mail must wait for that (pure).
+"""Local deliveries under way: which of them hang, and which users must wait for that (pure).
 
 A delivery in a thread can't be cut off: it keeps its thread, and its entry stays out, until the file system answers.
 
 *Rules*
-- A delivery that has not moved for `HANGS_AFTER_S` hangs: it does not count among the `LIMIT` at once any more, so that
-  others have threads; `MOST_THREADS` bound both together.
+- A delivery without progress for `HANGS_AFTER_S` hangs. It does not count towards `LIMIT` any more, so that others get
+  threads; `MAX_THREADS` limits moving and hanging deliveries together.
 - A user with a delivery that hangs gets no other until it moves.
-- A file system where one hangs, and where no delivery has ended since that one began, is suspected to hang as a whole. One
-  delivery there at a time may show that it does not; each that hangs as well doubles the time to the next.
-- What has not moved for `STUCK_AFTER_S` is told to people, and mail that waits for it is deferred and not kept waiting.
-- A delivery that waits for its content, and not for the maildir, is held against nobody.
+- A file system is suspected to hang as a whole if a delivery hangs there and none has ended since that one began. Then one
+  delivery at a time may test it; each test that hangs doubles the time to the next.
+- A delivery without progress for `STUCK_AFTER_S` is stuck: it is reported, and mail that waits for it is deferred.
+- A delivery that waits for its content, not for the maildir, counts against no user and no file system.
 
 Times are monotonic seconds. *Not here*: whose turn it is (`deliver.turns`).
 """
@@ -25,9 +25,9 @@ from mailismus.deliver.job import Job
 from mailismus.mail.reply import Reply
 
 LIMIT = 10
-"""Deliveries that move, at once."""
+"""Deliveries that move at the same time."""
 
-MOST_THREADS = 4 * LIMIT
+MAX_THREADS = 4 * LIMIT
 HANGS_AFTER_S = 10.0
 STUCK_AFTER_S = 60.0
 
@@ -38,8 +38,8 @@ ALL_HANG = Reply(451, b"4.3.0", b"too many local deliveries have not moved for o
 
 @attrs.frozen
 class Hang:
-    """A delivery that has not moved since then. `file_system`: None where it is not known; `is_reading`: it waits for the
-    content of its message."""
+    """A delivery that has not moved since the time `since`. `file_system`: None if unknown. `is_reading`: it waits for its
+    content."""
 
     job: Job
     user: bytes
@@ -56,19 +56,19 @@ class Blockage:
     reply: Reply
 
 
-class Underway:
-    """All deliveries that have begun. `file_system_of` tells a user's, from what is known without asking it."""
+class ActiveDeliveries:
+    """All deliveries that have begun. `file_system_of` maps a user to a file system, without asking that file system."""
 
     def __init__(self, file_system_of: Callable[[bytes], bytes | None]) -> None:
         self._file_system_of = file_system_of
         self._moving: dict[Job, bytes] = {}
         self.moving_of: dict[bytes, int] = {}
-        """How many of each user's move."""
+        """Number of moving deliveries by user."""
         self._hanging: dict[Job, Hang] = {}
         self._steps: dict[Job, tuple[float, bool]] = {}
-        """Of deliveries in several steps: when the last began, and whether it waits for the content."""
+        """Of deliveries in several steps: when the last step began, and whether it waits for the content."""
         self._answered_at: dict[bytes | None, float] = {}
-        """When a delivery ended last, by file system; known while anything hangs."""
+        """When a delivery last ended, by file system; kept while any delivery hangs."""
 
     def __len__(self) -> int:
         return len(self._moving) + len(self._hanging)
@@ -78,24 +78,25 @@ class Underway:
 
     @property
     def hanging(self) -> int:
-        """How many hang."""
+        """Number of deliveries that hang."""
         return len(self._hanging)
 
     @property
     def has_room(self) -> bool:
-        """Whether fewer than `LIMIT` move."""
+        """Whether fewer than `LIMIT` deliveries move."""
         return len(self._moving) < LIMIT
 
     def begin(self, job: Job, user: bytes) -> None:
-        """It begins now, at `job.begun_at`."""
+        """Note that a delivery begins, at `job.begun_at`."""
         self._move(job, user)
 
     def step(self, job: Job, now: float, *, is_reading: bool) -> None:
-        """One step of it is over, and the next begins."""
+        """Note that its next step begins."""
         self._steps[job] = (now, is_reading)
 
     def end(self, job: Job, now: float, *, has_answered: bool) -> bool:
-        """It is over; `has_answered`: the file system said something. Gives whether users who had to wait may go on now."""
+        """Note that a delivery is over. `has_answered`: the file system replied. True: users who had to wait may go on
+        now."""
         if self._steps:
             self._steps.pop(job, None)
         hang = self._hanging.pop(job, None) if self._hanging else None
@@ -117,14 +118,14 @@ class Underway:
         return hang is not None or was_suspected
 
     def end_all(self) -> dict[Job, bytes]:
-        """Nobody waits for them any more; gives them, with their users."""
+        """Forget all deliveries, and return them with their users."""
         users = self._users()
         for known in (self._moving, self.moving_of, self._hanging, self._steps, self._answered_at):
             known.clear()
         return users
 
-    def look(self, now: float) -> list[Hang]:
-        """Find out what hangs; gives what is stuck."""
+    def update(self, now: float) -> list[Hang]:
+        """Find out which deliveries hang; return those that are stuck."""
         users = self._users()
         self._moving.clear()
         self.moving_of.clear()
@@ -140,17 +141,17 @@ class Underway:
         return self.stuck(now)
 
     def stuck(self, now: float) -> list[Hang]:
-        """What has not moved for so long that people should know, as far as `look` has seen it."""
+        """The deliveries that are stuck, as of the last `update`."""
         return [hang for hang in self._hanging.values() if now - hang.since >= STUCK_AFTER_S]
 
-    def block_of(self, user: bytes, now: float) -> Blockage | None:
+    def blockage_of(self, user: bytes, now: float) -> Blockage | None:
         """Why this user gets no delivery now; None: he may."""
         if not self._hanging:
             return None
         since = min((hang.since for hang in self._blaming() if hang.user == user), default=None)
         if since is not None:
             return Blockage(since, USER_HANGS)
-        if len(self) >= MOST_THREADS:
+        if len(self) >= MAX_THREADS:
             return Blockage(max(hang.since for hang in self._hanging.values()), ALL_HANG)
         file_system = self._file_system_of(user)
         suspicion = self._suspicion(file_system)
@@ -159,7 +160,7 @@ class Underway:
         return Blockage(suspicion[0], FILE_SYSTEM_HANGS)
 
     def longest_s(self, now: float) -> float:
-        """For how long the delivery has not moved that has not moved for longest; 0: none is under way."""
+        """Longest time without progress of a delivery under way, in seconds; 0: none is under way."""
         since = (self._steps.get(job, (job.begun_at, False))[0] for job in self._users())
         return max((now - at for at in since), default=0.0)
 
@@ -176,7 +177,7 @@ class Underway:
         return (hang for hang in self._hanging.values() if not hang.is_reading)
 
     def _suspicion(self, file_system: bytes | None) -> tuple[float, float] | None:
-        """Since when the first and the last hang that make this file system suspect; None: it is not."""
+        """When the first and the last hang began that make this file system suspect; None: it is not suspect."""
         if file_system is None:
             return None
         answered_at = self._answered_at.get(file_system, -math.inf)
@@ -184,7 +185,7 @@ class Underway:
         return (min(since), max(since)) if since else None
 
     def _may_try(self, file_system: bytes | None, first: float, last: float, now: float) -> bool:
-        """Whether a delivery may show that the file system answers."""
+        """Whether a delivery may test that the file system answers."""
         if any(self._file_system_of(user) == file_system for user in self._moving.values()):
             return False
         return now - last >= max(HANGS_AFTER_S, last - first)

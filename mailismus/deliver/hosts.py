@@ -1,14 +1,14 @@
-"""The hosts: what is known of each address and port, whatever next hop it was met under, and for how long (pure).
+"""The hosts: the state of each address and port, shared by all next hops that use it (pure).
 
 *Rules*
-- A host with which no session could be had, and none stands, is *dead* for `Deaths.first_s`, twice as long each time it
-  fails again, up to `most_s`; one that was reached and refused the session, for `first_s` each time. After that it gets one
-  connection, which decides. A session that stands ends all that.
-- One that fails while sessions with it stand takes no more connections for `PAUSE_S`: it is used through those it has.
-- No more than `limit` dead hosts are remembered, those that died first go first; of the others nothing is remembered but
-  while a connection or a next hop needs them. So memory is bounded, whatever the world's name servers say.
+- A host is *dead* if no session with it succeeds and none is established: for `Deaths.first_s`, then twice as long after
+  each further failure, up to `most_s`. A host that accepted the connection and refused the session is dead for `first_s`
+  each time. Afterwards it gets one connection, which decides. An established session clears its failures.
+- A host that fails while it has established sessions gets no further connections for `PAUSE_S`; those sessions are used.
+- At most `limit` dead hosts are remembered; the ones that died first are dropped first. Another host is remembered only
+  while a connection or a next hop needs it. So memory is bounded, whatever name servers answer.
 
-Times are monotonic seconds. *Not here*: which host is taken (`schedule`).
+Times are monotonic seconds. *Not here*: which host is chosen (`schedule`).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from mailismus.mail.reply import Reply
 FIRST_DEATH_S = 300.0
 LONGEST_DEATH_S = 7200.0
 FORGET_S = 7200.0
-"""So long after its death a host that fails again fails for the first time."""
+"""A failure this long after the last death counts as the first one."""
 PAUSE_S = 30.0
 MAX_DEAD = 10_000
 
 
 @attrs.frozen
 class Deaths:
-    """How long a host is dead the first time, and at most."""
+    """How long a host is dead: the first time, and at most."""
 
     first_s: float = FIRST_DEATH_S
     most_s: float = LONGEST_DEATH_S
 
     @classmethod
     def within(cls, retry_delays_s: Sequence[float]) -> Deaths:
-        """The usual ones, but the first no longer than the shortest delay between attempts, and none longer than the
-        longest: who retries every second means to find out within a second."""
+        """The defaults, but the first at most the shortest retry delay, and the maximum at most the longest: with retries
+        every second a recovered host is found within a second."""
         return cls(min(FIRST_DEATH_S, *retry_delays_s), min(LONGEST_DEATH_S, max(retry_delays_s)))
 
 
@@ -49,7 +49,7 @@ class HostTrouble(enum.Enum):
 
     NO_CONNECTION = "no connection"
     NO_SESSION = "no session"
-    """It was reached, and refused the session or broke it."""
+    """It accepted the connection, and refused or broke the session."""
 
 
 class Host:
@@ -72,67 +72,67 @@ class Host:
     def __init__(self, address: str, port: int) -> None:
         self.address, self.port = address, port
         self.connections = 0
-        """Connections, those being made and those that say QUIT included."""
+        """Connections, including those being opened and those in QUIT."""
         self.sessions = 0
-        """Connections with a session that stands."""
+        """Connections with an established session."""
         self.is_proven = False
-        """The last connection became a session."""
+        """Whether the last connection became a session."""
         self.reply: Reply | None = None
-        """Why it died."""
+        """The reply of its last death."""
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is held against it."""
+        """Clear all failures."""
         self.paused_until = self.dead_until = 0.0
         self.died_at = -math.inf
         self.failures = 0
-        """Times in a row that it could not be connected to."""
+        """Consecutive failures to connect."""
 
     def is_dead(self, now: float) -> bool:
-        """Whether no connection is made to it now."""
+        """Whether no connection to it is opened now."""
         return now < self.dead_until
 
     def is_paused(self, now: float) -> bool:
-        """Whether it takes no more connections than it has now."""
+        """Whether it gets no more connections than it has now."""
         return self.sessions > 0 and now < self.paused_until
 
     @property
     def is_on_trial(self) -> bool:
-        """Whether one connection is to show what it is like, before it gets others."""
+        """Whether one connection decides before it gets others."""
         return self.connections > 0 and self.sessions == 0 and not self.is_proven
 
 
 class Hosts:
-    """All hosts that matter now."""
+    """All hosts in use, and the dead ones."""
 
     def __init__(self, deaths: Deaths = Deaths(), limit: int = MAX_DEAD) -> None:
         self.deaths = deaths
-        """For deaths to come."""
+        """For later deaths."""
         self._limit = limit
         self._known: WeakValueDictionary[tuple[str, int], Host] = WeakValueDictionary()
         self._dead: dict[Host, None] = {}  # in the order of their deaths
 
     def find(self, address: str, port: int) -> Host:
-        """The host there: the same object for everybody."""
+        """The host at this address and port: one object for all callers."""
         host = self._known.get((address, port))
         if host is None:
             host = self._known[address, port] = Host(address, port)
         return host
 
     def stands(self, host: Host) -> None:
-        """A session with it stands."""
+        """Note that a session with it is established."""
         host.is_proven = True
         if host.died_at > -math.inf or host.paused_until:
             self._dead.pop(host, None)
             host.forget()
 
     def failed(self, host: Host, reply: Reply, trouble: HostTrouble, now: float) -> None:
-        """No session could be had with it, for this reason."""
+        """Note that no session with it succeeded, and why."""
         host.is_proven = False
         if host.sessions:
             host.paused_until = now + PAUSE_S
             return
-        if host.is_dead(now):  # others were on their way when it died
+        if host.is_dead(now):  # other connections were under way when it died
             return
         if now - host.dead_until > FORGET_S or trouble is HostTrouble.NO_SESSION:
             host.failures = 0
@@ -147,12 +147,12 @@ class Hosts:
             oldest.forget()
 
     def forget_deaths(self) -> None:
-        """Every host is as good as new."""
+        """Clear the failures of every host."""
         dead, self._dead = self._dead, {}
         for host in dead:
             host.forget()
 
     @property
     def remembered(self) -> int:
-        """Hosts that have died and not shown themselves since."""
+        """Number of hosts that have died and had no session since."""
         return len(self._dead)

@@ -1,6 +1,6 @@
-"""The idle sessions, by their hosts: which one makes room when somebody else needs a connection (pure).
+"""Idle sessions by host: which one is closed to make room for a connection of another next hop (pure).
 
-Whether a session is idle, and for which next hop, its next hop knows; this is the way from a host to it.
+The next hop knows whether a session is idle; this index finds idle sessions by host.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ S = TypeVar("S")
 
 
 class IdleSessions(Generic[S]):
-    """Sessions that have nothing to do, those of one host in the order they became idle."""
+    """Sessions without work; those of one host in the order in which they became idle."""
 
     def __init__(self) -> None:
         self._by_host: dict[Host, dict[S, None]] = {}
 
     def add(self, session: S, host: Host) -> None:
-        """It is idle from now on."""
+        """Add a session that became idle."""
         self._by_host.setdefault(host, {})[session] = None
 
     def discard(self, session: S, host: Host) -> None:
-        """It is not, or not any more."""
+        """Remove a session that is not idle, or not any more."""
         sessions = self._by_host.get(host)
         if sessions is not None:
             sessions.pop(session, None)
@@ -31,12 +31,12 @@ class IdleSessions(Generic[S]):
                 del self._by_host[host]
 
     def find(self) -> S | None:
-        """One of any host."""
+        """An idle session of any host."""
         for sessions in self._by_host.values():
             return next(iter(sessions))
         return None
 
     def find_at(self, host: Host) -> S | None:
-        """One of this host, the longest idle."""
+        """The session of this host that has been idle longest."""
         sessions = self._by_host.get(host)
         return next(iter(sessions)) if sessions else None

@@ -1,6 +1,6 @@
-"""The job: a message's recipients for one next hop, one transaction; and the times that its log lines tell.
+"""The job: the recipients of a message for one next hop, which share a transaction; and the times for its log lines.
 
-Plain slots: one is made for every message (hot path).
+It has plain slots because one is made for every message (hot path).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from mailismus.smtp.client_transaction import Transaction
 
 
 class Job(Transaction):
-    """Entries of one message that go the same way."""
+    """Entries of one message with the same route."""
 
     __slots__ = ("begun_at", "entries", "message", "put_backs", "queued_at", "setup_s")
 
@@ -18,10 +18,10 @@ class Job(Transaction):
         self.message = message
         self.entries = entries
         self.queued_at = queued_at
-        """When it was taken from the queue: monotonic seconds, as `begun_at`."""
+        """When it was taken from the queue: monotonic seconds, like `begun_at`."""
         self.begun_at = queued_at
         self.setup_s = 0.0
-        """What of the wait was the connection's set-up."""
+        """The share of the waiting time that the connection's set-up took."""
         self.put_backs = 0
         """How often it was begun and not tried."""
         Transaction.__init__(
@@ -36,7 +36,7 @@ class Job(Transaction):
         return [entry for position, entry in enumerate(self.entries) if position not in refused]
 
     def rewind(self) -> None:
-        """Back to the start for another connection, without those that were refused."""
+        """Reset the job for another connection, without its refused recipients."""
         self.entries = self.remaining()
         self.recipients = [entry.recipient for entry in self.entries]
         self.refused = None

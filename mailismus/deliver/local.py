@@ -1,10 +1,10 @@
-"""Local deliveries: into the maildirs of users, by a few threads.
+"""Local deliveries: into the maildirs of users, by a limited number of threads.
 
-*Rules*: one recipient, one file; at most `LIMIT` that move at once, and users take turns. One that hangs keeps neither the
-others' threads nor their mail: what waits for it is deferred. A stop gives back what has not begun and waits
-for what has: once begun it can't be cut off, and unanswered it is in doubt.
+*Rules*: one recipient, one file. At most `LIMIT` deliveries move at once, and users take turns. A delivery that hangs keeps
+neither the threads nor the mail of other users: mail that waits for it is deferred. A stop gives back jobs that have not
+begun, and waits for those that have: a delivery can't be cut off, and without a result it is in doubt.
 
-*Not here*: whose turn it is (`turns`), who must wait for what hangs (`hanging`), how a message gets into a maildir
+*Not here*: whose turn it is (`turns`), which users must wait for a hang (`hanging`), how a message gets into a maildir
 (`deposit`).
 """
 
@@ -29,8 +29,8 @@ from mailismus.mail.ids import QueueId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 
-LOOK_S = 5.0
-"""Seconds between two looks at what is under way and what waits."""
+CHECK_S = 5.0
+"""Seconds between two checks of deliveries under way and waiting jobs."""
 
 SLOW_AFTER_S = 5.0
 GIVE_BACK_S = 10.0
@@ -43,8 +43,8 @@ _IN_DOUBT = Reply(451, b"4.3.0", b"server stopped during delivery: the message m
 
 
 class LocalDeliveries:
-    """All local deliveries. `on_free` is called with the number of entries that are no longer held here; `room` says how
-    many more may be held."""
+    """All local deliveries. `on_free` is called with the number of entries that are no longer held here. `room`: how many
+    more entries may be held."""
 
     _log = Logger()
 
@@ -64,7 +64,7 @@ class LocalDeliveries:
         self._clock, self._monotonic = clock, monotonic
         self._on_free, self._room = on_free, room
         self._turns = Turns(self._underway.moving_of)
-        self._next_look: IDelayedCall | None = None
+        self._next_check: IDelayedCall | None = None
         self._waits_to_begin = self._is_dispatching = self._is_stopping = False
         self._when_empty: Deferred[None] | None = None
 
@@ -75,19 +75,19 @@ class LocalDeliveries:
 
     @property
     def longest_s(self) -> float:
-        """For how many seconds the delivery has not moved that has not moved for longest."""
+        """Longest time without progress of a delivery under way, in seconds."""
         return self._underway.longest_s(self._monotonic())
 
     def notes(self) -> dict[QueueId, bytes]:
-        """What each entry waits for that is stuck, for people."""
+        """Why each stuck entry waits, for lists."""
         return self._watch.notes(self._monotonic())
 
     def add(self, user: bytes, job: Job) -> None:
-        """Deliver this job of one entry to this user; call `dispatch` when all are added."""
+        """Queue a job of one entry for this user; call `dispatch` when all are added."""
         self._turns.add(user, job)
 
     def dispatch(self) -> None:
-        """Begin what may begin."""
+        """Begin the deliveries that may begin."""
         if self._is_dispatching or self._is_stopping:
             return
         self._is_dispatching = True
@@ -99,39 +99,39 @@ class LocalDeliveries:
                 self._serve(user, self._monotonic())
         finally:
             self._is_dispatching = False
-        self._look_later()
+        self._schedule_check()
 
     def reload(self, store: MessageStoreSettings) -> None:
-        """Another place for maildirs, for deliveries to come."""
+        """Use another location of maildirs for later deliveries."""
         self._deposits.reload(store)
         self._watch.reload()
 
     def stop(self) -> Deferred[None]:
-        """Begin nothing more; fires when what has begun is over."""
+        """Begin no more; fires when all deliveries under way are over."""
         self._is_stopping = True
         for job in self._turns.take_all():
             self._settling.give_back(job, 0.0)
             self._on_free(1)
         if not self._underway:
-            self._look_no_more()
+            self._cancel_check()
             return succeed(None)
         self._when_empty = Deferred()
         return self._when_empty
 
     def abort(self) -> None:
-        """What is under way is in doubt."""
-        self._look_no_more()
+        """Settle the deliveries under way as in doubt."""
+        self._cancel_check()
         now = self._monotonic()
         for job, user in self._underway.end_all().items():
-            self._watch.left_behind(job, user, now)
+            self._watch.abandoned(job, user, now)
             self._settling.counters.in_doubt += 1
             self._settling.settle(job, job.entries, _IN_DOUBT, LOCAL)
 
     # ------------------------------------------------------------------ beginning
 
     def _serve(self, user: bytes, now: float) -> None:
-        """It is this user's turn."""
-        block = self._underway.block_of(user, now)
+        """Begin, park or defer the next job of this user."""
+        block = self._underway.blockage_of(user, now)
         if block is None:
             job = self._turns.take(user)
             job.begun_at = now
@@ -149,9 +149,9 @@ class LocalDeliveries:
     def _wait_to_begin(self) -> None:
         if not self._waits_to_begin:
             self._waits_to_begin = True
-            self._queue.when_may_begin().addCallback(self._go_on)
+            self._queue.when_may_begin().addCallback(self._resume)
 
-    def _go_on(self, _: None) -> None:
+    def _resume(self, _: None) -> None:
         self._waits_to_begin = False
         self.dispatch()
 
@@ -171,13 +171,13 @@ class LocalDeliveries:
         self._on_free(1)
         self._settling.settle(job, job.entries, reply, LOCAL)
         if not self._underway and self._when_empty is not None:
-            self._look_no_more()
+            self._cancel_check()
             done, self._when_empty = self._when_empty, None
             done.callback(None)
         self.dispatch()
 
     async def _attempt(self, job: Job, user: bytes) -> Reply:
-        """What a delivery comes to."""
+        """Deliver a job and return the reply that decides it."""
         try:
             content = self._queue.read(job.message.spool_id)
             if isinstance(content, bytes):
@@ -195,7 +195,7 @@ class LocalDeliveries:
                 "{spool_id}: the message can't be read: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
             )
             return UNREADABLE
-        except Exception:  # a bug must not keep the entry for ever
+        except Exception:  # a bug must not block the entry for ever
             self._log.failure("{spool_id}: a local delivery failed unexpectedly", spool_id=f"{job.message.spool_id:016X}")
             return Reply(451, b"4.3.0", b"local trouble")
 
@@ -203,29 +203,29 @@ class LocalDeliveries:
         if job in self._underway:
             self._underway.step(job, self._monotonic(), is_reading=is_reading)
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ regular checks
 
-    def _look_later(self) -> None:
-        """One timer for all, and none while there is nothing to look at."""
-        if self._next_look is None and (self._turns.waiting or self._underway):
-            self._next_look = self._clock.callLater(LOOK_S, self._look)
+    def _schedule_check(self) -> None:
+        """Start one timer for all, if there is anything to check."""
+        if self._next_check is None and (self._turns.waiting or self._underway):
+            self._next_check = self._clock.callLater(CHECK_S, self._check)
 
-    def _look_no_more(self) -> None:
-        timer, self._next_look = self._next_look, None
+    def _cancel_check(self) -> None:
+        timer, self._next_check = self._next_check, None
         if timer is not None and timer.active():
             timer.cancel()
 
-    def _look(self) -> None:
-        self._next_look = None
+    def _check(self) -> None:
+        self._next_check = None
         now = self._monotonic()
-        self._watch.look(now)
+        self._watch.check(now)
         self._turns.unpark()
         self.dispatch()
         self._give_back_excess(now)
-        self._look_later()
+        self._schedule_check()
 
     def _give_back_excess(self, now: float) -> None:
-        """Where mail has waited long, give back what waits beyond its share of the room: other mail needs it."""
+        """If mail has waited long, give back the jobs beyond its share of the room: other mail needs it."""
         waiting = self._turns.waiting
         if waiting and now - self._turns.oldest_queued_at() > SLOW_AFTER_S:
             for job in self._turns.take_excess(max(LIMIT, (waiting + self._room()) // 2)):

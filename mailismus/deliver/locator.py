@@ -1,10 +1,10 @@
-"""The locator: the hosts of a next hop, in the order they are to be tried; a relay's addresses, a domain's MX hosts.
+"""The locator: the hosts of a next hop in the order of trial: a relay's addresses, or a domain's MX hosts.
 
-*Rules*: hosts of equal preference share the load, whatever their order; all addresses of a relay are equal. Trouble is an
-Outcome for all that goes there, never an exception. What is known is given at once. Where a relay's name can't be looked
-up any more, the addresses it had serve on; relays come from the configuration alone, so that is bounded.
+*Rules*: hosts of equal preference share the load, whatever their order; all addresses of a relay are equal. A failure is an
+Outcome for all mail of the next hop, never an exception. Known hosts are returned at once. If a relay's name can't be looked
+up any more, its last addresses stay in use; relays come from the configuration alone, so that is bounded.
 
-*Not here*: how names are looked up, for how long an answer is good (`dns`), which host is taken (`schedule`).
+*Not here*: how names are looked up and how long an answer is valid (`dns`), which host is chosen (`schedule`).
 """
 
 from __future__ import annotations
@@ -17,56 +17,56 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
-from mailismus.deliver.route import NOBODY, HostFinding, NextHop
+from mailismus.deliver.route import HOST_NONE, HostFinding, NextHop
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 
 Located = Sequence[MxHost] | Outcome
-"""The hosts, or what becomes of all that goes there."""
+"""The hosts, or the outcome for all mail of the next hop."""
 
 T = TypeVar("T")
 
-UNKNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", b"the hosts can't be looked up now"), NOBODY)
+UNKNOWN = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", b"the hosts can't be looked up now"), HOST_NONE)
 
 
 class MxLookup(Protocol):
-    """Domains and address literals to hosts; the real one is `dns.mx.MxResolver`."""
+    """Looks up the hosts of domains and address literals; implemented by `dns.mx.MxResolver`."""
 
     def locate(self, domain: str) -> Deferred[tuple[MxHost, ...] | Outcome]:
-        """The hosts, or the outcome for its mail. Fails never."""
+        """The hosts, or the outcome for its mail. Never fails."""
 
 
 class HostLookup(Protocol):
-    """Names of hosts to addresses; the real one is `dns.hosts.HostResolver`."""
+    """Looks up the addresses of host names; implemented by `dns.hosts.HostResolver`."""
 
     def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
-        """The addresses, at least one, or why there are none now. Fails never."""
+        """The addresses, at least one, or why there are none now. Never fails."""
 
 
 class Locator:
-    """Relays are looked up by `relays`, domains by `mx`."""
+    """Finds hosts of relays by `relays`, of domains by `mx`."""
 
     _log = Logger()
 
     def __init__(self, relays: HostLookup, mx: MxLookup, forget: Callable[[], None] = lambda: None) -> None:
         self._relays, self._mx = relays, mx
         self.forget = forget
-        """Names are asked for anew: their answers may be older than they seem."""
+        """Drop cached answers: they may be older than they seem."""
         self._known: dict[str, tuple[MxHost, ...]] = {}
 
     def locate(self, next_hop: NextHop) -> Located | Deferred[Located]:
-        """The hosts of a next hop, at once if they are known. Raises nothing, fails never."""
+        """The hosts of a next hop, without a Deferred if they are known. Never raises, never fails."""
         if next_hop.finding is HostFinding.ADDRESS and _is_address(next_hop.host):
             return (MxHost(next_hop.host, 0, (next_hop.host,)),)
-        return _at_once(Deferred.fromCoroutine(self._locate(next_hop)))
+        return _unwrap(Deferred.fromCoroutine(self._locate(next_hop)))
 
     async def _locate(self, next_hop: NextHop) -> Located:
         try:
             if next_hop.finding is HostFinding.MX:
                 return await self._mx.locate(next_hop.host)
             return self._relay(next_hop.host, await self._relays.find(next_hop.host))
-        except Exception:  # a bug, then: no mail may hang on it
+        except Exception:  # a bug must not block the mail
             self._log.failure("The hosts of {host} could not be looked up", host=next_hop.host)
             return UNKNOWN
 
@@ -86,8 +86,8 @@ class _Nothing:
     """No result yet."""
 
 
-def _at_once(deferred: Deferred[T]) -> T | Deferred[T]:
-    """What a Deferred that has fired holds."""
+def _unwrap(deferred: Deferred[T]) -> T | Deferred[T]:
+    """The result of a Deferred that has fired; otherwise the Deferred."""
     result: T | _Nothing = _Nothing()
 
     def keep(value: T) -> T:

@@ -1,9 +1,9 @@
-"""The log line of one recipient's attempt, with the field names that log analysers know (pure).
+"""The log line of one recipient's attempt, with the usual field names of mail logs (pure).
 
     SPID: to=<c@d>, relay=host[ip]:port, delay=1.1, delays=0.02/0/0.5/0.6, dsn=2.0.0, status=sent (250 2.0.0 Ok)
 
 delays: before the queue manager, waiting for a connection, connection set-up, transmission. Seconds with at most two
-digits that count: 0.02, 1.1, 35.
+significant digits: 0.02, 1.1, 35.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TENTHS = [b"%g" % (number / 10) for number in range(101)]
 
 
 def compact(seconds: float) -> bytes:
-    """Seconds as logged; what is negative (a clock was set) is 0."""
+    """Seconds as logged; a negative number (the clock was set) is 0."""
     if seconds < 0.995:
         return _HUNDREDTHS[int(seconds * 100 + 0.5)] if seconds > 0 else b"0"
     if seconds < 9.95:
@@ -30,7 +30,7 @@ def compact(seconds: float) -> bytes:
 
 
 def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: float) -> bytes:
-    """The four delays: equal for all recipients of one transaction."""
+    """The four delays, equal for all recipients of one transaction."""
     return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
 
 
@@ -42,7 +42,7 @@ def format_lines(
     delays: bytes,
     dispositions: Sequence[Disposition],
 ) -> list[bytes]:
-    """A line for each recipient of one outcome, free of control bytes."""
+    """One line for each recipient of an outcome, without control bytes."""
     reply = outcome.reply
     dsn = reply.enhanced or b"%d.0.0" % (reply.code // 100)
     middle = b">, relay=%b, delay=%b, delays=%b, dsn=%b, status=" % (outcome.host, compact(delay_s), delays, dsn)

@@ -1,4 +1,4 @@
-"""What delivering counts, for whoever asks."""
+"""Metrics of delivery."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""One session over a socket: Twisted's transport around the client engine, its deadlines, and content that comes in pieces.
+"""One session over a socket: Twisted's transport around the client engine, its deadlines, and content in pieces.
 
-*Rules*: there is one deadline a session, a number that the sessions' tick compares (no timer for each): it moves when a
-whole reply came or a piece of content went out, never with a byte of a reply. After the final dot `timeout_final` counts,
-once; up to it a transaction has a time in all, whatever its steps take, and so have greeting, EHLO and HELO together.
-Everything waits in bounded memory: the next piece of content is fetched when the transport has room. A message that the
-host can't take, by what it said to EHLO, fails without a transaction. What a session learns of its host is remembered
-(`habits`).
+*Rules*:
+- Each session has one deadline, a number that the tick of `sessions` compares (no timer for each). A complete reply or a
+  sent piece of content extends it; a single byte of a reply never does.
+- After the final dot `timeout_final` applies, once. Before it the transaction as a whole has a time limit, and so have
+  greeting, EHLO and HELO together.
+- Memory is bounded: the next piece of content is fetched when the transport has room.
+- A message that the host can't take, by its EHLO reply, fails without a transaction.
+- Quirks of the host that a session finds are remembered (`quirks`).
 
-*Not here*: which job comes next, what an outcome leads to (`sessions`, `settling`).
+*Not here*: the choice of the next job, the consequences of an outcome (`sessions`, `settling`).
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.config.values.settings import ClientSettings
-from mailismus.deliver.habits import Habit, Habits
+from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.job import Job
-from mailismus.deliver.objection import NO_OBJECTIONS, Objections
+from mailismus.deliver.quirks import HostQuirks, QuirkMemory
 from mailismus.deliver.schedule import Hop
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
@@ -39,68 +41,68 @@ from mailismus.smtp.client_transaction import Phase
 from mailismus.smtp.pipelining import Pipelining
 
 QUIT_S = 5.0
-"""How long the other side may take to close after QUIT."""
+"""How long the host may take to close the connection after QUIT."""
 IDLE_S = 5.0
-"""How long a session is kept without work."""
+"""How long a session stays open without work."""
 SLOWEST_BYTES_S = 1000
-"""What a transaction's content counts for, beyond its time for steps."""
+"""Lowest rate of content: a transaction's size extends its time limit by this."""
 
 SETUP_STEPS = 2
-"""Greeting, EHLO and HELO may take `timeout` each, and together so many times that."""
+"""The time limit of greeting, EHLO and HELO together, as a multiple of `timeout`, which limits each."""
 
 UNREADABLE = Reply(451, b"4.3.0", b"the message can't be read now")
 
 
 class ClientSessionState(enum.Enum):
-    """What a session is doing."""
+    """The state of a session."""
 
     CONNECTING = "connecting"
     GREETING = "greeting"
-    """Greeting and EHLO are under way."""
+    """Waiting for greeting and EHLO."""
     BUSY = "busy"
     IDLE = "idle"
     QUITTING = "quitting"
     GONE = "gone"
 
 
-class Keeper(Seam):
-    """What a session calls: the keeper of all sessions."""
+class ClientSessionOwner(Seam):
+    """The owner of all sessions, as one session uses it."""
 
     monotonic: Callable[[], float]
-    habits: Habits
+    quirks: QuirkMemory
 
     def session_stands(self, session: ClientSession) -> None:
-        """Greeting and EHLO went well."""
+        """Note that greeting and EHLO succeeded."""
 
     def next_job(self, session: ClientSession) -> Job | None:
-        """The next job of its next hop, or None: it goes idle or ends."""
+        """The next job of its next hop, or None: the session becomes idle or ends."""
 
     def next_behind(self, session: ClientSession) -> Job | None:
-        """The next job, to travel behind a final dot."""
+        """The next job, to be pipelined behind a final dot."""
 
-    def may_idle(self, session: ClientSession) -> bool:
-        """Whether an idle session is worth keeping."""
+    def keep_idle(self, session: ClientSession) -> bool:
+        """Keep an idle session for later jobs. False: it must end."""
 
     def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
-        """All that is left of a job has this reply."""
+        """Settle the rest of a job with this reply."""
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
-        """One recipient was refused."""
+        """Settle one refused recipient."""
 
     def put_back(self, session: ClientSession, job: Job) -> None:
-        """All that is left of a job was not tried."""
+        """Take back the rest of a job, which was not tried."""
 
     def session_failed(self, session: ClientSession, reply: Reply) -> None:
-        """No session could be had."""
+        """Note that no session was established."""
 
     def session_left(self, session: ClientSession) -> None:
-        """It takes no more jobs: it said QUIT, or its connection is gone. Once for each."""
+        """Note that it takes no more jobs: it sent QUIT, or its connection is gone. Called once for each session."""
 
     def session_closed(self, session: ClientSession) -> None:
-        """Its connection is gone, or as good as gone. Once for each, never before `session_left`."""
+        """Note that its connection is closed or being aborted. Called once for each session, after `session_left`."""
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        """As the queue's `read`."""
+        """Read a message, as `DeliveryQueue.read`."""
 
 
 @implementer(IPullProducer)
@@ -109,10 +111,12 @@ class ClientSession(Protocol):
 
     _log = Logger()
 
-    def __init__(self, keeper: Keeper, hop: Hop[ClientSession], address: str, name: bytes, settings: ClientSettings) -> None:
-        self._keeper = keeper
+    def __init__(
+        self, owner: ClientSessionOwner, hop: Hop[ClientSession], address: str, name: bytes, settings: ClientSettings
+    ) -> None:
+        self._owner = owner
         self._settings = settings
-        self._monotonic = keeper.monotonic
+        self._monotonic = owner.monotonic
         self.hop = hop
         self.address = address
         next_hop = hop.next_hop
@@ -121,31 +125,32 @@ class ClientSession(Protocol):
         self.state = ClientSessionState.CONNECTING
         self.opened_at = self._monotonic()
         self._host = (address, next_hop.port)
-        self._habit = habit = keeper.habits.of(self._host, self.opened_at)
-        self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, habit.pipelining, habit.needs_helo)
-        self._objections = NO_OBJECTIONS
+        self._quirks = quirks = owner.quirks.of(self._host, self.opened_at)
+        self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo)
+        self._capabilities = ALL_CAPABILITIES
         self.setup_s = 0.0
-        """How long connection, greeting and EHLO took; 0 once a job has been charged with it."""
+        """Duration of connection, greeting and EHLO; 0 once it was charged to a job."""
         self.begun = 0
         """Transactions begun."""
         self.deadline = self.opened_at + settings.timeout_connect_s + 1
         self._dot_at = 0.0
         self._cap = 0.0
-        """When the newest transaction must have its final dot behind it; before the first: when the session must stand."""
+        """When the newest transaction must have sent its final dot; before the first: when the session must be
+        established."""
         self._steps_s = 3 * settings.timeout_s + settings.timeout_final_s
         self._content: IContent | None = None
         self._is_reading = False
         self._socket: ITCPTransport
         self._consumer: IConsumer
 
-    # ------------------------------------------------------------------ Twisted's
+    # ------------------------------------------------------------------ called by Twisted
 
     def connectionMade(self) -> None:
         assert self.transport is not None
         transport: ITCPTransport = self.transport  # type: ignore[assignment]  # Twisted types it by the widest interface
         self._socket = transport
         self._consumer = self.transport  # type: ignore[assignment]  # TCP transports are consumers too; no interface says so
-        if self.state is ClientSessionState.GONE:  # given up while it was being made
+        if self.state is ClientSessionState.GONE:  # given up while it was connecting
             transport.abortConnection()
             return
         set_no_delay(transport)
@@ -163,10 +168,10 @@ class ClientSession(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._end(b"connection lost")
 
-    # ------------------------------------------------------------------ the keeper's
+    # ------------------------------------------------------------------ called by the owner
 
     def begin(self, job: Job) -> None:
-        """An idle session gets work."""
+        """Give work to an idle session."""
         self.state = ClientSessionState.BUSY
         if self._takes(job):
             self._charge(job)
@@ -175,35 +180,35 @@ class ClientSession(Protocol):
             self.on_ready()
         self._extend()
 
-    def stood_still(self, seconds: float) -> None:
-        """Nothing of ours ran for so long: this time is not the host's, whose reply may wait unread."""
+    def extend_deadlines(self, seconds: float) -> None:
+        """Extend the deadlines: the process did not run for so long, and a reply may wait in the socket."""
         self.deadline += seconds
         self._cap += seconds
 
     def on_deadline(self) -> None:
-        """The deadline has passed."""
+        """Act on the passed deadline."""
         if self.state is ClientSessionState.IDLE:
             self.quit()
         else:
             if self.state is ClientSessionState.CONNECTING:
-                self._keeper.session_failed(self, Reply(451, b"4.4.1", b"connect timed out"))
+                self._owner.session_failed(self, Reply(451, b"4.4.1", b"connect timed out"))
             self.give_up(b"timed out")
 
     def quit(self) -> None:
-        """End it in good order, while nothing is under way."""
+        """Send QUIT; no transaction is under way."""
         self.state = ClientSessionState.QUITTING
         self.deadline = self._monotonic() + QUIT_S
         self.client.quit()
-        self._keeper.session_left(self)
+        self._owner.session_left(self)
 
     def give_up(self, why: bytes) -> None:
-        """End it now; what is open is decided by the engine's rules."""
+        """End it now; the engine decides about an open transaction."""
         self._end(why)
         if self.transport is not None:
             self._socket.abortConnection()
 
     def cut_off(self) -> None:
-        """Stop: nothing is begun, what is before its final dot is put back, what is behind it is waited for."""
+        """Stop: begin nothing, put back a transaction before its final dot, wait for one after it."""
         if self.state is ClientSessionState.IDLE:
             self.quit()
             self._socket.loseConnection()
@@ -215,24 +220,24 @@ class ClientSession(Protocol):
                 if self.transport is not None:
                     self._socket.abortConnection()
 
-    # ------------------------------------------------------------------ the engine's
+    # ------------------------------------------------------------------ called by the engine
 
     def send(self, parts: Sequence[bytes]) -> None:
         if self._content is None:
             send_now(self._socket, parts)
         else:
-            self._socket.writeSequence(parts)  # the usual way, which asks for more when there is room
+            self._socket.writeSequence(parts)  # the usual way, in which the transport asks for more when it has room
 
     def on_ready(self) -> None:
         if self.state is ClientSessionState.GREETING:
             self._set_up()
-        job = self._keeper.next_job(self)
+        job = self._owner.next_job(self)
         while job is not None and not self._takes(job):
-            job = self._keeper.next_job(self)
+            job = self._owner.next_job(self)
         if job is not None:
             self._charge(job)
             self.client.begin(job)
-        elif self._keeper.may_idle(self):
+        elif self._owner.keep_idle(self):
             self.state = ClientSessionState.IDLE
             self.deadline = self._monotonic() + IDLE_S
             self.hop.idle.append(self)
@@ -241,39 +246,39 @@ class ClientSession(Protocol):
 
     def next_transaction(self) -> Job | None:
         self._dot_at = self._monotonic()
-        job = self._keeper.next_behind(self)
+        job = self._owner.next_behind(self)
         while job is not None and not self._takes(job):
-            job = self._keeper.next_behind(self)
+            job = self._owner.next_behind(self)
         if job is not None:
             self._charge(job)
         return job
 
     def content_of(self, transaction: Job) -> bytes | None:
         try:
-            content = self._keeper.read(transaction.message.spool_id)
+            content = self._owner.read(transaction.message.spool_id)
         except StorageError:
             self.client.spoil_content(UNREADABLE)
             return None
         if isinstance(content, bytes):
             return content
-        self._is_reading = True  # first: the content may be there already, and `_on_content` says that nothing is read
+        self._is_reading = True  # set first: a fired Deferred calls `_on_content` here, which clears it
         content.addCallbacks(self._on_content, self._on_trouble)
         return None
 
     def on_refused(self, transaction: Job, position: int, reply: Reply) -> None:
-        self._keeper.settle_refused(self, transaction, position, reply)
+        self._owner.settle_refused(self, transaction, position, reply)
 
     def on_finished(self, transaction: Job, reply: Reply) -> None:
         if self._dot_at and transaction.phase is Phase.OVER:
             self.hop.note_reply(self._monotonic() - self._dot_at)
             self._dot_at = 0.0
-        self._keeper.settle(self, transaction, reply)
+        self._owner.settle(self, transaction, reply)
 
     def on_untried(self, transaction: Job) -> None:
-        self._keeper.put_back(self, transaction)
+        self._owner.put_back(self, transaction)
 
     def on_unusable(self, reply: Reply) -> None:
-        self._keeper.session_failed(self, reply)
+        self._owner.session_failed(self, reply)
         self._leave()
         if self.transport is not None:
             self._socket.abortConnection()
@@ -291,7 +296,7 @@ class ClientSession(Protocol):
             self._content.next().addCallbacks(self._on_piece, self._on_trouble)
 
     def stopProducing(self) -> None:
-        """The connection is gone; `connectionLost` follows."""
+        """Ignored: the connection is gone, and `connectionLost` follows."""
 
     def _on_content(self, content: IContent) -> None:
         self._is_reading = False
@@ -326,38 +331,38 @@ class ClientSession(Protocol):
             self._consumer.unregisterProducer()
             content.close()
 
-    # ------------------------------------------------------------------ within
+    # ------------------------------------------------------------------ internal
 
     def _set_up(self) -> None:
-        """Greeting and EHLO went well."""
+        """Begin to work: greeting and EHLO succeeded."""
         self.setup_s = self._monotonic() - self.opened_at
         self.state = ClientSessionState.BUSY
-        self._objections = Objections(self.client.opening.offers, self._settings.eightbit)
-        self._keeper.session_stands(self)
+        self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
+        self._owner.session_stands(self)
 
     def _takes(self, job: Job) -> bool:
-        """Whether the host takes such a message; if not, the job is settled."""
-        reply = self._objections.to(job.size_bytes, job.eightbit)
+        """Whether the host takes such a message; if not, settle the job."""
+        reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
         if reply is None:
             return True
         job.begun_at = self._monotonic()
-        self._keeper.settle(self, job, reply)
+        self._owner.settle(self, job, reply)
         return False
 
-    def _learn(self) -> None:
-        """What this session has shown of its host is remembered."""
-        habit = Habit(self.client.trust.known, self.client.opening.needs_helo)
-        if habit == self._habit:
+    def _remember_quirks(self) -> None:
+        """Remember the quirks that this session found."""
+        quirks = HostQuirks(self.client.trust.known, self.client.opening.needs_helo)
+        if quirks == self._quirks:
             return
         now = self._monotonic()
-        self._keeper.habits.note(self._host, habit, now)
-        if habit.pipelining is self._habit.pipelining:
+        self._owner.quirks.note(self._host, quirks, now)
+        if quirks.pipelining is self._quirks.pipelining:
             pass
-        elif habit.pipelining is Pipelining.DOUBTED:
+        elif quirks.pipelining is Pipelining.DOUBTED:
             self._log.info(
                 "Trouble while commands were sent ahead to {host}: steps are tried", host=self.label.decode("ascii")
             )
-        elif habit.pipelining is Pipelining.BROKEN:
+        elif quirks.pipelining is Pipelining.BROKEN:
             self._log.info(
                 "Nothing is sent ahead to {host} for a while: its PIPELINING does not work", host=self.label.decode("ascii")
             )
@@ -385,11 +390,11 @@ class ClientSession(Protocol):
         self._leave()
 
     def _leave(self) -> None:
-        """It takes no part any more, whenever the socket closes. Harmless when repeated."""
+        """Leave the owner's books, whenever the socket closes. Harmless when repeated."""
         state, self.state = self.state, ClientSessionState.GONE
         self._stop_reading()
         if state is not ClientSessionState.GONE:
-            self._learn()
+            self._remember_quirks()
             if state is not ClientSessionState.QUITTING:
-                self._keeper.session_left(self)
-            self._keeper.session_closed(self)
+                self._owner.session_left(self)
+            self._owner.session_closed(self)

@@ -1,6 +1,6 @@
-"""What delivering needs of the queue manager; the real one is `queue.manager.QueueManager`.
+"""The queue manager as delivery uses it; implemented by `queue.manager.QueueManager`.
 
-Everything is called in the reactor's thread. A Deferred that fails fails with `errors.StorageError`.
+Call everything in the reactor's thread. A Deferred that fails fails with `errors.StorageError`.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from mailismus.queue.interface import Area, Entry, IContent, Message
 
 
 class DeliveryQueue(Protocol):
-    """Entries out, outcomes back."""
+    """Takes entries out of the queue and outcomes back."""
 
     def take(self, area: Area, limit: int) -> Deferred[list[Message]]:
-        """At most `limit` entries that are due; they are ours until settled or given back."""
+        """Take at most `limit` due entries; the caller owns them until they are settled or given back."""
 
     def ready(self, area: Area) -> Deferred[None]:
-        """Fires when something may be taken, now or later. May fire in vain; not for what only waits for its time."""
+        """Fires when there may be entries to take. It may be wrong; it does not fire for entries that are not due."""
 
     def next_due(self, area: Area) -> float | None:
-        """When (UTC seconds) the next waiting entry is due; None: none waits."""
+        """When the next waiting entry is due (UTC seconds); None: none waits."""
 
     def give_back(self, message: Message, entries: Sequence[Entry], delay_s: float) -> None:
-        """Untried: can be taken again in `delay_s` seconds. No attempt is counted."""
+        """Return untried entries, to be taken again in `delay_s` seconds. No attempt is counted."""
 
     def age_s(self, message: Message) -> float:
-        """Seconds since the message arrived, by a clock that does not jump as far as it can be known."""
+        """Seconds since the message arrived, by a clock that does not jump as far as possible."""
 
     def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
-        """What became of these entries, once for each; gives what the queue does about each, in order. Durable soon."""
+        """Record the outcomes of entries, once for each; return the queue's disposition of each, in order. Durable soon."""
 
     @property
     def may_begin(self) -> bool:
-        """False: too many outcomes are not durable; begin nothing that a crash could repeat."""
+        """Whether to begin deliveries. False: too many outcomes are not durable, and a crash would repeat more."""
 
     def when_may_begin(self) -> Deferred[None]:
         """Fires when `may_begin` is true."""
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        """The content: at once when at hand, else in pieces. Raises or fails with `StorageError`."""
+        """The content: bytes if it is in memory, else in pieces. Raises or fails with `StorageError`."""

@@ -1,10 +1,10 @@
-"""The route of a recipient: kept here, handed to a relay, sent to its domain's hosts, or nowhere (pure).
+"""The route of a recipient: a local user, a relay, its domain's mail hosts, or none (pure).
 
-*Rules*: a local domain first. Then the relay whose `senders` name the exact sender, then the one whose `senders` name the
-sender's domain, each only if the client's address is in its `sendernets`; then the relay whose `destdomains` name the
-recipient's domain exactly; then the default relay; then MX. Case is ignored. The null reverse-path has no sender's relay;
-mail that was made here is in every network. A route permits nobody anything: whether we take mail is decided where it is
-submitted. A route is looked up anew at each attempt, so that a mended configuration frees what waits.
+*Rules*: the first match decides: a local domain; the relay whose `senders` name the exact sender; the relay whose `senders`
+name the sender's domain; the relay whose `destdomains` name the recipient's domain exactly; the default relay; MX. A relay
+for senders matches only if the client's address is in its `sendernets`. Case is ignored. The null reverse-path matches no
+`senders`; mail made here is in every network. A route grants no permission: reception decides which mail is taken. Each
+attempt looks up the route again, so a corrected configuration applies to waiting mail.
 
 *Not here*: addresses of relays and MX hosts (`locator`), limits (`schedule`).
 """
@@ -24,15 +24,15 @@ from mailismus.mail.networks import Networks
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 
-NOBODY = b"none"
-"""The host of an outcome that no host gave."""
+HOST_NONE = b"none"
+"""The host of an outcome that came from no host."""
 
 UNKNOWN_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user here"), b"local")
 
 
 @attrs.frozen
 class Local:
-    """Into the maildir of this user."""
+    """Deliver into the maildir of this user."""
 
     user: bytes
 
@@ -41,15 +41,15 @@ class HostFinding(enum.Enum):
     """How the hosts of a next hop are found."""
 
     ADDRESS = "address"
-    """It is a host: an IP address, or a name that has some."""
+    """A host: an IP address, or a name with addresses."""
     MX = "mx"
-    """It is a domain, by its MX records, or an address literal in brackets."""
+    """A domain, by its MX records, or an address literal in brackets."""
 
-    __hash__ = object.__hash__  # of the identity: an enum's own is slow, and next hops are keys on every message's path
+    __hash__ = object.__hash__  # by identity: an enum's own hash is slow, and next hops are keys in the hot path
 
 
 class NextHop(NamedTuple):
-    """To this relay, or to the hosts of this domain. A tuple, for it is a key on every message's path."""
+    """A relay, or a domain for its mail hosts. A tuple, because it is a key in the hot path."""
 
     host: str
     port: int
@@ -61,18 +61,18 @@ Route = Local | NextHop | Outcome
 
 @attrs.frozen
 class _SenderRule:
-    """A relay for some senders; `networks` None: from everywhere."""
+    """A relay for some senders; `networks` None: from all clients."""
 
     next_hop: NextHop
     networks: Networks | None
 
     def is_for(self, client: bytes) -> bool:
-        """Whether it takes mail that came from there."""
+        """Whether the relay takes mail from this client."""
         return self.networks is None or client == b"-" or client.decode("ascii", "replace") in self.networks
 
 
 class Router:
-    """The routes that one configuration gives. `mx_port`: the port of hosts that no relay rule names."""
+    """The routes of one configuration. `mx_port`: the port of hosts that no relay rule names."""
 
     def __init__(self, directory: Directory, relays: Iterable[RelaySettings], mx_port: int) -> None:
         self._directory = directory
@@ -90,7 +90,7 @@ class Router:
                 self._default = next_hop
 
     def route(self, recipient: bytes, sender: bytes = b"", client: bytes = b"-") -> Route:
-        """Where this recipient goes now; an Outcome if nowhere. `client`: as the entry's message has it."""
+        """The route of this recipient now; an Outcome if there is none. `client`: as in the entry's message."""
         domain = domain_of(recipient)
         if domain in self._directory.domains or not domain:
             user = self._directory.user_of(recipient) if self._directory.is_local(recipient) else None

@@ -1,24 +1,24 @@
-"""The schedule: which job goes when, over how many connections, to which host (pure).
+"""The schedule: when each job starts, over how many connections, to which host (pure).
 
-A simple one: jobs of a next hop in order; its hosts share the load and stand in for each other. Whatever wants to be
-cleverer (concurrency by message, rates) takes the place of this module.
+Deliberately simple: jobs of a next hop run in FIFO order; its hosts share the load and replace each other. A better
+scheduler (concurrency by message, rates) would replace this module.
 
 *Rules*
-- A few busy connections that pipeline beat many that wait: one more for every `JOBS_A_CONNECTION` jobs that wait, and one
-  for every `PATIENCE_S` that the first of them has waited.
-- The hosts of the lowest preference that are not dead are used, the least busy first. A limit reached there is waited
-  for, no reason for a worse host. A host is given no second connection while none has ever proved itself; while one that
-  was dead is on trial like that, the next ones serve.
-- A job has been tried when each host of its next hop is dead, or died since the job came, and no session stands.
-- A next hop whose first job has waited `SLOW_AFTER_S` is slow: it may hold no more entries than there is room left
-  (`excess`), so that any number of slow ones leave room for others. While less than `reserve` is left, one without a
-  session holds none.
-- Next hops that wait for the same host, or for the total to allow another connection, get it in the order they came; the
-  sessions of others end for them when they have nothing to do, or are more than their share. While one without a
-  connection waits for a host, one that has some gets no more of it.
-- A next hop without a job, a connection or a look-up is forgotten.
+- Few busy connections that pipeline are faster than many that wait: a next hop gets one connection, one more for every
+  `JOBS_A_CONNECTION` waiting jobs, or one more for every `PATIENCE_S` that its first job has waited.
+- The hosts of the lowest preference that are not dead are used, the least busy first. If their limit is reached, the next
+  hop waits and does not fall back to a higher preference. A host without a proven connection gets no second one. While a
+  host that was dead is on trial like that, the following hosts serve.
+- A job has been tried when each host of its next hop is dead, or died since the job came, and no session is established.
+- A next hop is slow if its first job has waited `SLOW_AFTER_S`. A slow one holds at most as many entries as there is room
+  left (`excess`), so that any number of them leave room for others. With less than `reserve` left, one without a session
+  holds none.
+- Next hops that wait for a host, or for the total of connections, get one in FIFO order. Sessions of other next hops end for
+  them when they are idle or exceed their share. While a next hop without a connection waits for a host, one with connections
+  gets no more of it.
+- A next hop without job, connection and look-up is forgotten.
 
-Times are monotonic seconds. *Not here*: sockets, names, the queue, what is known of hosts (`hosts`).
+Times are monotonic seconds. *Not here*: sockets, names, the queue, the state of hosts (`hosts`).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from mailismus.mail.reply import Reply
 JOBS_A_CONNECTION = 4
 PATIENCE_S = 0.1
 SLOW_AFTER_S = 5.0
-"""More than the whole cache takes to drain into a relay that does some 500 entries a second."""
+"""Longer than a full cache needs to drain into a relay that takes some 500 entries a second."""
 SLOW_REPLY_S = 1.0
-"""A host that takes this long for its final reply gets nothing pipelined behind it: there is nothing to win."""
+"""A host that takes this long for its final reply gets nothing pipelined behind it: nothing would be gained."""
 GIVE_BACK_LEAST_S = 2.0
 GIVE_BACK_MOST_S = 60.0
 NO_HOST = Reply(451, b"4.4.1", b"no host answers")
@@ -50,7 +50,7 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Candidate:
-    """A host of one next hop, under the name by which it was found. The lowest preference comes first."""
+    """A host of one next hop, with the name by which it was found. The lowest preference comes first."""
 
     name: str
     preference: int
@@ -58,7 +58,7 @@ class Candidate:
 
 
 class Hop(Generic[S]):
-    """One next hop: what waits for it, its sessions (`S`) that are idle, its hosts."""
+    """State of one next hop: waiting jobs, idle sessions (`S`), hosts."""
 
     __slots__ = (
         "candidates",
@@ -79,36 +79,36 @@ class Hop(Generic[S]):
         self.next_hop = next_hop
         self.pending: deque[Job] = deque()
         self.returned: deque[Job] = deque()
-        """Jobs that a session ended under, untried: for sessions that have begun nothing yet."""
+        """Untried jobs of a session that ended: for sessions that have begun nothing yet."""
         self.entries = 0
-        """Entries held: those that wait and those under way."""
+        """Entries held: waiting or under way."""
         self.idle: list[S] = []
         self.candidates: Sequence[Candidate] = ()
-        """By preference."""
+        """In the order of preference."""
         self.located_until = 0.0
-        """When they are to be looked up again."""
+        """When to look them up again."""
         self.is_locating = False
         self.open = 0
-        """Connections, those being made included, those that say QUIT not."""
+        """Connections, including those being opened, without those in QUIT."""
         self.sessions = 0
-        """Connections with a session that stands."""
+        """Connections with an established session."""
         self.reply_s = 0.0
-        """How long final replies take, a moving mean."""
+        """Moving average of the time to a final reply."""
         self.waits_for: Host | None = None
-        """The host that has no connection for it now."""
+        """The host that has no free connection for it."""
 
     def waited_s(self, now: float) -> float:
-        """How long its first job has waited: about what all that wait need to drain."""
+        """How long its first job has waited: about the time that all waiting jobs need."""
         return now - self.pending[0].queued_at if self.pending else 0.0
 
     def next_job(self, begun: int) -> Job | None:
-        """The job for a session that has begun so many."""
+        """The next job for a session that has begun `begun` jobs."""
         if self.returned and not begun:
             return self.returned.popleft()
         return self.pending.popleft() if self.pending else None
 
     def drain(self, until: float = math.inf) -> list[Job]:
-        """What waits since this moment or before, taken away."""
+        """Remove and return the jobs that wait since `until` or earlier."""
         jobs = [*self.returned, *self.pending]
         self.returned.clear()
         self.pending.clear()
@@ -118,15 +118,15 @@ class Hop(Generic[S]):
         return jobs
 
     def may_pipeline(self) -> bool:
-        """Whether another transaction may travel behind a final dot."""
+        """Whether another transaction may be pipelined behind a final dot."""
         return bool(self.pending) and self.reply_s < SLOW_REPLY_S
 
     def note_reply(self, took_s: float) -> None:
-        """A final reply came after so long."""
+        """Record the time to a final reply."""
         self.reply_s += (took_s - self.reply_s) / 4
 
     def set_candidates(self, candidates: Sequence[Candidate]) -> None:
-        """Its hosts, as they are found now; of those that are named twice the better one counts."""
+        """Set its hosts; of duplicates the one with the lower preference counts."""
         seen: set[Host] = set()
         kept: list[Candidate] = []
         for candidate in sorted(candidates, key=lambda candidate: candidate.preference):
@@ -136,28 +136,28 @@ class Hop(Generic[S]):
         self.candidates = kept
 
     def tried_until(self, now: float) -> float:
-        """Jobs that came at this moment or before have been tried with every host: minus infinity: none, infinity: all."""
+        """Jobs that came at this time or earlier have been tried with every host. Minus infinity: none, infinity: all."""
         if self.sessions:
             return -math.inf
         return min((c.host.died_at for c in self.candidates if not c.host.is_dead(now)), default=math.inf)
 
     def dead_for_s(self, now: float) -> float:
-        """For how long none of its hosts is connected to; 0: one is now."""
+        """For how long all its hosts stay dead; 0: one is alive."""
         return max(0.0, min((c.host.dead_until for c in self.candidates), default=now) - now)
 
     def last_reply(self) -> Reply:
-        """Why the host died that died last."""
+        """The reply of the host that died last."""
         last = max((c.host for c in reversed(self.candidates)), key=lambda host: host.died_at, default=None)
         return (last.reply if last is not None else None) or NO_HOST
 
     def has_other(self, than: Host, since: float, now: float) -> bool:
-        """Whether there is another host, alive, that has not failed since then."""
+        """Whether another host is alive and has not failed since then."""
         hosts = (candidate.host for candidate in self.candidates)
         return any(host is not than and not host.is_dead(now) and host.died_at < since for host in hosts)
 
 
 class Schedule(Generic[S]):
-    """The limits, and what counts against them. 0: no limit."""
+    """The connection limits and their use. 0: no limit."""
 
     def __init__(self, max_connections: int, max_host_connections: int, hosts: Hosts, reserve: int = 0) -> None:
         self.set_limits(max_connections, max_host_connections, reserve)
@@ -166,32 +166,32 @@ class Schedule(Generic[S]):
         self.open = 0
         """Connections of all next hops."""
         self.starved: dict[Hop[S], None] = {}
-        """Next hops that want a connection and wait for the total to allow it, the first first."""
+        """Next hops that wait for the total of connections, in FIFO order."""
         self.waiting: dict[Host, dict[Hop[S], None]] = {}
-        """Those that wait for a connection of one host, the first first."""
+        """Next hops that wait for a connection of one host, in FIFO order."""
 
     def set_limits(self, max_connections: int, max_host_connections: int, reserve: int) -> None:
-        """For connections to come; `reserve`: entries that next hops without a session leave room for."""
+        """Set limits for later connections. `reserve`: entries that next hops without a session leave free."""
         self._max_connections = max_connections or 1 << 30
         self._max_host_connections = max_host_connections or 1 << 30
         self._reserve = reserve
 
     def hop(self, next_hop: NextHop) -> Hop[S]:
-        """The state of a next hop, made on demand."""
+        """The state of a next hop; makes it if needed."""
         hop = self.hops.get(next_hop)
         if hop is None:
             hop = self.hops[next_hop] = Hop(next_hop)
         return hop
 
     def forget_if_idle(self, hop: Hop[S]) -> None:
-        """Nothing keeps it: it is made again when it is needed."""
+        """Drop the state of a next hop that nothing uses; `hop` makes it again."""
         if not (hop.entries or hop.open or hop.is_locating) and self.hops.get(hop.next_hop) is hop:
             del self.hops[hop.next_hop]
             self.starved.pop(hop, None)
-            self._wait_no_more(hop)
+            self._stop_waiting(hop)
 
     def wants_session(self, hop: Hop[S], now: float) -> bool:
-        """Whether what waits is worth one more busy session."""
+        """Whether the waiting jobs justify one more busy session."""
         pending = hop.pending
         if not pending:
             return False
@@ -201,11 +201,11 @@ class Schedule(Generic[S]):
         return busy < 1 + len(pending) and busy < 1 + int((now - pending[0].queued_at) / PATIENCE_S)
 
     def wants_fresh_session(self, hop: Hop[S]) -> bool:
-        """Whether returned jobs need one more connection than are being made."""
+        """Whether returned jobs need more connections than are being opened."""
         return hop.open - hop.sessions < len(hop.returned) // JOBS_A_CONNECTION + bool(hop.returned)
 
     def choose(self, hop: Hop[S], now: float) -> Candidate | None:
-        """Whom a new connection goes to; None: nobody now. One that the total does not allow is `starved`."""
+        """The host for a new connection; None: none now. A next hop that only the total stops is `starved`."""
         best: Candidate | None = None
         waits_for: Candidate | None = None
         for candidate in hop.candidates:
@@ -223,9 +223,9 @@ class Schedule(Generic[S]):
             if waits_for is not None and (not hop.open or self.is_full(waits_for.host)):
                 self._wait(hop, waits_for.host)
             else:
-                self._wait_no_more(hop)
+                self._stop_waiting(hop)
             return None
-        self._wait_no_more(hop)
+        self._stop_waiting(hop)
         if self.open >= self._max_connections:
             self.starved[hop] = None
             return None
@@ -236,7 +236,7 @@ class Schedule(Generic[S]):
         return host.connections >= self._max_host_connections
 
     def _is_owed(self, hop: Hop[S], host: Host) -> bool:
-        """Whether the next connection to this host is due to another next hop, which has none at all."""
+        """Whether another next hop, without any connection, has the claim to the next connection of this host."""
         return hop.open > 0 and any(
             other is not hop and not other.open and not other.is_locating and (other.pending or other.returned)
             for other in self.waiting.get(host, ())
@@ -244,11 +244,11 @@ class Schedule(Generic[S]):
 
     def _wait(self, hop: Hop[S], host: Host) -> None:
         if hop.waits_for is not host:
-            self._wait_no_more(hop)
+            self._stop_waiting(hop)
             hop.waits_for = host
         self.waiting.setdefault(host, {})[hop] = None
 
-    def _wait_no_more(self, hop: Hop[S]) -> None:
+    def _stop_waiting(self, hop: Hop[S]) -> None:
         host, hop.waits_for = hop.waits_for, None
         if host is not None:
             waiting = self.waiting.get(host, {})
@@ -257,12 +257,12 @@ class Schedule(Generic[S]):
                 self.waiting.pop(host, None)
 
     def next_waiting(self, host: Host, now: float) -> Hop[S] | None:
-        """A next hop that may have a connection now: one that waited for this host, or for the total; None: none is left."""
+        """The next hop that may open a connection now: it waited for this host, or for the total; None: none is left."""
         found: Hop[S] | None = None
         if self.open < self._max_connections:
             if host in self.waiting and not (self.is_full(host) or host.is_on_trial or host.is_paused(now)):
                 found = next(iter(self.waiting[host]))
-                self._wait_no_more(found)
+                self._stop_waiting(found)
             elif self.starved:
                 found = next(iter(self.starved))
                 del self.starved[found]
@@ -277,45 +277,45 @@ class Schedule(Generic[S]):
         return others > 0 and hop.open > max(1, self._max_host_connections // (others + 1))
 
     def is_wanted(self, host: Host) -> bool:
-        """Whether somebody waits for a connection that this host has."""
+        """Whether a next hop waits for a connection of this host."""
         return bool(self.starved) or host in self.waiting
 
     def is_wanted_by_others(self, hop: Hop[S], host: Host) -> bool:
-        """Whether another next hop waits for what an idle session of this one holds."""
+        """Whether another next hop waits for the connection of an idle session of this one."""
         if not self.is_wanted(host):
             return False
         waiting = (*self.starved, *self.waiting.get(host, ()))
         return any(other is not hop and (other.pending or other.returned) for other in waiting)
 
     def connection_opened(self, hop: Hop[S], host: Host) -> None:
-        """One more, from the moment it is asked for."""
+        """Count a connection, from its request on."""
         self.open += 1
         hop.open += 1
         host.connections += 1
 
     def connection_left(self, hop: Hop[S]) -> None:
-        """One less for this next hop, though it may still say QUIT."""
+        """Stop counting a connection of this next hop, though it may still be in QUIT."""
         hop.open -= 1
 
     def connection_closed(self, host: Host) -> None:
-        """One less."""
+        """Stop counting a closed connection."""
         self.open -= 1
         host.connections -= 1
 
     def session_stands(self, hop: Hop[S], host: Host) -> None:
-        """Greeting and EHLO went well."""
+        """Count a session whose greeting and EHLO succeeded."""
         hop.sessions += 1
         host.sessions += 1
         self.hosts.stands(host)
 
     def session_ended(self, hop: Hop[S], host: Host) -> None:
-        """One that stood is over."""
+        """Stop counting an established session."""
         hop.sessions -= 1
         host.sessions -= 1
 
     def excess(self, hop: Hop[S], room: int, now: float) -> tuple[list[Job], float]:
-        """The newest jobs of a slow next hop that exceed its share, taken away, and for how many seconds: half of what the
-        first has waited, so that a next hop that still takes some never runs dry."""
+        """Remove the newest jobs of a slow next hop beyond its share. Returns them, and for how many seconds to give them
+        back: half of the first job's waiting time, so that a next hop that still takes some never runs dry."""
         waited_s = hop.waited_s(now)
         found: list[Job] = []
         if waited_s > SLOW_AFTER_S:

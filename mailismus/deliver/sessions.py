@@ -1,14 +1,14 @@
-"""The sessions with next hops: asks for connections as the schedule says, gives them jobs, brings outcomes back.
+"""Sessions with next hops: opens connections as the schedule decides, assigns jobs, returns outcomes.
 
 *Rules*
-- A job is in one place: waiting in its next hop's queue, on one session, or settled and gone.
-- No transaction is begun while the queue says it may not, or after `stop`.
-- What was untried goes to a session that has begun nothing yet (a host may take one message a session and no more); after
-  `MAX_PUT_BACKS` times it counts as an attempt, so that no host can keep a job for ever.
-- A transaction whose session is lost before the reply to its MAIL goes to another host, while there is one.
-- A next hop that is dead or slow, or whose hosts are still looked up, delays nobody else.
+- A job is in one of three states: waiting in the queue of its next hop, on one session, or settled and gone.
+- No transaction begins while the queue forbids it, or after `stop`.
+- An untried job goes to a session that has begun nothing yet (some hosts take one message for each session). After
+  `MAX_PUT_BACKS` times it counts as an attempt, so that no host keeps a job for ever.
+- A transaction whose session is lost before the reply to its MAIL goes to another host, if there is one.
+- A next hop that is dead or slow, or whose hosts are being looked up, delays no other.
 
-One tick looks at all deadlines and at what waits; it runs while there is something to look at.
+One tick checks all deadlines and waiting jobs; it runs while there are any.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.connector import Connector
-from mailismus.deliver.habits import Habits
 from mailismus.deliver.hosts import Host, Hosts, HostTrouble
 from mailismus.deliver.idle import IdleSessions
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
+from mailismus.deliver.quirks import QuirkMemory
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule import Hop, Schedule
 from mailismus.deliver.settling import Settling
@@ -40,16 +40,16 @@ MAX_AGE_S = 300.0
 """A session older than this ends after its job, so that load moves to other hosts."""
 TICK_S = 0.1
 STOOD_STILL_S = 10.0
-"""A tick that comes so late: the process stood still (SIGSTOP, a paused machine), and its time-outs with it. Turns of a loop
-that is merely busy are shorter: they must not put time-outs off for ever."""
+"""A tick this late means that the process was stopped (SIGSTOP, a paused machine), and its time-outs with it. A loop that is
+merely busy has shorter turns: those must not extend time-outs for ever."""
 HOPS_A_TICK = 250
-"""Next hops that a tick looks at, the others come later: thousands that wait are not to keep us busy."""
+"""Next hops handled in one tick; the others follow in later ticks, so that thousands do not block the reactor."""
 GIVE_BACK_DELAY_S = 0.0
 
 
 class Sessions:
-    """All sessions. `on_free` is called with the number of entries that are no longer held here; `room` says how many
-    more may be held."""
+    """All sessions. `on_free` is called with the number of entries that are no longer held here. `room`: how many more
+    entries may be held."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Sessions:
         self._queue, self._settling = queue, settling
         self._on_free, self._room = on_free, room
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
-        self.habits = Habits()
+        self.quirks = QuirkMemory()
         self.schedule: Schedule[ClientSession] = Schedule(
             settings.maxconnections, settings.maxserverconnections, hosts, settings.queuecache // 4
         )
@@ -78,38 +78,38 @@ class Sessions:
         self.connector = Connector(self, settings, name, tcp, settling, locator, self.schedule)
         self._all = self.connector.sessions
         self._lost: dict[ClientSession, Reply] = {}
-        """Sessions that ended before they took a message, while there was another host, and why."""
+        """Sessions that ended before they took a message while there was another host, and why."""
         self._idle: IdleSessions[ClientSession] = IdleSessions()
         self._tick: IDelayedCall | None = None
         self._ticks_at = 0.0
-        self._looked_at = 0
+        self._tick_position = 0
         self._waits_to_begin = False
         self._is_stopping = False
         self._when_empty: Deferred[None] | None = None
 
-    # ------------------------------------------------------------------ the task's
+    # ------------------------------------------------------------------ called by the task
 
     def add(self, next_hop: NextHop, job: Job) -> Hop[ClientSession]:
-        """A job to be delivered; call `dispatch` with what this gave when all are added."""
+        """Add a job; call `dispatch` with the returned next hops when all are added."""
         hop = self.schedule.hop(next_hop)
         hop.pending.append(job)
         hop.entries += len(job.entries)
         return hop
 
     def dispatch(self, hops: Iterable[Hop[ClientSession]]) -> None:
-        """Get going on these next hops."""
+        """Start work for these next hops."""
         now = self.monotonic()
         for hop in hops:
             self._dispatch(hop, now)
             self._give_back_excess(hop, now)
 
     def wake(self) -> None:
-        """The queue allows transactions again."""
+        """Go on: the queue allows transactions again."""
         self._waits_to_begin = False
         self._dispatch_all()
 
     def reload(self, settings: DeliverSettings) -> None:
-        """Other settings, for sessions to come. What was not begun is given back, since it may go elsewhere now."""
+        """Use other settings for later sessions. Jobs that have not begun are given back, since their route may change."""
         self._settings = self.connector.settings = settings
         self._max_messages = settings.maxmessages or 1 << 30
         self.schedule.set_limits(settings.maxconnections, settings.maxserverconnections, settings.queuecache // 4)
@@ -117,9 +117,9 @@ class Sessions:
             self._give_back_pending(hop)
 
     def forget_hosts(self) -> None:
-        """What is known of hosts is not to be trusted any more: new connections decide, and idle ones end."""
+        """Distrust all knowledge of hosts: new connections decide, and idle sessions end."""
         self.connector.forget_hosts()
-        self._clock.callLater(0, self._end_idle)  # in a turn of its own: the caller may be deep in an engine
+        self._clock.callLater(0, self._end_idle)  # in a turn of its own: the caller may be inside an engine
 
     def _end_idle(self) -> None:
         for hop in list(self.schedule.hops.values()):
@@ -127,8 +127,8 @@ class Sessions:
                 hop.idle.pop(0).quit()
 
     def stop(self) -> Deferred[None]:
-        """No transaction is begun, one before its final dot is cut off, one behind it is waited for. Fires when none is
-        left; call `abort` when it takes too long."""
+        """Begin no transaction, cut off those before their final dot, wait for those after it. Fires when none is left; call
+        `abort` when it takes too long."""
         self._is_stopping = self.connector.is_stopped = True
         for hop in list(self.schedule.hops.values()):
             self._give_back_pending(hop)
@@ -141,24 +141,24 @@ class Sessions:
         return self._when_empty
 
     def abort(self) -> None:
-        """What is unanswered now is in doubt."""
+        """Settle unanswered transactions as in doubt."""
         for session in list(self._all):
             session.give_up(b"server stopped")
         self._end_ticks()
 
     @property
     def open(self) -> int:
-        """Connections, those being made and those that said QUIT included."""
+        """Connections, including those being opened and those in QUIT."""
         return len(self._all)
 
-    # ------------------------------------------------------------------ the sessions' (see `protocol.Keeper`)
+    # ------------------------------------------------------------------ called by sessions (`protocol.ClientSessionOwner`)
 
     def session_stands(self, session: ClientSession) -> None:
         self.schedule.session_stands(session.hop, self._all[session])
 
     def next_job(self, session: ClientSession) -> Job | None:
         hop = session.hop
-        if not (hop.pending or hop.returned) or not self._may_begin() or not self._may_go_on(session):
+        if not (hop.pending or hop.returned) or not self._request_begin() or not self._may_go_on(session):
             return None
         job = hop.next_job(session.begun)
         self._settling.counters.transactions += job is not None
@@ -167,7 +167,7 @@ class Sessions:
     def next_behind(self, session: ClientSession) -> Job | None:
         return self.next_job(session) if session.hop.may_pipeline() else None
 
-    def may_idle(self, session: ClientSession) -> bool:
+    def keep_idle(self, session: ClientSession) -> bool:
         host = self._all[session]
         if self._is_stopping or self.schedule.is_wanted_by_others(session.hop, host) or not self._may_go_on(session):
             return False
@@ -224,7 +224,7 @@ class Sessions:
                 self._end_ticks()
                 done.callback(None)
             return
-        self._clock.callLater(0, self._after_left, hop, host)  # in a turn of its own: the caller is deep in the engine
+        self._clock.callLater(0, self._after_left, hop, host)  # in a turn of its own: the caller is inside the engine
 
     def session_closed(self, session: ClientSession) -> None:
         host = self._all.pop(session)
@@ -232,9 +232,10 @@ class Sessions:
         if self.schedule.is_wanted(host):
             self._clock.callLater(0, self._after_closed, host)
 
-    # ------------------------------------------------------------------ within
+    # ------------------------------------------------------------------ internal
 
-    def _may_begin(self) -> bool:
+    def _request_begin(self) -> bool:
+        """Whether a transaction may begin now; if not, `wake` is called when the queue allows it."""
         if self._is_stopping:
             return False
         if self._queue.may_begin:
@@ -245,7 +246,7 @@ class Sessions:
         return False
 
     def _may_go_on(self, session: ClientSession) -> bool:
-        """Whether it may begin another transaction; the first it always may."""
+        """Whether a session may begin another transaction; always if it has begun none."""
         if not session.begun:
             return True
         if session.begun >= self._max_messages or self.monotonic() - session.opened_at >= MAX_AGE_S:
@@ -254,7 +255,7 @@ class Sessions:
         return not ((schedule.starved or schedule.waiting) and schedule.must_yield(session.hop, self._all[session]))
 
     def _may_go_elsewhere(self, session: ClientSession, job: Job) -> bool:
-        """Whether a job whose session was lost before MAIL was answered is to go to another host."""
+        """Whether a job whose session was lost before the reply to MAIL goes to another host."""
         if self._is_stopping or job.put_backs >= MAX_PUT_BACKS:
             return False
         return session.hop.has_other(self._all[session], job.queued_at, self.monotonic())
@@ -267,12 +268,12 @@ class Sessions:
 
     def _after_left(self, hop: Hop[ClientSession], host: Host) -> None:
         if not self._is_stopping:
-            if self.schedule.is_wanted(host):  # others have waited for it
+            if self.schedule.is_wanted(host):  # other next hops wait for it
                 self._after_closed(host)
             self._dispatch(hop, self.monotonic())
 
     def _after_closed(self, host: Host) -> None:
-        """There is room for another connection."""
+        """Use the room for another connection."""
         schedule, now = self.schedule, self.monotonic()
         for _ in range(len(schedule.starved) + len(schedule.waiting.get(host, ()))):
             hop = None if self._is_stopping else schedule.next_waiting(host, now)
@@ -294,7 +295,7 @@ class Sessions:
             return
         self._start_ticks()
         schedule = self.schedule
-        while schedule.wants_session(hop, now) and self._may_begin():
+        while schedule.wants_session(hop, now) and self._request_begin():
             if hop.idle:
                 session = hop.idle.pop()
                 self._idle.discard(session, self._all[session])
@@ -305,14 +306,14 @@ class Sessions:
                     session.begin(job)
             elif not self._connect(hop, now):
                 break
-        while schedule.wants_fresh_session(hop) and self._may_begin():
+        while schedule.wants_fresh_session(hop) and self._request_begin():
             if not self._connect(hop, now):
-                if hop.idle:  # its place is needed
+                if hop.idle:  # its connection is needed
                     hop.idle.pop(0).quit()
                 break
 
     def _connect(self, hop: Hop[ClientSession], now: float) -> bool:
-        """One more connection for this next hop; False: not now."""
+        """Open one more connection for this next hop. False: not now."""
         starved, waits_for = self.schedule.starved, hop.waits_for
         was_starved = hop in starved
         if self.connector.connect(hop, now):
@@ -322,7 +323,7 @@ class Sessions:
             idle = self._idle.find()
         elif hop.waits_for is not None and hop.waits_for is not waits_for:
             idle = self._idle.find_at(hop.waits_for)
-        if idle is not None:  # it makes room
+        if idle is not None:  # closing it makes room
             idle.quit()
         return False
 
@@ -332,7 +333,7 @@ class Sessions:
             self._settling.give_back(job, GIVE_BACK_DELAY_S)
 
     def _give_back_excess(self, hop: Hop[ClientSession], now: float) -> None:
-        """A slow next hop keeps no more than its share of the room."""
+        """Give back the jobs of a slow next hop beyond its share of the room."""
         freed = 0
         jobs, delay_s = self.schedule.excess(hop, self._room(), now)
         for job in jobs:
@@ -365,13 +366,13 @@ class Sessions:
         now = self.monotonic()
         if now - self._ticks_at >= STOOD_STILL_S:
             for session in self._all:
-                session.stood_still(now - self._ticks_at)
+                session.extend_deadlines(now - self._ticks_at)
         for session in [session for session in self._all if session.deadline <= now]:
             session.on_deadline()
         if not self._is_stopping:
             waiting = self._waiting()
-            self._looked_at = 0 if self._looked_at >= len(waiting) else self._looked_at
-            self.dispatch(waiting[self._looked_at : self._looked_at + HOPS_A_TICK])
-            self._looked_at += HOPS_A_TICK
+            self._tick_position = 0 if self._tick_position >= len(waiting) else self._tick_position
+            self.dispatch(waiting[self._tick_position : self._tick_position + HOPS_A_TICK])
+            self._tick_position += HOPS_A_TICK
         if self._all or self._waiting():
             self._start_ticks()

@@ -1,6 +1,6 @@
-"""Settling: outcomes go to the queue the moment they are known, and into the mail log as the queue disposed of them.
+"""Settling: gives each outcome to the queue as soon as it is known, and writes the queue's disposition to the mail log.
 
-Counters are plain numbers; whoever shows them reads them when asked.
+Counters are plain numbers; metrics read them on demand.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOCAL = b"local"
 
 
 class DeliveryCounters:
-    """What delivering has done since its start."""
+    """Totals of delivery since the start."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -35,13 +35,13 @@ class DeliveryCounters:
         self.delivered = self.deferred = self.failed = 0
         """Entries by outcome."""
         self.expired = 0
-        """Of those deferred, those whose time was up."""
+        """Deferred entries that have expired."""
         self.content_bytes = 0
-        """Of transactions and local deliveries whose content was taken."""
+        """Content bytes of successful transactions and local deliveries."""
         self.queued_s = Distribution(QUEUED_S)
-        """From arrival to delivery, of each entry delivered."""
+        """From arrival to delivery, of each delivered entry."""
         self.sending_s = Distribution(SENDING_S)
-        """Of transactions, and local deliveries, that delivered something."""
+        """Duration of transactions and local deliveries that delivered something."""
         self.given_back = 0
         """Entries given back untried."""
         self.in_doubt = 0
@@ -53,7 +53,7 @@ class DeliveryCounters:
 
 
 class Settling:
-    """The one way back into the queue. `utc` and `monotonic` give seconds."""
+    """The only way back into the queue. `utc` and `monotonic` return seconds."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Settling:
         self.counters = DeliveryCounters()
 
     def settle(self, job: Job, entries: list[Entry], reply: Reply, host: bytes, known_for_s: float | None = None) -> None:
-        """These entries of a job share this reply: 2xx delivered, 4xx deferred, 5xx failed. `known_for_s`: as in
+        """Settle entries of a job that share this reply: 2xx delivered, 4xx deferred, 5xx failed. `known_for_s`: as in
         `mail.outcome.Outcome`."""
         if not entries:
             return
@@ -111,9 +111,9 @@ class Settling:
         dispositions: Sequence[Disposition],
         age_s: float,
     ) -> None:
-        """What has left the queue by this; bounces leave it with their report."""
+        """Write audit events of entries that leave the queue now; a bounce leaves it with its report."""
         audits = self._audits
-        received_at = self._utc() - age_s  # as the clock tells it now
+        received_at = self._utc() - age_s  # by the present setting of the clock
         for entry, disposition in zip(entries, dispositions, strict=True):
             if disposition is Disposition.SENT:
                 log = audits.delivered
@@ -127,12 +127,12 @@ class Settling:
                 log.write(audited(action, message, entry, received_at, outcome.reply, outcome.host, disposition, attempts))
 
     def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
-        """No transaction was tried: the outcome comes from ourselves."""
+        """Settle a job without a transaction: the outcome is our own."""
         job.begun_at = self._monotonic()
         self.settle(job, job.entries, outcome.reply, outcome.host)
 
     def give_back(self, job: Job, delay_s: float) -> None:
-        """What is left of a job was not tried."""
+        """Give back the rest of a job, which was not tried."""
         entries = job.remaining()
         if entries:
             self.counters.given_back += len(entries)

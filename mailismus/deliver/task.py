@@ -1,13 +1,13 @@
-"""The delivering task: from the queue to the sinks.
+"""The delivery task: from the queue to mail hosts and maildirs.
 
     queue ready -> take -> route -> schedule -> a session, or a maildir -> settle
 
 *Rules*
-- At most `queuecache` entries are held; there is room again as each is settled, and it is filled at once: no round waits
-  for its slowest. Incoming and deferred entries are taken in turn.
-- New mail goes at once: the queue says when there is some. The intervals only bound how long something can be
-  overlooked: `interval_low` after work, `interval_high` without, `interval_error` after trouble with the queue.
-- While the queue may not begin (too many outcomes are not durable) nothing is taken and nothing begun.
+- At most `queuecache` entries are held. Each settled entry makes room, which is filled at once: no batch waits for its
+  slowest entry. Incoming and deferred entries are taken in turn.
+- New mail is taken at once, when the queue reports it. The intervals only limit how long an entry can be overlooked:
+  `interval_low` after work, `interval_high` without, `interval_error` after a failure of the queue.
+- While the queue forbids it (too many outcomes are not durable), nothing is taken and nothing begins.
 
 *Not here*: retries and expiry (`queue.manager`), reports.
 """
@@ -24,7 +24,7 @@ from twisted.logger import Logger
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
 from mailismus.deliver.deposit import Deposits
-from mailismus.deliver.hanging import MOST_THREADS
+from mailismus.deliver.hanging import MAX_THREADS
 from mailismus.deliver.hosts import Deaths, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.local import LocalDeliveries
@@ -45,12 +45,12 @@ from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Area, Entry, Message
 
 BATCH = 500
-"""Entries taken at a time at most: a turn of the reactor is not to last long."""
+"""Most entries in one take: a turn of the reactor must be short."""
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
 class DeliveryContext(Protocol):
-    """The world, as far as the task asks for it. `clock.seconds` is UTC, `monotonic` never jumps."""
+    """Reactor and clocks of the task. `clock.seconds` is UTC, `monotonic` never jumps."""
 
     @property
     def tcp(self) -> IReactorTCP: ...
@@ -63,17 +63,17 @@ class DeliveryContext(Protocol):
 
 
 class RealDeliveryContext:
-    """The world of a running server."""
+    """The context of a running server."""
 
     def __init__(self, tcp: IReactorTCP, clock: IReactorTime, threads: IReactorFromThreads) -> None:
         self.tcp, self.clock = tcp, clock
         self.monotonic = time.monotonic
-        self.local_workers = ThreadPool("maildir", MOST_THREADS + 1, threads.callFromThread)  # and one for the mount table
+        self.local_workers = ThreadPool("maildir", MAX_THREADS + 1, threads.callFromThread)  # one more for the mount table
 
 
 class DeliverTask:
-    """The task. `name`: how this host calls itself (EHLO, names of maildir files); `locator`: finds hosts;
-    `deaths`: for how long a host that failed is left alone."""
+    """The task. `name`: this host's name (EHLO, names of maildir files). `locator`: finds hosts. `deaths`: for how long a
+    failed host is avoided."""
 
     log = Logger()
 
@@ -85,22 +85,22 @@ class DeliverTask:
         name: bytes,
         queue: DeliveryQueue,
         maillog: MailLog,
-        world: DeliveryContext,
+        context: DeliveryContext,
         locator: Locator,
         deaths: Deaths,
         audits: Audits = NO_AUDITS,
     ) -> None:
         self._queue = queue
-        self._world = world
-        self._clock, self._monotonic = world.clock, world.monotonic
-        self._settling = Settling(queue, maillog, world.clock.seconds, world.monotonic, audits)
+        self._context = context
+        self._clock, self._monotonic = context.clock, context.monotonic
+        self._settling = Settling(queue, maillog, context.clock.seconds, context.monotonic, audits)
         self._hosts = Hosts(deaths)
         self.sessions = Sessions(
             settings,
             name,
-            world.tcp,
-            world.clock,
-            world.monotonic,
+            context.tcp,
+            context.clock,
+            context.monotonic,
             queue,
             self._settling,
             locator,
@@ -108,28 +108,28 @@ class DeliverTask:
             self._on_free,
             self._room,
         )
-        deposits = Deposits(store, NameSource(name), world.local_workers, world.clock.seconds, world.monotonic)
+        deposits = Deposits(store, NameSource(name), context.local_workers, context.clock.seconds, context.monotonic)
         self.local = LocalDeliveries(
             deposits,
-            HangWatch(deposits, world.local_workers),
+            HangWatch(deposits, context.local_workers),
             queue,
             self._settling,
-            world.clock,
-            world.monotonic,
+            context.clock,
+            context.monotonic,
             self._on_free,
             self._room,
         )
         self._adopt(settings, directory)
         self.held = 0
-        """Entries taken and not yet settled or given back."""
+        """Entries taken, and not yet settled or given back."""
         self._is_open = dict.fromkeys(_AREAS, True)
-        self._vain = dict.fromkeys(_AREAS, 0)
+        self._empty_takes = dict.fromkeys(_AREAS, 0)
         self._listening: set[Area] = set()
         self._turn = 0
-        self._is_running = self._is_pumping = self._is_asked = self._waits_to_begin = False
+        self._is_running = self._is_pumping = self._is_pump_scheduled = self._waits_to_begin = False
         self._poll: IDelayedCall | None = None
         self._poll_at = 0.0
-        """Monotonic seconds; a timer's own idea of its time may be on another clock."""
+        """Monotonic seconds; the timer's own time may be that of another clock."""
         self._not_before = 0.0
 
     def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
@@ -141,7 +141,7 @@ class DeliverTask:
 
     @property
     def troubled_hosts(self) -> int:
-        """Hosts with which no session could be had, and none was since."""
+        """Number of hosts that have died and had no session since."""
         return self._hosts.remembered
 
     def reload(
@@ -152,8 +152,8 @@ class DeliverTask:
         locator: Locator | None = None,
         deaths: Deaths | None = None,
     ) -> None:
-        """Other settings: takings, routes and attempts go by them from now on, those under way by the old. `delay_start` is
-        over. `locator`, `deaths` None: as before."""
+        """Use other settings for later takes, routes and attempts; those under way keep the old ones. `delay_start` is over.
+        `locator`, `deaths` None: unchanged."""
         self._adopt(settings, directory)
         if locator is not None:
             self.sessions.connector.locator = locator
@@ -162,21 +162,21 @@ class DeliverTask:
         self.sessions.reload(settings)
         self.local.reload(store)
         if self._is_running:
-            self._ask()
+            self._schedule_pump()
 
     @property
     def counters(self) -> DeliveryCounters:
-        """What has been done so far."""
+        """Totals since the start."""
         return self._settling.counters
 
     def start(self) -> None:
         """Begin, after `delay_start`."""
         self._is_running = True
-        self._clock.callLater(self._settings.delay_start_s, self._ask)
+        self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
 
     def stop(self, deadline: float) -> Deferred[None]:
-        """No transaction is begun, one before its final dot is cut off, one behind it is waited for until `deadline`
-        (monotonic seconds); what is unanswered then is settled as in doubt. Fires when all is settled or given back."""
+        """Begin no transaction, cut off those before their final dot, wait for those after it until `deadline` (monotonic
+        seconds); then settle them as in doubt. Fires when all entries are settled or given back."""
         self._is_running = False
         if self._poll is not None and self._poll.active():
             self._poll.cancel()
@@ -196,25 +196,25 @@ class DeliverTask:
                 finished.callback(None)
 
         done.addCallback(in_time)
-        finished.addCallback(lambda _: self._world.local_workers.stop())
+        finished.addCallback(lambda _: self._context.local_workers.stop())
         return finished
 
     def forget_deaths(self) -> None:
-        """No host counts as dead any more (a flush)."""
+        """Treat no host as dead any more (after a flush)."""
         self._hosts.forget_deaths()
 
     def clock_jumped(self) -> None:
-        """The clock was set, or the machine was suspended: nothing that was known of hosts before is worth anything. Decides
-        nothing about entries in this call."""
+        """Distrust all knowledge of hosts: the clock was set, or the machine was suspended. Changes no entry in this
+        call."""
         self._hosts.forget_deaths()
         self.sessions.forget_hosts()
 
     # ------------------------------------------------------------------ taking
 
-    def _ask(self) -> None:
-        """Something may have come, or there may be room again: go and see, in a turn of its own."""
-        if self._is_running and not self._is_asked:
-            self._is_asked = True
+    def _schedule_pump(self) -> None:
+        """Take entries in a turn of its own: there may be new ones, or room again."""
+        if self._is_running and not self._is_pump_scheduled:
+            self._is_pump_scheduled = True
             self._clock.callLater(0, self._pump)
 
     def _room(self) -> int:
@@ -222,11 +222,11 @@ class DeliverTask:
 
     def _on_free(self, count: int) -> None:
         self.held -= count
-        if not self._is_asked and self._room() >= self._enough_room and any(self._is_open.values()):
-            self._ask()
+        if not self._is_pump_scheduled and self._room() >= self._enough_room and any(self._is_open.values()):
+            self._schedule_pump()
 
     def _pump(self) -> None:
-        self._is_asked = False
+        self._is_pump_scheduled = False
         if self._is_pumping or not self._is_running:
             return
         wait_s = self._not_before - self._monotonic()
@@ -245,11 +245,11 @@ class DeliverTask:
             return
         self._is_pumping = True
         limit = min(room, BATCH)
-        self._queue.take(area, limit).addCallbacks(self._taken, self._not_taken, (area, limit)).addErrback(self._bug)
+        self._queue.take(area, limit).addCallbacks(self._taken, self._not_taken, (area, limit)).addErrback(self._on_bug)
 
     def _on_may_begin(self, _: None) -> None:
         self._waits_to_begin = False
-        self._ask()
+        self._schedule_pump()
 
     def _next_area(self) -> Area | None:
         for step in (0, 1):
@@ -269,20 +269,20 @@ class DeliverTask:
                 self._queue.give_back(message, message.entries, 0.0)
             return
         if count:
-            self._vain[area] = 0
+            self._empty_takes[area] = 0
             self.held += count
             self.counters.taken += count
             self._distribute(messages)
         else:
-            self._vain[area] += 1
-        if count < limit:  # that was all: the queue says when there is more
+            self._empty_takes[area] += 1
+        if count < limit:  # the area is empty: the queue reports new entries
             self._is_open[area] = False
-            if self._vain[area] > 2:
+            if self._empty_takes[area] > 2:
                 self._clock.callLater(self._settings.interval_low_s, self._listen, area)
             else:
                 self._listen(area)
         if any(self._is_open.values()):
-            self._ask()
+            self._schedule_pump()
         else:
             self._poll_in(self._interval_s(is_idle=True))
 
@@ -291,32 +291,32 @@ class DeliverTask:
         failure.trap(StorageError)  # type: ignore[attr-defined]  # a Failure; Twisted types errbacks loosely
         self.log.error("The queue can't be read: {error}", error=str(failure.value))  # type: ignore[attr-defined]  # as above
         self._not_before = self._monotonic() + self._settings.interval_error_s
-        self._ask()
+        self._schedule_pump()
 
-    def _bug(self, failure: object) -> None:
+    def _on_bug(self, failure: object) -> None:
         self._is_pumping = False
         self.log.failure("Taking from the queue failed unexpectedly", failure)  # type: ignore[arg-type]  # a Failure
         self._not_before = self._monotonic() + self._settings.interval_error_s
-        self._ask()
+        self._schedule_pump()
 
     def _listen(self, area: Area) -> None:
         if self._is_running and area not in self._listening:
             self._listening.add(area)
-            self._queue.ready(area).addCallbacks(self._on_ready, self._on_deaf, callbackArgs=(area,), errbackArgs=(area,))
+            self._queue.ready(area).addCallbacks(self._on_ready, self._not_ready, callbackArgs=(area,), errbackArgs=(area,))
 
-    def _on_deaf(self, failure: object, area: Area) -> None:
-        """The queue is closed or in trouble: the poll asks again."""
+    def _not_ready(self, failure: object, area: Area) -> None:
+        """Stop listening: the queue is closed or failed; the poll asks again."""
         self._listening.discard(area)
 
     def _on_ready(self, _: None, area: Area) -> None:
         self._listening.discard(area)
         self._is_open[area] = True
-        self._ask()
+        self._schedule_pump()
 
-    # ------------------------------------------------------------------ the safety net
+    # ------------------------------------------------------------------ polling as a safety net
 
     def _interval_s(self, is_idle: bool) -> float:
-        """How long to wait, at most, before looking without being told."""
+        """Most seconds until the next poll."""
         settings = self._settings
         wait_s = settings.interval_high_s if is_idle else settings.interval_low_s
         now = self._clock.seconds()
@@ -327,7 +327,7 @@ class DeliverTask:
         return wait_s
 
     def _poll_in(self, wait_s: float) -> None:
-        """Look again in so many seconds at the latest."""
+        """Poll in this many seconds at the latest."""
         poll, at = self._poll, self._monotonic() + wait_s
         if poll is None or not poll.active():
             self._poll, self._poll_at = self._clock.callLater(wait_s, self._on_poll), at
@@ -339,14 +339,14 @@ class DeliverTask:
         if self._not_before <= self._monotonic():
             for area in _AREAS:
                 self._is_open[area] = True
-                self._vain[area] = 0
+                self._empty_takes[area] = 0
         self.local.dispatch()
-        self._ask()
+        self._schedule_pump()
 
     # ------------------------------------------------------------------ routing
 
     def _distribute(self, messages: list[Message]) -> None:
-        """Jobs for what was taken: one for the recipients of a message that share a next hop."""
+        """Make jobs of the taken entries: one for the recipients of a message with the same next hop."""
         now = self._monotonic()
         route_of = self._router.route
         add = self.sessions.add

@@ -1,11 +1,11 @@
-"""The turns of users: which local delivery begins next, so that no user's mail keeps the others' waiting (pure).
+"""Turns of users: which local delivery begins next, so that one user's mail does not delay the others (pure).
 
 *Rules*
-- Users take turns, whatever number of messages waits for each; the messages of one user stay in order.
-- A user has at most `SHARE` deliveries that move while another user waits with less, and never more than `MOST`.
-- A user whose turn came and who may not begin now is parked: he is asked for again after `unpark`.
+- Users take turns, however many messages wait for each; the messages of one user stay in order.
+- A user has at most `SHARE` moving deliveries while a user with fewer waits, and never more than `MAX_MOVING`.
+- A user whose turn came and who may not begin now is parked until `unpark`.
 
-*Not here*: who may not begin, and why (`deliver.hanging`).
+*Not here*: which users may not begin, and why (`deliver.hanging`).
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from collections.abc import Iterator, Mapping
 from mailismus.deliver.job import Job
 
 SHARE = 2
-MOST = 5
+MAX_MOVING = 5
 
 
 class Turns:
-    """Jobs that wait, by user. `moving` says how many deliveries of each user move."""
+    """Waiting jobs by user. `moving`: number of moving deliveries by user."""
 
     def __init__(self, moving: Mapping[bytes, int]) -> None:
         self._moving = moving
         self._jobs: dict[bytes, deque[Job]] = {}
-        """Of users for whom any waits."""
+        """Of users with a waiting job."""
         self._within_share: OrderedDict[bytes, None] = OrderedDict()
         self._beyond_share: OrderedDict[bytes, None] = OrderedDict()
         self._parked: set[bytes] = set()
         self.waiting = 0
-        """Jobs that wait."""
+        """Number of waiting jobs."""
 
     def add(self, user: bytes, job: Job) -> None:
-        """This job waits for its turn."""
+        """Add a job that waits for its turn."""
         self.waiting += 1
         jobs = self._jobs.get(user)
         if jobs is not None:
@@ -47,13 +47,13 @@ class Turns:
             self._within_share[user] = None
 
     def next(self) -> bytes | None:
-        """The user whose turn it is; None: nobody waits who may have another delivery."""
+        """The user whose turn it is; None: no waiting user may have another delivery."""
         for user in self._within_share or self._beyond_share:
             return user
         return None
 
     def take(self, user: bytes) -> Job:
-        """The oldest job of this user, whose turn is over. Call `changed` when it moves, or is not begun."""
+        """Take the oldest job of this user and end his turn. Call `changed` when it moves, or is not begun."""
         self._leave(user)
         jobs = self._jobs[user]
         self.waiting -= 1
@@ -63,36 +63,37 @@ class Turns:
         return job
 
     def changed(self, user: bytes) -> None:
-        """Another number of his deliveries moves: put him where he belongs. Who is there already keeps his place."""
+        """Put a user in the right line after a change of his moving deliveries. He keeps his position if the line is
+        right."""
         if user not in self._jobs or user in self._parked:
             return
         moving = self._moving.get(user, 0)
         if moving < SHARE:
             self._beyond_share.pop(user, None)
             self._within_share.setdefault(user)
-        elif moving < MOST:
+        elif moving < MAX_MOVING:
             self._within_share.pop(user, None)
             self._beyond_share.setdefault(user)
         else:
             self._leave(user)
 
     def park(self, user: bytes) -> None:
-        """Not this user now."""
+        """Exclude this user until `unpark`."""
         self._leave(user)
         self._parked.add(user)
 
     def unpark(self) -> None:
-        """All who wait have their turns again, as far as what moves allows it."""
+        """Give all parked users their turns again, as far as their moving deliveries allow."""
         self._parked.clear()
         for user in self._jobs:
             self.changed(user)
 
     def oldest_queued_at(self) -> float:
-        """Since when the job waits that has waited longest (monotonic seconds); infinity: none waits."""
+        """When the job came that has waited longest (monotonic seconds); infinity: none waits."""
         return min((jobs[0].queued_at for jobs in self._jobs.values()), default=math.inf)
 
     def take_excess(self, keep: int) -> Iterator[Job]:
-        """Take the newest jobs away, of the users with the most of them first, until `keep` wait."""
+        """Remove the newest jobs, of the users with the most jobs first, until `keep` are left."""
         users = sorted(self._jobs, key=lambda user: len(self._jobs[user]))
         for position, user in enumerate(users):
             jobs = self._jobs[user]
@@ -106,7 +107,7 @@ class Turns:
                 self._leave(user)
 
     def take_all(self) -> Iterator[Job]:
-        """Take all jobs that wait."""
+        """Remove all waiting jobs."""
         return self.take_excess(0)
 
     # Within

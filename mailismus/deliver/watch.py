@@ -1,7 +1,7 @@
-"""The watch over local deliveries: what hangs, on which file system, and the lines of the log about it.
+"""The watch over local deliveries: finds which hang, on which file system, and logs them.
 
-*Rules*: a line when a delivery is stuck, and one when it is over or moves again; never one at each look. The mount table is
-read while something is slow, at most once a minute, and in a thread.
+*Rules*: one log line when a delivery is stuck, and one when it is over or moves again; none at each check. The mount table
+is read while a delivery is slow, at most once a minute, in a thread.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.deliver.deposit import Deposits
-from mailismus.deliver.hanging import HANGS_AFTER_S, Hang, Underway
+from mailismus.deliver.hanging import HANGS_AFTER_S, ActiveDeliveries, Hang
 from mailismus.deliver.job import Job
 from mailismus.deliver.workers import WorkRunner
 from mailismus.mail.ids import QueueId
@@ -32,7 +32,7 @@ _MAILDIR_HANGS = (
 
 
 class HangWatch:
-    """Over the deliveries of `underway`, which is its own."""
+    """Watches the deliveries of `underway`, which it owns."""
 
     _log = Logger()
 
@@ -41,53 +41,53 @@ class HangWatch:
         self._mounts = Mounts()
         self._mounts_read_at: float | None = None
         self._file_systems: dict[bytes, bytes | None] = {}
-        """What was found in the mount table, by user."""
-        self._told: dict[Job, Hang] = {}
-        self.underway = Underway(self._file_system_of)
+        """File system of each user, found in the mount table."""
+        self._reported: dict[Job, Hang] = {}
+        self.underway = ActiveDeliveries(self._file_system_of)
 
     def reload(self) -> None:
-        """Users' maildirs are elsewhere."""
+        """Use the new location of maildirs."""
         self._file_systems.clear()
 
-    def look(self, now: float) -> None:
-        """Find out what hangs (`now`: monotonic seconds), and tell."""
-        stuck = self.underway.look(now)
-        if self.underway.longest_s(now) >= HANGS_AFTER_S / 2:  # it is to be known when the first one hangs
+    def check(self, now: float) -> None:
+        """Find out which deliveries hang, and log them. `now`: monotonic seconds."""
+        stuck = self.underway.update(now)
+        if self.underway.longest_s(now) >= HANGS_AFTER_S / 2:  # the table must be known when the first delivery hangs
             self._read_mounts(now)
         elif self._mounts_read_at is not None:
             self._forget_mounts()
         for hang in stuck:
-            if hang.job not in self._told:
-                self._told[hang.job] = hang
-                self._tell(hang, now)
+            if hang.job not in self._reported:
+                self._reported[hang.job] = hang
+                self._report(hang, now)
         jobs = {hang.job for hang in stuck}
-        for job in [job for job in self._told if job not in jobs]:
-            hang = self._told.pop(job)
-            self._log.info("{queue_id}: the delivery to {maildir} moves again", **self._names(job, hang.user))
+        for job in [job for job in self._reported if job not in jobs]:
+            hang = self._reported.pop(job)
+            self._log.info("{queue_id}: the delivery to {maildir} moves again", **self._log_names(job, hang.user))
 
     def ended(self, job: Job, reply: Reply, now: float) -> None:
-        """It is over, with this reply."""
-        hang = self._told.pop(job, None)
+        """Note that a delivery is over, with this reply."""
+        hang = self._reported.pop(job, None)
         if hang is not None:
             self._log.warn(
                 "{queue_id}: the delivery to {maildir} is over after {took:.0f} s: {reply}",
-                **self._names(job, hang.user),
+                **self._log_names(job, hang.user),
                 took=now - job.begun_at,
                 reply=bytes(reply).decode("ascii", "backslashreplace"),
             )
 
-    def left_behind(self, job: Job, user: bytes, now: float) -> None:
-        """The program ends, and it is still under way."""
-        self._told.pop(job, None)
+    def abandoned(self, job: Job, user: bytes, now: float) -> None:
+        """Log a delivery that is still under way when the program ends."""
+        self._reported.pop(job, None)
         self._log.error(
             "{queue_id}: the stop can't wait for the delivery to {maildir}, under way for {took:.0f} s: the message may "
             "have been delivered, and is delivered again after the next start",
-            **self._names(job, user),
+            **self._log_names(job, user),
             took=now - job.begun_at,
         )
 
     def notes(self, now: float) -> dict[QueueId, bytes]:
-        """What each entry waits for that is stuck, for people."""
+        """Why each stuck entry waits, for lists."""
         return {
             QueueId(hang.job.message.spool_id, entry.number): self._note(hang, now)
             for hang in self.underway.stuck(now)
@@ -96,10 +96,10 @@ class HangWatch:
 
     # Within
 
-    def _tell(self, hang: Hang, now: float) -> None:
+    def _report(self, hang: Hang, now: float) -> None:
         self._log.error(
             _CONTENT_HANGS if hang.is_reading else _MAILDIR_HANGS,
-            **self._names(hang.job, hang.user),
+            **self._log_names(hang.job, hang.user),
             waited=now - hang.since,
         )
 
@@ -109,7 +109,7 @@ class HangWatch:
             return b"in delivery; has waited %d s for the message's content: the queue's disk does not answer" % waited_s
         return b"in delivery; the maildir of %b has not answered for %d s" % (hang.user, waited_s)
 
-    def _names(self, job: Job, user: bytes) -> dict[str, str]:
+    def _log_names(self, job: Job, user: bytes) -> dict[str, str]:
         queue_id = QueueId(job.message.spool_id, job.entries[0].number)
         return {"queue_id": str(queue_id), "maildir": self._deposits.maildir_of(user)}
 

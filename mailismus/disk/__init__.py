@@ -2,8 +2,8 @@
 
 Modules, each with what it is:
 
-    interface   `IDisk`, `IFile`: every file operation of queue and spool, and what is durable after it
+    interface   `IDisk`, `IFile`: file operations of queue and spool, with the durability of each
     posix       `IDisk` over system calls
-    presence    whether what was opened still has its name
+    presence    whether open objects still have their names
     worker      `IWorker`: a blocking call in a thread, its result in the reactor's thread
 """

@@ -1,7 +1,7 @@
 """The file system of the operating system.
 
-*Rules*: no name is followed through a symbolic link at its last part; nothing is open to others; no descriptor outlives
-`exec`; EINTR is the interpreter's affair (PEP 475).
+*Rules*: a name's last part is never followed through a symbolic link. New files and directories are closed to other users.
+Descriptors are not inherited through `exec`. The interpreter handles EINTR (PEP 475).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKi
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFDIR: NameKind.DIRECTORY, stat.S_IFLNK: NameKind.LINK}
 _libc = ctypes.CDLL(None, use_errno=True)
-"""For syncfs(2), which Python does not offer. The call lets other threads run."""
+"""For syncfs(2), which Python does not offer. A call through ctypes lets other threads run."""
 _MOST_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
 
 
 class Access(enum.Enum):
-    """What existing files are opened for."""
+    """The mode in which existing files are opened."""
 
     READ_WRITE = os.O_RDWR
     READ_ONLY = os.O_RDONLY
@@ -95,7 +95,7 @@ class PosixFile:
 
 
 class PosixLock:
-    """An flock(2) on an open file; the kernel gives it up with the last descriptor."""
+    """An flock(2) on an open file; the kernel releases it with the last descriptor."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -110,7 +110,7 @@ class PosixLock:
 
 
 class PosixDirectory:
-    """An open directory, for nothing but to know it again."""
+    """An open directory, used only to recognize it later."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -128,7 +128,7 @@ class PosixDisk:
     """`IDisk` over system calls."""
 
     def __init__(self, access: Access = Access.READ_WRITE) -> None:
-        """READ_ONLY: files are opened for reading alone, for whoever only looks."""
+        """READ_ONLY: open files for reading alone, for commands that only read."""
         self._access = access
         self._flags = _FLAGS | access.value
 
@@ -199,8 +199,8 @@ class PosixDisk:
         os.unlink(path)
 
     def lock(self, path: str) -> ILock | None:
-        may_make = 0 if self._access is Access.READ_ONLY else os.O_CREAT
-        fd = os.open(path, self._flags | may_make, 0o600)
+        create_flag = 0 if self._access is Access.READ_ONLY else os.O_CREAT
+        fd = os.open(path, self._flags | create_flag, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -229,7 +229,7 @@ class PosixDisk:
 
 
 def _refuse_parents(path: str) -> str | None:
-    """Whoever can write a parent that is not sticky could put another directory in our place."""
+    """Why a parent directory is unsafe: a user who can write one that is not sticky could replace our directory."""
     parent = os.path.dirname(os.path.realpath(path))
     while True:
         found = os.stat(parent)
@@ -241,5 +241,5 @@ def _refuse_parents(path: str) -> str | None:
 
 
 def _is_own_group(found: os.stat_result) -> bool:
-    """Writable by a group alone that is root's."""
+    """Whether only the group root can write it besides its owner."""
     return not found.st_mode & 0o002 and found.st_gid == 0

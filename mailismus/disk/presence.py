@@ -1,9 +1,9 @@
-"""Presence: whether the names of what was opened still lead to it.
+"""Presence: whether the names of open objects still lead to them.
 
-What is open can be written and synced when its name is gone; whoever looks for it after a crash finds nothing. So who
-promises that something is on disk looks now and then whether it can be found there.
+An open file can be written and synced after its name is gone, but nobody finds it after a crash. So code that promises
+durable bytes checks regularly that their names exist.
 
-Blocking: called in worker threads.
+Blocks: call it in worker threads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from mailismus.disk.interface import IDisk, ILock, INamed, NameKind, NameStandin
 
 
 class Missing(OSError):
-    """A name of ours does not lead to what was opened under it, or nobody can tell. Nothing was written.
+    """A name of ours does not lead to the object opened under it, or that can't be found out. Nothing was written.
 
-    The text says what is missing and what to do.
+    The text says which name is missing and what to do.
     """
 
     def __init__(self, path: str, text: str) -> None:
-        """`path`: under which it was opened."""
+        """`path`: the name under which it was opened."""
         super().__init__(errno.ENOENT, text)
         self.path = path
         self.text = text
@@ -34,14 +34,14 @@ class Missing(OSError):
 
 @attrs.frozen
 class AnyDirectory:
-    """Whatever directory has a name: no descriptor is kept for it."""
+    """Any directory of a name: no descriptor of it is kept open."""
 
     _disk: IDisk
     _lock: ILock | None = None
-    """A lock in it, `lock`, which went the way of a directory that is not there."""
+    """A lock in that directory, named `lock`; it tells whether a missing directory was moved or removed."""
 
     def standing(self, path: str) -> NameStanding:
-        """As `INamed`; without a lock nobody knows of a directory that is not there whether it was removed."""
+        """As `INamed`. Without a lock a missing directory counts as moved, for nobody knows whether it was removed."""
         try:
             if self._disk.describe(path).kind is NameKind.DIRECTORY:
                 return NameStanding.NAMED
@@ -52,28 +52,30 @@ class AnyDirectory:
 
 @attrs.frozen
 class Presence:
-    """What must be where it was opened, by the paths that it was opened under, outermost first."""
+    """Open objects that must keep their names, by the paths under which they were opened, outermost first."""
 
     directories: Mapping[str, INamed]
     locks: Mapping[str, INamed]
 
     def check(self) -> None:
-        """Raises `Missing` for the first that is not there."""
+        """Raise `Missing` for the first name that does not lead to its object."""
         for path, opened in self.directories.items():
-            _look(
+            _check_name(
                 path, opened, "what this server knows and has not delivered is nowhere else; stop it when that is delivered"
             )
         for path, opened in self.locks.items():
-            _look(path, opened, "another server could begin to work here; stop this one")
+            _check_name(path, opened, "another server could begin to work here; stop this one")
 
 
-def _look(path: str, opened: INamed, if_removed: str) -> None:
+def _check_name(path: str, opened: INamed, if_removed: str) -> None:
     try:
         standing = opened.standing(path)
     except OSError as error:
         raise Missing(path, f"{path} can't be looked at: {error.strerror or error}") from error
     if standing is NameStanding.MOVED:
-        what = f"{path} was moved away, or something else was put or mounted in its place"
-        raise Missing(path, f"{what}; move it back or, where nothing can be moved back, stop this server and start it again")
+        change = f"{path} was moved away, or something else was put or mounted in its place"
+        raise Missing(
+            path, f"{change}; move it back or, where nothing can be moved back, stop this server and start it again"
+        )
     if standing is NameStanding.REMOVED:
         raise Missing(path, f"{path} was removed: {if_removed}, and start it again")

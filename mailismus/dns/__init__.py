@@ -1,19 +1,19 @@
-"""Names to mail hosts: a client of recursive name servers.
+"""DNS: a client of recursive name servers that finds mail hosts.
 
 Modules, each with what it is:
 
     name        domain names: text and wire form. Pure
-    answer      what is known of one name and record type. Pure
+    answer      result for one name and record type. Pure
     message     queries and responses as bytes. Pure
     cache       answers by question, until they expire. Pure
-    servers     name servers and the order in which they are asked. Pure
-    chance      interface of randomness
+    servers     name servers and their order of use. Pure
+    randomness  interface of a random source
     counters    counters of the client
-    addresses   which addresses mail may go to. Pure
-    choice      MX, A and AAAA records to hosts in order. Pure
-    sockets     one UDP socket, and the TCP connection after it
-    attempt     one server, one question
-    question    one question, one server after the other
+    addresses   addresses that mail may be sent to. Pure
+    choice      mail hosts from MX, A and AAAA records. Pure
+    sockets     one UDP socket, and its TCP fallback
+    attempt     one question to one server
+    question    one question to several servers in turn
     client      the client: cache, questions under way, servers
     hosts       host names of relays to addresses
     mx          a recipient's domain to mail hosts

@@ -1,10 +1,10 @@
-"""The addresses of mail hosts: which ones no mail may go to, whatever a zone says, and in which order the others are tried.
+"""Addresses of mail hosts: which addresses are refused, whatever a zone says, and the order of the others.
 
-*Rules*: this host (127/8, ::1), no host (0/8, ::), one network alone (169.254/16, fe80::/10), many (224/4, ff00::/8) and all
-(255.255.255.255) are refused, also where IPv6 maps or once embedded IPv4; a zone that names them would have us talk to
-ourselves or to neighbours. For test beds the first of these may be allowed. Private networks are for whoever uses them.
+*Rules*: refused are this host (127/8, ::1), no host (0/8, ::), link-local (169.254/16, fe80::/10), multicast (224/4,
+ff00::/8) and broadcast (255.255.255.255), also where IPv6 maps or embeds the IPv4 address. A zone that names them would make
+us connect to ourselves or to neighbours. Loopback may be allowed for test beds. Private networks are allowed.
 
-*Not here*: our own addresses (`choice`), relays: they may be anywhere. RFC 6890, RFC 5735.
+*Not here*: our own addresses (`choice`), relays: they may have any address. RFC 6890, RFC 5735.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ipaddress
 from collections.abc import Iterable
 from itertools import zip_longest
 
-from mailismus.dns.chance import Chance
+from mailismus.dns.randomness import RandomSource
 
 
 class Loopback(enum.Enum):
@@ -31,7 +31,7 @@ _LOOPBACK_V6 = ipaddress.IPv6Address("::1")
 
 
 def to_destination(address: str, loopback: Loopback) -> str | None:
-    """The address as mail may go there, a mapped one as the IPv4 address it is; None: it is refused, or no address."""
+    """The address in its plain form, a mapped one as IPv4; None: it is refused, or is no address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -50,8 +50,8 @@ def to_destination(address: str, loopback: Loopback) -> str | None:
     return None if any(found in block for block in _REFUSED_V4) else str(found)
 
 
-def order_addresses(v4: Iterable[str], v6: Iterable[str], chance: Chance) -> tuple[str, ...]:
-    """All of them, each family shuffled, one of each in turn, IPv4 first: if one of the families leads nowhere, every second
-    try still does."""
-    shuffled = (sorted(dict.fromkeys(family), key=lambda _: chance.random()) for family in (v4, v6))
+def order_addresses(v4: Iterable[str], v6: Iterable[str], random: RandomSource) -> tuple[str, ...]:
+    """All addresses, each family shuffled, the families in turn, IPv4 first. If one family is unreachable, every second
+    address still works."""
+    shuffled = (sorted(dict.fromkeys(family), key=lambda _: random.random()) for family in (v4, v6))
     return tuple(dict.fromkeys(address for pair in zip_longest(*shuffled) for address in pair if address is not None))

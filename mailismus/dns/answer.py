@@ -1,6 +1,6 @@
-"""The answer: what is known of one name and one type of record (pure values).
+"""The answer: the result for one name and record type (pure values).
 
-*Not here*: how it is read (`message`), what it means for mail (`choice`).
+*Not here*: parsing (`message`), the meaning for mail (`choice`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import attrs
 
 
 class RecordType(enum.IntEnum):
-    """The types of records that are asked for or read (RFC 1035 3.2.2, RFC 3596)."""
+    """The record types that are queried or read (RFC 1035 3.2.2, RFC 3596)."""
 
     A = 1
     NS = 2
@@ -22,17 +22,17 @@ class RecordType(enum.IntEnum):
 
 
 class Status(enum.Enum):
-    """What an answer says."""
+    """The kind of an answer."""
 
     FOUND = "found"
     NO_RECORDS = "no such record"
-    """The name exists, it has no record of this type."""
+    """The name exists and has no record of this type."""
     NO_NAME = "no such name"
     """NXDOMAIN."""
     ALIAS = "alias"
-    """The name is an alias of `name`, which is to be asked for next. The client follows it: its callers never see this."""
+    """The name is an alias of `name`, the next to ask for. The client follows it, so its callers never see this status."""
     FAILED = "failed"
-    """Nobody knows now."""
+    """No name server has an answer now."""
 
 
 @attrs.frozen
@@ -45,11 +45,11 @@ class Exchange:
 
 @attrs.frozen
 class Answer:
-    """One answer, good for `ttl_s` seconds from when it was given. `text` is for people and says where it is from."""
+    """One answer, valid for `ttl_s` seconds. `text` tells people which server said it, or what failed."""
 
     status: Status
     name: str
-    """The name that has the records, or has none: the one asked for, or the last of its aliases."""
+    """The name that has the records, or has none: the queried name, or its last alias."""
     ttl_s: float
     text: str
     addresses: tuple[str, ...] = ()

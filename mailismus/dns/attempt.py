@@ -1,10 +1,10 @@
-"""The attempt: one name server asked one question, by UDP, and by TCP when the answer does not fit or somebody forges.
+"""The attempt: one question to one name server, by UDP, and by TCP if the answer is too large or forgeries arrive.
 
-*Rules*: a fresh socket and a fresh random id for each attempt. What does not fit is ignored, but after `MAX_FORGED` of it
-the question goes by TCP. A server that stumbles over EDNS is asked once more without it. The owner hears of one end, or of
+*Rules*: each attempt has a new socket and a new random id. A message that does not match is ignored; after `MAX_FORGED` of
+them the question is sent by TCP. A server that fails on EDNS is asked once more without it. The owner is told one result, or
 none after `close`.
 
-*Not here*: how long to wait, and whom else to ask (`question`); sockets (`sockets`). RFC 5452, RFC 6891, RFC 7766.
+*Not here*: time-outs and other servers (`question`), sockets (`sockets`). RFC 5452, RFC 6891, RFC 7766.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from typing import Protocol
 
 from mailismus.dns.answer import Answer, RecordType
 from mailismus.dns.counters import DnsCounters
-from mailismus.dns.message import PAYLOAD, Foreign, MessageTrouble, Response, Truncated, encode_query, read_response
+from mailismus.dns.message import PAYLOAD, Foreign, Response, ServerFailure, Truncated, encode_query, read_response
 from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import Datagrams, DnsReactor, OpenUdp, TcpConnection
 
 MAX_FORGED = 20
-"""Datagrams that fit no question before the socket is given up."""
+"""Datagrams without a match before the attempt changes to TCP."""
 
 
 class AttemptOwner(Protocol):
-    """Who is told. Each method may be called before `begin` or `repeat` returns."""
+    """Receives the result. Each method may be called before `begin` or `repeat` returns."""
 
     def answered(self, attempt: Attempt, answer: Answer) -> None:
-        """The end: an answer, denials too."""
+        """End the attempt with an answer, which may be a denial."""
 
     def server_failed(self, attempt: Attempt, text: str, is_dead: bool) -> None:
-        """The end: this server has no answer. `is_dead`: it could not even be reached."""
+        """End the attempt without an answer. `is_dead`: the server could not even be reached."""
 
-    def goes_by_tcp(self, attempt: Attempt) -> None:
-        """The server is there; the answer takes another round trip or two."""
+    def switched_to_tcp(self, attempt: Attempt) -> None:
+        """Note that the server is alive and the answer takes one or two more round trips."""
 
 
 class Attempt:
-    """One name server asked, a `Receiver`. `query_id`: random, 0 to 65535. `close` it when there was no end."""
+    """One question to one name server; a `DatagramReceiver`. `query_id`: random, 0 to 65535. `close` it if it has no
+    result."""
 
     def __init__(
         self,
@@ -60,26 +61,26 @@ class Attempt:
         self._tcp: TcpConnection | None = None
 
     def begin(self) -> None:
-        """Ask."""
+        """Send the question."""
         try:
             self._udp = self._open_udp(self.server, self)
-        except OSError as trouble:
-            self._fail(f"{self.server} can't be asked: {trouble.strerror or trouble}", is_dead=False)
+        except OSError as error:
+            self._fail(f"{self.server} can't be asked: {error.strerror or error}", is_dead=False)
             return
         self.repeat()
 
     def repeat(self) -> None:
-        """Ask the same again: a datagram may have been lost. By TCP nothing is."""
+        """Send the question again, since a datagram may have been lost; not by TCP, which loses nothing."""
         if self._udp is None or self._tcp is not None or self._is_over:
             return
         self._counters.queries += 1
         try:
             self._udp.send(self._query())
-        except OSError as trouble:
-            self.refused(trouble.strerror or str(trouble))
+        except OSError as error:
+            self.refused(error.strerror or str(error))
 
     def close(self) -> None:
-        """The owner wants to hear nothing more."""
+        """End the attempt without telling the owner."""
         self._is_over = True
         if self._udp is not None:
             self._udp.close()
@@ -88,17 +89,17 @@ class Attempt:
 
     @property
     def silence(self) -> str:
-        """What to say when there was no end."""
+        """The text for an attempt without a result."""
         return f"no answer from {self.server}" if self._tcp is None else f"no answer by TCP from {self.server}"
 
     def refused(self, why: str) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if self._tcp is None and not self._is_over:
             self._counters.refused += 1
             self._fail(f"{self.server} can't be reached: {why}", is_dead=True)
 
     def datagram_received(self, data: bytes, host: str, port: int) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if self._is_over or self._tcp is not None:
             return
         is_from_server = port == self.server.port and host.partition("%")[0] == self.server.host.partition("%")[0]
@@ -108,33 +109,33 @@ class Attempt:
                 self._counters.forged += 1
                 self._forged += 1
                 if self._forged >= MAX_FORGED:
-                    self._go_by_tcp()
+                    self._switch_to_tcp()
             case Truncated():
                 self._counters.truncated += 1
-                self._go_by_tcp()
-            case MessageTrouble(retry_plain=True) if self._payload:
+                self._switch_to_tcp()
+            case ServerFailure(retry_plain=True) if self._payload:
                 self._payload = 0
                 self.repeat()
-            case MessageTrouble(text):
+            case ServerFailure(text):
                 self._counters.server_failures += 1
                 self._fail(text, is_dead=False)
             case Answer():
                 self._answered(response)
 
     def connected(self) -> bytes:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         self._counters.queries += 1
         return self._query()
 
     def message_received(self, data: bytes) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if self._is_over:
             return
         response = self._read(data)
         match response:
             case Answer():
                 self._answered(response)
-            case MessageTrouble(text):
+            case ServerFailure(text):
                 self._counters.server_failures += 1
                 self._fail(text, is_dead=False)
             case Truncated():
@@ -145,7 +146,7 @@ class Attempt:
                 self._fail(f"an answer to another question by TCP from {self.server}", is_dead=False)
 
     def tcp_failed(self, why: str) -> None:
-        """`Receiver`."""
+        """See `DatagramReceiver`."""
         if not self._is_over:
             self._fail(f"{self.server} has the answer for TCP alone, and its connection failed: {why}", is_dead=False)
 
@@ -155,11 +156,11 @@ class Attempt:
     def _read(self, data: bytes) -> Response:
         return read_response(data, self._id, self._name, self._rdtype, str(self.server))
 
-    def _go_by_tcp(self) -> None:
+    def _switch_to_tcp(self) -> None:
         if self._udp is not None:
             self._udp.close()
         self._tcp = TcpConnection(self._reactor, self.server, self, self._timeout_s)
-        self._owner.goes_by_tcp(self)
+        self._owner.switched_to_tcp(self)
 
     def _answered(self, answer: Answer) -> None:
         self._counters.answers += 1

@@ -1,7 +1,7 @@
-"""The cache: answers by question, each as long as it is good (pure).
+"""The cache: answers by question, until they expire (pure).
 
-*Rules*: bounded by weight, an entry weighing one and one for each record; what is in longest goes first. An entry that is
-over is as good as none. A TTL of 0 is taken for `MIN_TTL_S`, so that a burst of mail for one domain asks once.
+*Rules*: the weight is bounded; an entry weighs one, plus one for each record; the oldest entry is dropped first. An expired
+entry does not count. A TTL of 0 becomes `MIN_TTL_S`, so that a burst of mail for one domain sends one query.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Key = tuple[str, RecordType]
 
 
 class Cache:
-    """Times are of one clock that never jumps, in seconds."""
+    """Answers by question. Times are seconds of one clock that never jumps."""
 
     def __init__(self, max_weight: int = MAX_WEIGHT) -> None:
         self._max_weight = max_weight
@@ -27,7 +27,7 @@ class Cache:
         return len(self._entries)
 
     def find(self, key: Key, now: float) -> Answer | None:
-        """The answer, if it is still good."""
+        """The answer, if it has not expired."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -37,7 +37,7 @@ class Cache:
         return entry[1]
 
     def keep(self, key: Key, answer: Answer, now: float) -> None:
-        """Keep this answer in place of any older one."""
+        """Store this answer in place of an older one."""
         if key in self._entries:
             self._remove(key)
         self._entries[key] = now + max(MIN_TTL_S, answer.ttl_s), answer
@@ -46,7 +46,7 @@ class Cache:
             self._remove(next(iter(self._entries)))
 
     def clear(self) -> None:
-        """Nothing is known any more."""
+        """Drop all answers."""
         self._entries.clear()
         self.weight = 0
 

@@ -1,12 +1,14 @@
-"""The choice of mail hosts: which hosts a domain's records lead to, in which order, or why nowhere (pure).
+"""The choice of mail hosts: which hosts a domain's records name, in which order, or why there are none (pure).
 
-*Rules* (RFC 5321 5.1): MX hosts by preference, equal ones shuffled; none at all but a domain: the domain itself, if that is
-wanted; MX records that lead nowhere are an error, never a reason to try the domain itself. The null MX (RFC 7505) and a
-domain that does not exist are final, what nobody knows now is not: one host of which that is so makes the whole temporary,
-unless another host can be tried. Where we are a host ourselves, by name or by address, we and all that are no better go
-(RFC 5321 5.1); if nobody is left, the mail goes in a circle.
+*Rules* (RFC 5321 5.1):
+- MX hosts are ordered by preference, equal ones shuffled. A domain without MX records is its own host, if the policy allows.
+  MX records without a usable host are an error, never a reason to use the domain itself.
+- The null MX (RFC 7505) and a domain that does not exist are permanent failures. A look-up that failed is temporary: one
+  such host makes the result temporary, unless another host can be used.
+- If this server is one of the hosts, by name or address, it and all hosts that are no better are dropped (RFC 5321 5.1). If
+  none is left, the mail would loop.
 
-*Not here*: asking (`mx`), which addresses are refused (`addresses`).
+*Not here*: queries (`mx`), refused addresses (`addresses`).
 """
 
 from __future__ import annotations
@@ -19,23 +21,23 @@ import attrs
 
 from mailismus.dns.addresses import Loopback, order_addresses, to_destination
 from mailismus.dns.answer import Answer, Exchange, Status
-from mailismus.dns.chance import Chance
 from mailismus.dns.name import is_host_name
+from mailismus.dns.randomness import RandomSource
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import MAX_TEXT, Reply
 
 MAX_HOSTS = 20
 MAX_ADDRESSES = 50
-"""Addresses of all hosts together; each host with an address keeps at least one."""
-NOBODY = b"none"
+"""Limit for all hosts together; each host with an address keeps at least one."""
+HOST_NONE = b"none"
 _SHOWN = 3
-"""Hosts that a text names."""
+"""Hosts that a reply text names."""
 _NOT_PLAIN = re.compile(r"[^ -~]")
 
 
 @attrs.frozen
 class MxHost:
-    """One MX host, in the order to try. `name`: absolute, lower case, no dot at its end; of a literal the address."""
+    """One MX host. `name`: absolute, lower case, no final dot; of a literal the address."""
 
     name: str
     preference: int
@@ -43,7 +45,7 @@ class MxHost:
 
 
 class Fallback(enum.Enum):
-    """`<fallbackMX_A>`: whether a domain without MX records is its own mail host, as RFC 5321 5.1 has it."""
+    """`<fallbackMX_A>`: whether a domain without MX records is its own mail host, as RFC 5321 5.1 says."""
 
     NONE = "N"
     ADDRESS = "Y"
@@ -51,18 +53,18 @@ class Fallback(enum.Enum):
 
 @attrs.frozen
 class MxPolicy:
-    """What this server wants. `port`: of MX hosts; `own_names`: lower case; `own_endpoints`: where we ourselves listen,
-    `0.0.0.0` and `::` for all addresses of this host; `is_local`: whether an address is one of these."""
+    """The settings of this server. `port`: of MX hosts. `own_names`: lower case. `own_endpoints`: where this server listens;
+    `0.0.0.0` and `::` mean all addresses of this host. `is_local`: whether an address is one of these."""
 
     fallback: Fallback = Fallback.ADDRESS
     loopback: Loopback = Loopback.REFUSED
     port: int = 25
     own_names: frozenset[str] = frozenset()
     own_endpoints: frozenset[tuple[str, int]] = frozenset()
-    is_local: Callable[[str], bool] = lambda address: False  # a default, that nothing is
+    is_local: Callable[[str], bool] = lambda address: False  # default: no address is local
 
     def is_own(self, addresses: Iterable[str]) -> bool:
-        """Whether we listen at one of these."""
+        """Whether this server listens at one of these addresses."""
         return any(self._listens_at(address) for address in addresses)
 
     def _listens_at(self, address: str) -> bool:
@@ -72,7 +74,7 @@ class MxPolicy:
 
 @attrs.frozen
 class Candidates:
-    """Hosts whose addresses are to be looked up, best first. `is_implicit`: the domain itself, which has no MX record."""
+    """Hosts whose addresses must be looked up, best first. `is_implicit`: the domain itself, which has no MX record."""
 
     domain: str
     hosts: tuple[Exchange, ...]
@@ -81,15 +83,15 @@ class Candidates:
 
 @attrs.frozen
 class HostAnswers:
-    """What is known of one candidate."""
+    """The address records of one candidate."""
 
     exchange: Exchange
     v4: Answer
     v6: Answer
 
 
-def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, chance: Chance) -> Candidates | Outcome:
-    """What the answer to the question for MX records leads to."""
+def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, random: RandomSource) -> Candidates | Outcome:
+    """The candidates that the answer to the MX query names, or the outcome."""
     match answer.status:
         case Status.FAILED | Status.ALIAS:
             return defer(f"no MX record for {domain} now: {answer.text}")
@@ -114,14 +116,14 @@ def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, chance: Cha
     hosts = [exchange for exchange in better if is_host_name(exchange.host)]
     if not hosts:
         return fail(550, b"5.4.4", f"no MX host of {domain} has a name that a host can have: {better[0].host}")
-    hosts.sort(key=lambda exchange: (exchange.preference, chance.random()))
+    hosts.sort(key=lambda exchange: (exchange.preference, random.random()))
     return Candidates(domain, tuple(hosts[:MAX_HOSTS]))
 
 
 def choose_hosts(
-    candidates: Candidates, found: Sequence[HostAnswers], policy: MxPolicy, chance: Chance
+    candidates: Candidates, found: Sequence[HostAnswers], policy: MxPolicy, random: RandomSource
 ) -> tuple[MxHost, ...] | Outcome:
-    """The hosts to try. `found`: the answers for each candidate, in their order."""
+    """The hosts to try, or the outcome. `found`: the answers for each candidate, in their order."""
     domain = candidates.domain
     hosts: list[MxHost] = []
     unknown: list[str] = []
@@ -137,7 +139,7 @@ def choose_hosts(
         if is_named or policy.is_own([*v4, *v6]):
             limit = min(limit, exchange.preference)
         elif v4 or v6:
-            hosts.append(MxHost(exchange.host, exchange.preference, order_addresses(v4, v6, chance)))
+            hosts.append(MxHost(exchange.host, exchange.preference, order_addresses(v4, v6, random)))
         elif Status.FAILED in (one.v4.status, one.v6.status):
             unknown.append((one.v4 if one.v4.status is Status.FAILED else one.v6).text)
         else:
@@ -168,13 +170,13 @@ def choose_literal(literal: str, policy: MxPolicy) -> tuple[MxHost, ...] | Outco
 
 
 def defer(text: str) -> Outcome:
-    """Temporary trouble with names."""
-    return Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", _clip(text)), NOBODY)
+    """A temporary outcome for a failed look-up."""
+    return Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.3", _clip(text)), HOST_NONE)
 
 
 def fail(code: int, enhanced: bytes, text: str) -> Outcome:
-    """Nowhere, for good."""
-    return Outcome(OutcomeKind.FAILED, Reply(code, enhanced, _clip(text)), NOBODY)
+    """A permanent outcome."""
+    return Outcome(OutcomeKind.FAILED, Reply(code, enhanced, _clip(text)), HOST_NONE)
 
 
 def _circle(domain: str, why: str) -> Outcome:
@@ -192,7 +194,7 @@ def _why_useless(one: HostAnswers) -> str:
 
 
 def _within_limit(hosts: list[MxHost]) -> Iterable[MxHost]:
-    """`MAX_ADDRESSES` in all, best hosts first, but one for each."""
+    """The hosts with `MAX_ADDRESSES` in all, best hosts first, at least one for each."""
     left = MAX_ADDRESSES
     for after, host in zip(range(len(hosts) - 1, -1, -1), hosts, strict=True):
         kept = host.addresses[: left - after]

@@ -1,10 +1,12 @@
-"""The DNS client: names to records, asked of recursive name servers, without blocking anybody.
+"""The DNS client: asks recursive name servers for the records of names, without blocking.
 
-*Rules*: absolute names alone, no search list. An answer is kept as long as it is good, a denial too, a failure some seconds.
-Many that want the same wait for one question; it ends when the last of them is cancelled. Sockets and waiting questions are
-bounded. Aliases are followed, `MAX_ALIASES` in all. A query never fails: what went wrong is an answer, `Status.FAILED`.
+*Rules*: names are absolute, there is no search list. Answers and denials are cached for their TTL, failures for some
+seconds. Callers with the same question share one query, which ends when the last of them cancels. Sockets and waiting
+questions are bounded. Aliases are followed, `MAX_ALIASES` in all. A query never fails: a failure is an answer with
+`Status.FAILED`.
 
-*Not here*: what an answer means for mail (`mx`), the system's files (`system`). Why it is our own: decisions/0008-dns.md.
+*Not here*: the meaning of an answer for mail (`mx`), the system's files (`system`). Why we have our own client:
+decisions/0008-dns.md.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from twisted.python.failure import Failure
 
 from mailismus.dns.answer import Answer, RecordType, Status
 from mailismus.dns.cache import Cache, Key
-from mailismus.dns.chance import Chance
 from mailismus.dns.counters import DnsCounters
 from mailismus.dns.message import MAX_ALIASES, encode_query, failed
 from mailismus.dns.name import BadName
 from mailismus.dns.question import MAX_SOCKETS, TOTAL, Question, QuestionContext
-from mailismus.dns.servers import NameServer, ServerBook
+from mailismus.dns.randomness import RandomSource
+from mailismus.dns.servers import NameServer, ServerStates
 from mailismus.dns.sockets import DatagramReceiver, Datagrams, DnsReactor, OpenUdp, UdpSocket
 
 MAX_WAITING = 10_000
@@ -30,7 +32,7 @@ MAX_WAITING = 10_000
 
 
 class _Pending:
-    """One question and who waits for its answer."""
+    """One question and the callers that wait for its answer."""
 
     def __init__(self, key: Key, question: Question) -> None:
         self.key, self.question = key, question
@@ -38,47 +40,47 @@ class _Pending:
 
 
 class DnsClient:
-    """The client. `servers`: looked at for each question, in order; `timeout_s`: how long one of them is waited for;
-    `random`: one that nobody can foresee (`random.SystemRandom()`); `monotonic`: seconds; `max_sockets`: at a time."""
+    """The client. `servers`: called for each question, gives the name servers in order. `timeout_s`: time-out of one server.
+    `random`: unpredictable (`random.SystemRandom()`). `monotonic`: seconds. `max_sockets`: open at the same time."""
 
     def __init__(
         self,
         reactor: DnsReactor,
         servers: Callable[[], Sequence[NameServer]],
         timeout_s: float,
-        random: Chance,
+        random: RandomSource,
         monotonic: Callable[[], float],
         max_sockets: int = MAX_SOCKETS,
         open_udp: OpenUdp | None = None,
         counters: DnsCounters | None = None,
     ) -> None:
-        """`counters`: those of an earlier client, to be gone on with."""
+        """`counters`: those of an earlier client, to continue."""
 
         def open_socket(server: NameServer, receiver: DatagramReceiver) -> Datagrams:
             return UdpSocket(reactor, server, receiver)
 
         self.counters = counters or DnsCounters()
         self._servers, self._monotonic = servers, monotonic
-        self._book = ServerBook()
-        self._in_line: deque[_Pending] = deque()
-        self._world = QuestionContext(
+        self._states = ServerStates()
+        self._waiting: deque[_Pending] = deque()
+        self._context = QuestionContext(
             reactor,
             open_udp or open_socket,
             random,
             monotonic,
             timeout_s,
             self.counters,
-            self._book,
-            self._in_line,
+            self._states,
+            self._waiting,
             max_sockets,
         )
         self._cache = Cache()
         self._pending: dict[Key, _Pending] = {}
-        self._is_going_on = False
+        self._is_beginning = False
         self._is_closed = False
 
     def query(self, name: str, rdtype: RecordType) -> Deferred[Answer]:
-        """The records of a name (absolute, with or without the dot at its end), aliases followed. May be cancelled."""
+        """The records of a name (absolute, with or without a final dot); aliases are followed. May be cancelled."""
         name = name.lower().removesuffix(".")
         answer = self._cache.find((name, rdtype), self._monotonic())
         if answer is not None and answer.status is not Status.ALIAS:
@@ -87,7 +89,7 @@ class DnsClient:
         return Deferred.fromCoroutine(self._follow(name, rdtype))
 
     def query_all(self, questions: Iterable[Key]) -> Deferred[list[Answer]]:
-        """All of these at once, the answers in their order. May be cancelled."""
+        """The answers to all of these questions, in their order, queried at the same time. May be cancelled."""
 
         def unwrap(failure: Failure) -> Failure:
             return failure.value.subFailure if isinstance(failure.value, FirstError) else failure
@@ -95,21 +97,21 @@ class DnsClient:
         return gatherResults([self.query(*question) for question in questions], consumeErrors=True).addErrback(unwrap)
 
     def forget(self) -> None:
-        """Ask everything anew."""
+        """Drop all cached answers."""
         self._cache.clear()
 
     def close(self) -> None:
-        """No more sockets; who waits is told that nobody knows."""
+        """Close all sockets; waiting callers get `Status.FAILED`."""
         self._is_closed = True
-        self._in_line.clear()
+        self._waiting.clear()
         for key, pending in [*self._pending.items()]:
             pending.question.abandon()
-            self._tell(key, failed(key[0], "the server stops"))
+            self._deliver(key, failed(key[0], "the server stops"))
 
     async def _follow(self, name: str, rdtype: RecordType) -> Answer:
-        """`_ask`, and again for what it is an alias of."""
+        """Ask for a name, and then for each name that it is an alias of."""
         asked, aliases = name, 0
-        deadline = self._monotonic() + TOTAL * self._world.timeout_s
+        deadline = self._monotonic() + TOTAL * self._context.timeout_s
         while True:
             answer = await self._ask(name, rdtype)
             aliases += answer.aliases
@@ -135,37 +137,37 @@ class DnsClient:
                 encode_query(0, name, rdtype)
             except BadName:
                 return succeed(failed(name, "no name that can be asked for"))
-            if len(self._in_line) >= MAX_WAITING:
+            if len(self._waiting) >= MAX_WAITING:
                 self.counters.rejected += 1
                 return succeed(failed(name, "too many questions wait for the name servers"))
             self.counters.questions += 1
-            question = Question(self._world, name, rdtype, lambda answer: self._answered(key, answer))
+            question = Question(self._context, name, rdtype, lambda answer: self._answered(key, answer))
             pending = self._pending[key] = _Pending(key, question)
-            self._in_line.append(pending)
+            self._waiting.append(pending)
         waiter: Deferred[Answer] = Deferred(lambda cancelled: self._cancelled(key, cancelled))
         pending.waiting.append(waiter)
-        self._go_on()
+        self._begin_waiting()
         return waiter
 
-    def _go_on(self) -> None:
-        """Begin what waits, as far as there are sockets."""
-        if self._is_going_on:
-            return  # a question that ended as it began: the loop below goes on
-        self._is_going_on = True
+    def _begin_waiting(self) -> None:
+        """Begin waiting questions while there are sockets."""
+        if self._is_beginning:
+            return  # a question ended as it began: the loop below continues
+        self._is_beginning = True
         try:
-            while self._in_line and self._world.has_room:
-                self._in_line.popleft().question.begin(self._book.order(self._servers(), self._monotonic()))
+            while self._waiting and self._context.has_room:
+                self._waiting.popleft().question.begin(self._states.order(self._servers(), self._monotonic()))
         finally:
-            self._is_going_on = False
+            self._is_beginning = False
 
     def _answered(self, key: Key, answer: Answer) -> None:
         if answer.status is Status.FAILED:
             self.counters.failures += 1
         self._cache.keep(key, answer, self._monotonic())
-        self._tell(key, answer)
-        self._go_on()
+        self._deliver(key, answer)
+        self._begin_waiting()
 
-    def _tell(self, key: Key, answer: Answer) -> None:
+    def _deliver(self, key: Key, answer: Answer) -> None:
         pending = self._pending.pop(key, None)
         waiting = pending.waiting if pending is not None else []
         while waiting:
@@ -179,6 +181,6 @@ class DnsClient:
         if not pending.waiting:
             del self._pending[key]
             pending.question.abandon()
-            if pending in self._in_line:
-                self._in_line.remove(pending)
-            self._go_on()
+            if pending in self._waiting:
+                self._waiting.remove(pending)
+            self._begin_waiting()

@@ -1,7 +1,7 @@
-"""The resolver of host names: the hosts file first, then A and AAAA records. For relays, which may be at any address.
+"""The resolver of host names: the hosts file first, then A and AAAA records. For relays, which may have any address.
 
-*Rules*: what the hosts file names is not asked for. The names come from the configuration, so a name that does not exist is
-trouble of ours, and temporary as well. Addresses are in the order to try, each family shuffled.
+*Rules*: a name in the hosts file is not queried. The names come from the configuration, so a name that does not exist is a
+local error, and temporary. Addresses are in the order of trial, each family shuffled.
 
 *Not here*: MX records (`mx`), search lists, nsswitch.conf.
 """
@@ -14,23 +14,23 @@ from twisted.internet.defer import Deferred
 
 from mailismus.dns.addresses import order_addresses
 from mailismus.dns.answer import RecordType, Status
-from mailismus.dns.chance import Chance
 from mailismus.dns.choice import defer
 from mailismus.dns.client import DnsClient
 from mailismus.dns.name import to_ascii
+from mailismus.dns.randomness import RandomSource
 from mailismus.dns.system import SystemHosts
 from mailismus.mail.networks import unmapped
 from mailismus.mail.outcome import Outcome
 
 
 class HostResolver:
-    """The resolver. `random`: shuffles addresses."""
+    """Finds addresses of hosts. `random`: shuffles addresses."""
 
-    def __init__(self, client: DnsClient, hosts: SystemHosts, random: Chance) -> None:
+    def __init__(self, client: DnsClient, hosts: SystemHosts, random: RandomSource) -> None:
         self._client, self._hosts, self._random = client, hosts, random
 
     def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
-        """The addresses of a host, at least one, or why there are none now. Never fails otherwise; may be cancelled."""
+        """The addresses of a host, at least one, or why there are none now. Never fails; may be cancelled."""
         return Deferred.fromCoroutine(self._find(host))
 
     async def _find(self, host: str) -> tuple[str, ...] | Outcome:

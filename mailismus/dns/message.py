@@ -1,12 +1,11 @@
-"""The message: a question as bytes, and what comes back, checked (pure).
+"""The message: a question as bytes, and the check of a response (pure).
 
-*Rules*: what does not carry our id, our question and the mark of a response is not for us. Of a response that is, everything
-must be sound, or nothing of it counts. A denial counts from a server that offers recursion, has authority, or shows an SOA
-record: the empty answer of a lame server must not make mail fail. Aliases are followed inside the answer section,
-`MAX_ALIASES` of them; records of other names prove nothing and are not looked at. Work and memory are linear in the size of
-a message.
+*Rules*: a message without our id, our question and the response bit is ignored. A response must be entirely well-formed, or
+nothing of it counts. A denial counts only from a server that offers recursion, has authority or sends an SOA record: the
+empty answer of a lame server must not bounce mail. Aliases are followed inside the answer section, `MAX_ALIASES` of them;
+records of other names are ignored. Time and memory are linear in the size of a message.
 
-*Weakness*: no DNSSEC: an answer is as true as the name server and the way to it.
+*Weakness*: no DNSSEC: an answer is as trustworthy as the name server and the path to it.
 
 *Not here*: sockets (`attempt`), aliases over several messages (`client`). RFC 1035 4, RFC 2308, RFC 6891.
 """
@@ -23,15 +22,15 @@ from mailismus.dns.answer import Answer, Exchange, RecordType, Status
 from mailismus.dns.name import BadName, NameReader, encode_name
 
 PAYLOAD = 1232
-"""Bytes of a datagram that we ask for: it passes everywhere unfragmented."""
+"""Bytes of a datagram that we offer to take: this size is not fragmented on any usual path."""
 MAX_ALIASES = 8
 MAX_RECORDS = 100
-"""Records kept of an answer: the first addresses, the MX records of the lowest preferences."""
+"""Records kept of an answer: the first addresses, or the MX records of the lowest preferences."""
 MAX_TTL_S = 3600.0
-"""An answer is believed this long at most, so that a mended zone is found the same day."""
+"""Longest life of an answer, so that a corrected zone is seen the same day."""
 MAX_NEGATIVE_TTL_S = 300.0
 FAILURE_TTL_S = 5.0
-"""How long a failure is remembered, and a denial without an SOA record (RFC 9520 asks for 1 s at least)."""
+"""Life of a failure, and of a denial without an SOA record (RFC 9520 demands 1 s at least)."""
 
 _HEADER = struct.Struct("!HHHHHH")
 _RECORD = struct.Struct("!HHIH")
@@ -45,23 +44,23 @@ _RCODES = {1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED"
 
 @attrs.frozen
 class Foreign:
-    """No response to this question: somebody else's, an echo, or forged."""
+    """A message that is no response to this question: of another question, an echo, or forged."""
 
 
 @attrs.frozen
 class Truncated:
-    """There is more than a datagram holds."""
+    """A response that does not fit a datagram."""
 
 
 @attrs.frozen
-class MessageTrouble:
-    """The server could not, or would not, or made no sense. `retry_plain`: perhaps for want of EDNS (RFC 6891 7)."""
+class ServerFailure:
+    """An error response or an unusable one. `retry_plain`: perhaps because of EDNS (RFC 6891 7)."""
 
     text: str
     retry_plain: bool = False
 
 
-Response = Answer | Foreign | Truncated | MessageTrouble
+Response = Answer | Foreign | Truncated | ServerFailure
 
 
 def encode_query(query_id: int, name: str, rdtype: RecordType, payload: int = PAYLOAD) -> bytes:
@@ -72,7 +71,7 @@ def encode_query(query_id: int, name: str, rdtype: RecordType, payload: int = PA
 
 
 def read_response(wire: bytes, query_id: int, name: str, rdtype: RecordType, server: str) -> Response:
-    """What `wire` says to the question for `name` and `rdtype`. `server`: for the texts."""
+    """Parse the response to a question for `name` and `rdtype`. `server`: for texts."""
     if len(wire) < _HEADER.size:
         return Foreign()
     found_id, flags, questions, *counts = _HEADER.unpack_from(wire)
@@ -80,33 +79,33 @@ def read_response(wire: bytes, query_id: int, name: str, rdtype: RecordType, ser
         return Foreign()
     rcode = flags & 0xF
     names = NameReader(wire)
-    place = _HEADER.size
+    position = _HEADER.size
     if questions == 1:
         try:
-            asked, place = names.read(place)
-            if wire[place : place + 4] != struct.pack("!HH", rdtype, _IN) or asked != name:
+            asked, position = names.read(position)
+            if wire[position : position + 4] != struct.pack("!HH", rdtype, _IN) or asked != name:
                 return Foreign()
         except BadName:
             return Foreign()
-        place += 4
+        position += 4
     elif questions or rcode in (_NOERROR, _NXDOMAIN):
         return Foreign()
     if rcode not in (_NOERROR, _NXDOMAIN):
-        return MessageTrouble(f"{_RCODES.get(rcode, f'RCODE {rcode}')} from {server}", rcode in (_FORMERR, _NOTIMP))
+        return ServerFailure(f"{_RCODES.get(rcode, f'RCODE {rcode}')} from {server}", rcode in (_FORMERR, _NOTIMP))
     if flags & _TC:
         return Truncated()
     try:
-        sections = _read_sections(wire, names, place, counts)
+        sections = _read_sections(wire, names, position, counts)
     except (BadName, struct.error, ValueError):
-        return MessageTrouble(f"an answer that can't be read from {server}")
+        return ServerFailure(f"an answer that can't be read from {server}")
     if sections.extended_rcode:
-        return MessageTrouble(f"RCODE {sections.extended_rcode << 4 | rcode} from {server}", retry_plain=True)
+        return ServerFailure(f"RCODE {sections.extended_rcode << 4 | rcode} from {server}", retry_plain=True)
     return _judge(sections, name, rdtype, flags, server)
 
 
 @attrs.define
 class _Sections:
-    """What counts of a sound message: by name and type, for the answer section."""
+    """The relevant parts of a well-formed message. `records`: of the answer section, by name and type."""
 
     records: dict[tuple[str, int], list[tuple[float, str | Exchange]]] = attrs.Factory(dict)
     negative_ttl_s: float | None = None
@@ -114,9 +113,9 @@ class _Sections:
     extended_rcode: int = 0
 
 
-def _read_sections(wire: bytes, names: NameReader, place: int, counts: list[int]) -> _Sections:
+def _read_sections(wire: bytes, names: NameReader, position: int, counts: list[int]) -> _Sections:
     found = _Sections()
-    for section, owner, rdtype, ttl, start, end in _read_records(wire, names, place, counts):
+    for section, owner, rdtype, ttl, start, end in _read_records(wire, names, position, counts):
         if rdtype == _OPT:
             found.extended_rcode = ttl >> 24 if section == 2 else 0
             continue
@@ -126,11 +125,11 @@ def _read_sections(wire: bytes, names: NameReader, place: int, counts: list[int]
             if record is not None:
                 found.records.setdefault((owner, rdtype), []).append((ttl_s, record))
         elif section == 1 and rdtype == RecordType.SOA:
-            _, behind = names.read(start)
-            _, behind = names.read(behind)
-            if behind + 20 != end:
+            _, after = names.read(start)
+            _, after = names.read(after)
+            if after + 20 != end:
                 raise ValueError("an SOA record of a wrong length")
-            (minimum,) = struct.unpack_from("!16xI", wire, behind)
+            (minimum,) = struct.unpack_from("!16xI", wire, after)
             found.negative_ttl_s = min(ttl_s, float(minimum), MAX_NEGATIVE_TTL_S)
         elif section == 1 and rdtype == RecordType.NS:
             found.is_referral = True
@@ -138,40 +137,40 @@ def _read_sections(wire: bytes, names: NameReader, place: int, counts: list[int]
 
 
 def _read_records(
-    wire: bytes, names: NameReader, place: int, counts: list[int]
+    wire: bytes, names: NameReader, position: int, counts: list[int]
 ) -> Iterator[tuple[int, str, int, int, int, int]]:
-    """Section, owner, type, TTL field, and where the data begins and ends, of each record of class IN, and of OPT."""
+    """Section, owner, type, TTL field, and start and end of the data, of each record of class IN, and of OPT."""
     for section, count in enumerate(counts):
         for _ in range(count):
-            owner, place = names.read(place)
-            rdtype, rdclass, ttl, length = _RECORD.unpack_from(wire, place)
-            start = place + _RECORD.size
-            place = start + length
-            if place > len(wire):
+            owner, position = names.read(position)
+            rdtype, rdclass, ttl, length = _RECORD.unpack_from(wire, position)
+            start = position + _RECORD.size
+            position = start + length
+            if position > len(wire):
                 raise ValueError("a record beyond the end")
             if rdclass == _IN or rdtype == _OPT:
-                yield section, owner, rdtype, ttl, start, place
+                yield section, owner, rdtype, ttl, start, position
 
 
 def _read_record(wire: bytes, names: NameReader, rdtype: int, start: int, end: int) -> str | Exchange | None:
-    """An address, a host's name, an MX record; None: of a type that nobody asked for."""
+    """An address, a host's name, an MX record; None: of another type."""
     match rdtype:
         case RecordType.A:
             return str(ipaddress.IPv4Address(wire[start:end]))
         case RecordType.AAAA:
             return str(ipaddress.IPv6Address(wire[start:end]))
         case RecordType.CNAME:
-            target, behind = names.read(start)
+            target, after = names.read(start)
         case RecordType.MX:
-            target, behind = names.read(start + 2)
+            target, after = names.read(start + 2)
         case _:
             return None
-    if behind != end:
+    if after != end:
         raise ValueError("a record that is longer or shorter than what it holds")
     return target if rdtype == RecordType.CNAME else Exchange(int.from_bytes(wire[start : start + 2], "big"), target)
 
 
-def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: str) -> Answer | MessageTrouble:
+def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: str) -> Answer | ServerFailure:
     ttl_s = MAX_TTL_S
     passed = {name}
     final = name
@@ -187,10 +186,10 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
     aliases = len(passed) - 1
     records = found.records.get((final, rdtype), [])
     is_denied = flags & 0xF == _NXDOMAIN
-    # A lame server: it has not asked anybody, and does not say that the zone is its own.
+    # A lame server: it asked no other server, and does not claim the zone as its own.
     proves_nothing = found.negative_ttl_s is None and not flags & (_AA | _RA)
     if records and is_denied:
-        return MessageTrouble(f"records with NXDOMAIN from {server}")
+        return ServerFailure(f"records with NXDOMAIN from {server}")
     if records:
         ttl_s = min(ttl_s, min(one for one, _ in records))
         exchanges = tuple(sorted((one for _, one in records if isinstance(one, Exchange)), key=lambda one: one.preference))
@@ -199,18 +198,18 @@ def _judge(found: _Sections, name: str, rdtype: RecordType, flags: int, server: 
         return Answer(Status.FOUND, final, ttl_s, text, addresses[:MAX_RECORDS], exchanges[:MAX_RECORDS], aliases)
     negative_ttl_s = min(ttl_s, FAILURE_TTL_S if found.negative_ttl_s is None else found.negative_ttl_s)
     if proves_nothing and (is_denied or not aliases):
-        return MessageTrouble(f"an empty answer from {server}, which offers no recursion")
+        return ServerFailure(f"an empty answer from {server}, which offers no recursion")
     if is_denied:
         return Answer(Status.NO_NAME, final, negative_ttl_s, f"NXDOMAIN from {server}", aliases=aliases)
     if found.negative_ttl_s is None:
         if aliases:
             return Answer(Status.ALIAS, final, ttl_s, f"CNAME record from {server}", aliases=aliases)
         if found.is_referral and not flags & _AA:
-            return MessageTrouble(f"a referral in place of an answer from {server}")
+            return ServerFailure(f"a referral in place of an answer from {server}")
     text = f"no {rdtype.name} record, said by {server}"
     return Answer(Status.NO_RECORDS, final, negative_ttl_s, text, aliases=aliases)
 
 
 def failed(name: str, text: str) -> Answer:
-    """Nobody knows now, and why."""
+    """An answer that says why the look-up failed."""
     return Answer(Status.FAILED, name, FAILURE_TTL_S, text)

@@ -1,9 +1,9 @@
-"""The resolver of MX hosts: a recipient's domain to the hosts that take its mail, with addresses, in the order to try.
+"""The resolver of MX hosts: from a recipient's domain to its mail hosts, with addresses, in the order of trial.
 
-*Rules*: MX records first, then A and AAAA of every host at once. All of it takes `TOTAL_S` at most. What comes out is hosts
-or an outcome with its reply; it never fails otherwise, and may be cancelled.
+*Rules*: MX records first, then A and AAAA of every host at the same time, within `TOTAL_S` in all. The result is hosts or an
+outcome with its reply. It never fails, and may be cancelled.
 
-*Not here*: the decisions (`choice`), who is dead, connections. RFC 5321 5.1.
+*Not here*: the decisions (`choice`), dead hosts, connections. RFC 5321 5.1.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.dns.answer import RecordType
-from mailismus.dns.chance import Chance
 from mailismus.dns.choice import HostAnswers, MxHost, MxPolicy, choose_candidates, choose_hosts, choose_literal, defer, fail
 from mailismus.dns.client import DnsClient
 from mailismus.dns.name import to_ascii
+from mailismus.dns.randomness import RandomSource
 from mailismus.mail.outcome import Outcome
 
 TOTAL_S = 60.0
-"""For one domain, everything included."""
+"""Time limit for one domain."""
 
 __all__ = ["MxHost", "MxPolicy", "MxResolver"]
 
 
 class MxResolver:
-    """The resolver. `clock`: timers; `random`: shuffles hosts of equal preference, and addresses."""
+    """Finds mail hosts. `clock`: timers. `random`: shuffles hosts of equal preference, and addresses."""
 
-    def __init__(self, client: DnsClient, policy: MxPolicy, clock: IReactorTime, random: Chance) -> None:
+    def __init__(self, client: DnsClient, policy: MxPolicy, clock: IReactorTime, random: RandomSource) -> None:
         self._client, self._policy, self._clock, self._random = client, policy, clock, random
 
     def locate(self, domain: str) -> Deferred[tuple[MxHost, ...] | Outcome]:
-        """Where mail for this domain goes: a name, UTF-8 too, or an address literal in brackets. Best hosts first."""
+        """The mail hosts of a domain (a name, UTF-8 too, or an address literal in brackets), best first."""
         located: Deferred[tuple[MxHost, ...] | Outcome] = Deferred.fromCoroutine(self._locate(domain))
         return located.addTimeout(TOTAL_S, self._clock, lambda *_: defer(f"the hosts of {domain} took too long to find"))
 

@@ -1,11 +1,10 @@
-r"""The domain name: as text among us, as labels on the wire (pure).
+r"""The domain name: our text form and the wire form (pure).
 
-*Rules*: our text is ASCII, lower case, absolute, without the dot at its end; the root is `""`. An octet of a label that is
-neither letter, digit, hyphen nor underscore is written `\DDD`, so that nothing in a name can forge a log line. UTF-8 becomes
-A-labels. Reading is linear in the message: each place of it is read once, pointers lead backwards alone, and a name ends
-after 255 octets.
+*Rules*: our text is ASCII, lower case, absolute, without a final dot; the root is `""`. An octet other than a letter, digit,
+hyphen or underscore is written `\DDD`, so that no name can forge a log line. UTF-8 becomes A-labels. Reading is linear in
+the message: each position is read once, pointers may only lead backwards, and a name ends after 255 octets.
 
-*Not here*: which names may be mail hosts of ours, records (`message`). RFC 1035 3.1 and 4.1.4, RFC 5890, RFC 5891.
+*Not here*: which names may be mail hosts, records (`message`). RFC 1035 3.1 and 4.1.4, RFC 5890, RFC 5891.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import idna
 MAX_WIRE = 255
 """Octets of a name on the wire (RFC 1035 3.1)."""
 MAX_UNICODE = 1000
-"""Characters of a domain that are looked at before it is turned into A-labels."""
+"""Longest domain, in characters, that is converted to A-labels."""
 
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*").fullmatch
 _PLAIN = re.compile(rb"[a-z0-9_-]*").fullmatch
@@ -26,16 +25,16 @@ _ESCAPED = re.compile(rb"\\(\d\d\d)")
 
 
 class BadName(ValueError):
-    """A name that can't be read, or can't be written."""
+    """A name that can't be read or written."""
 
 
 def is_host_name(name: str) -> bool:
-    """Whether this may name a host: letters, digits, hyphens, and underscores, which the RFCs forbid and people use."""
+    """Whether it may name a host: letters, digits, hyphens, and underscores, which the RFCs forbid but are in use."""
     return len(name) < MAX_WIRE - 1 and _HOST(name) is not None
 
 
 def to_ascii(domain: str) -> str | None:
-    """The domain of an address as a name of ours, U-labels as A-labels; None: there can be no such domain."""
+    """The domain of an address in our text form, with A-labels; None: it can't be a domain."""
     if not domain.isascii():
         if len(domain) > MAX_UNICODE:
             return None
@@ -48,7 +47,7 @@ def to_ascii(domain: str) -> str | None:
 
 
 def encode_name(name: str) -> bytes:
-    """The octets of a name of ours. Raises `BadName`."""
+    """The wire form of a name. Raises `BadName`."""
     if not name.isascii():
         raise BadName(name)
     wire = bytearray()
@@ -76,49 +75,49 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 class NameReader:
-    """The names of one message. What was read once is remembered by its place."""
+    """Reads the names of one message, and remembers each by its position."""
 
     def __init__(self, wire: bytes) -> None:
         self._wire = wire
         self._known: dict[int, tuple[str, int]] = {}
 
     def read(self, start: int) -> tuple[str, int]:
-        """The name that begins at `start`, and the place behind it. Raises `BadName`."""
+        """The name that begins at `start`, and the position after it. Raises `BadName`."""
         wire, known = self._wire, self._known
         passed: list[tuple[int, bytes]] = []
-        place = segment = start
+        position = segment = start
         end = -1
         size = 0
         tail, tail_size = "", 1
         while True:
-            if place in known:
-                tail, tail_size = known[place]
+            if position in known:
+                tail, tail_size = known[position]
                 if end < 0:
-                    end = _behind(wire, place)
+                    end = _end_of_name(wire, position)
                 break
-            if place >= len(wire):
+            if position >= len(wire):
                 raise BadName("a name beyond the end")
-            length = wire[place]
+            length = wire[position]
             if length == 0:
-                end = place + 1 if end < 0 else end
+                end = position + 1 if end < 0 else end
                 break
             if length >= 0xC0:
-                if place + 1 >= len(wire):
+                if position + 1 >= len(wire):
                     raise BadName("half a pointer")
-                end = place + 2 if end < 0 else end
-                target = (length & 0x3F) << 8 | wire[place + 1]
+                end = position + 2 if end < 0 else end
+                target = (length & 0x3F) << 8 | wire[position + 1]
                 if target >= segment:
                     raise BadName("a pointer that does not lead back")
-                place = segment = target
+                position = segment = target
                 continue
             if length > 63:
                 raise BadName("an unknown kind of label")
-            label = wire[place + 1 : place + 1 + length]
+            label = wire[position + 1 : position + 1 + length]
             size += length + 1
             if len(label) < length or size >= MAX_WIRE:
                 raise BadName("a label beyond the end" if len(label) < length else "a name of more than 255 octets")
-            passed.append((place, label))
-            place += 1 + length
+            passed.append((position, label))
+            position += 1 + length
         for at, label in reversed(passed):
             tail_size += len(label) + 1
             if tail_size > MAX_WIRE:
@@ -130,10 +129,10 @@ class NameReader:
         return tail, end
 
 
-def _behind(wire: bytes, place: int) -> int:
-    """The place behind a name that has been read before and is sound."""
-    while wire[place]:
-        if wire[place] >= 0xC0:
-            return place + 2
-        place += 1 + wire[place]
-    return place + 1
+def _end_of_name(wire: bytes, position: int) -> int:
+    """The position after a name that was read before and is well-formed."""
+    while wire[position]:
+        if wire[position] >= 0xC0:
+            return position + 2
+        position += 1 + wire[position]
+    return position + 1

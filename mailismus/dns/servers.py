@@ -1,9 +1,9 @@
-"""The name servers: their addresses, and in which order they are asked (pure).
+"""The name servers: their addresses, and the order in which they are asked (pure).
 
-*Rules*: the order of the configuration, but who was silent while another answered, or has nobody listening, comes last for
-`DEAD_S`, doubling to `MAX_DEAD_S` while it stays so. After that time a single question tries it first; all others go on as
-before until it has answered. Who answers is as good as new. Nobody is left out for good: when all others fail, the dead are
-asked too.
+*Rules*: servers are asked in the order of the configuration. Servers that timed out while another answered, or that can't be
+reached, move to the end of the list for `DEAD_S`, which doubles up to `MAX_DEAD_S`. After that time one question tries such
+a server first; all others keep the old order until it has answered. A server that answers is in order again. No server is
+dropped: when all others fail, dead ones are asked too.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MAX_DEAD_S = 900.0
 
 @attrs.frozen(cache_hash=True)
 class NameServer:
-    """One name server: an IP address (of IPv6 with its scope, if it needs one), and a port."""
+    """One name server: an IP address (IPv6 with its scope, if it needs one), and a port."""
 
     host: str
     port: int = DNS_PORT
 
     @property
     def is_ipv6(self) -> bool:
-        """Whether it is reached over IPv6."""
+        """Whether its address is IPv6."""
         return ":" in self.host
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class NameServer:
 
 
 def parse_server(text: str) -> NameServer | None:
-    """`192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`; None: it is none of these."""
+    """The server in a text `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1` or `[2001:db8::1]:5353`; None: in no such text."""
     host, colon, port = text, "", ""
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")
@@ -57,21 +57,21 @@ def parse_server(text: str) -> NameServer | None:
 
 @attrs.define
 class _Mark:
-    """A server that was found dead."""
+    """State of a dead server."""
 
     until: float
     dead_s: float
     is_tried: bool = False
 
 
-class ServerBook:
-    """What is known of the servers. Times are of one clock that never jumps, in seconds."""
+class ServerStates:
+    """The known state of the servers. Times are seconds of one clock that never jumps."""
 
     def __init__(self) -> None:
         self._marks: dict[NameServer, _Mark] = {}
 
     def order(self, servers: Sequence[NameServer], now: float) -> list[NameServer]:
-        """The servers in the order to ask them, for one question."""
+        """The order in which one question asks the servers."""
         if len(servers) < 2:
             return list(servers)
         marks = self._marks
@@ -86,12 +86,12 @@ class ServerBook:
                 return [server, *alive, *(other for other in dead if other is not server)]
         return alive + dead
 
-    def answered(self, server: NameServer) -> bool:
-        """It lives. Whether that is news."""
+    def note_answer(self, server: NameServer) -> bool:
+        """Note an answer. True: the server was dead."""
         return self._marks.pop(server, None) is not None
 
-    def was_dead(self, server: NameServer, now: float) -> bool:
-        """It was silent while another answered, or nobody listens there. Whether that is news."""
+    def note_failure(self, server: NameServer, now: float) -> bool:
+        """Note a time-out while another server answered, or an unreachable server. True: it was not dead."""
         mark = self._marks.get(server)
         if mark is None:
             self._marks[server] = _Mark(now + DEAD_S, DEAD_S)

@@ -1,10 +1,10 @@
 """The UDP socket of one attempt, and the TCP connection that may follow it.
 
-*Rules*: the socket is connected: the kernel draws its port, lets only the server's datagrams in, and tells when nobody
-listens there. It is closed at once. Twisted's own UDP port writes two lines to the log for each socket, and closes it a turn
-later.
+*Rules*: the socket is connected: the kernel chooses a random port, accepts datagrams of the server alone, and reports a port
+without a listener. It is closed at once. (Twisted's own UDP port writes two log lines for each socket and closes it a turn
+later.)
 
-*Not here*: what the bytes mean (`message`), when to send them (`attempt`). RFC 5452 4, RFC 7766 8.
+*Not here*: the meaning of the bytes (`message`), when to send (`attempt`). RFC 5452 4, RFC 7766 8.
 """
 
 from __future__ import annotations
@@ -23,49 +23,49 @@ from mailismus.dns.servers import NameServer
 
 MAX_MESSAGE = 65535
 READS = 16
-"""Datagrams that are read before others have their turn."""
+"""Datagrams read in one turn of the reactor."""
 
 
 class DnsReactor(IReactorFDSet, IReactorTCP, IReactorTime):
-    """What is asked of the reactor. Its timers never jump."""
+    """The reactor as the client needs it. Its timers never jump."""
 
 
 class DatagramReceiver(Seam):
-    """Who hears of what comes."""
+    """Receives messages and errors."""
 
     def datagram_received(self, data: bytes, host: str, port: int) -> None:
-        """A datagram from there."""
+        """Take a datagram from this address."""
 
     def refused(self, why: str) -> None:
-        """The network says that it can't be delivered."""
+        """Note that the network refuses datagrams to the server."""
 
     def connected(self) -> bytes:
-        """The connection stands: what is to be sent."""
+        """Return the bytes to send: the TCP connection is established."""
 
     def message_received(self, data: bytes) -> None:
-        """A whole message by TCP."""
+        """Take a complete message that came by TCP."""
 
     def tcp_failed(self, why: str) -> None:
-        """The connection was not made, or has ended. Also after what was asked for has come."""
+        """Note that the TCP connection failed or ended, also after the answer."""
 
 
 class Datagrams(Seam):
-    """A UDP socket that speaks to one server."""
+    """A UDP socket connected to one server."""
 
     def send(self, data: bytes) -> None:
-        """Send it. Raises OSError."""
+        """Send a datagram. Raises OSError."""
 
     def close(self) -> None:
-        """No more. May be called twice."""
+        """Close the socket. May be repeated."""
 
 
 OpenUdp = Callable[[NameServer, DatagramReceiver], Datagrams]
-"""A socket for this server. Raises OSError."""
+"""Opens a socket for this server. Raises OSError."""
 
 
 @implementer(IReadDescriptor)
 class UdpSocket:
-    """`Datagrams` of this host. The constructor raises OSError."""
+    """A UDP socket of this host. The constructor raises OSError."""
 
     def __init__(self, reactor: IReactorFDSet, server: NameServer, receiver: DatagramReceiver) -> None:
         self._reactor, self._receiver = reactor, receiver
@@ -80,29 +80,29 @@ class UdpSocket:
         reactor.addReader(self)
 
     def send(self, data: bytes) -> None:
-        """`Datagrams`."""
+        """See `Datagrams`."""
         try:
             self._socket.send(data)
         except BlockingIOError:
-            pass  # as if it had been lost on its way
+            pass  # treated like a lost datagram
 
     def close(self) -> None:
-        """`Datagrams`."""
+        """See `Datagrams`."""
         if self._is_open:
             self._is_open = False
             self._reactor.removeReader(self)
             self._socket.close()
 
     def fileno(self) -> int:
-        """Twisted's."""
+        """Called by Twisted."""
         return self._socket.fileno()
 
     def logPrefix(self) -> str:
-        """Twisted's."""
+        """Called by Twisted."""
         return "dns"
 
     def doRead(self) -> None:
-        """Twisted's."""
+        """Called by Twisted."""
         for _ in range(READS):
             if not self._is_open:
                 return
@@ -110,13 +110,13 @@ class UdpSocket:
                 data, address = self._socket.recvfrom(MAX_MESSAGE)
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError as trouble:
-                self._receiver.refused(trouble.strerror or str(trouble))
+            except OSError as error:
+                self._receiver.refused(error.strerror or str(error))
                 return
             self._receiver.datagram_received(data, address[0], address[1])
 
     def connectionLost(self, reason: Failure) -> None:
-        """Twisted's: the poll says that there is an error and nothing to read, or the reactor stops."""
+        """Called by Twisted when the poll reports an error without data, or the reactor stops."""
         if self._is_open:
             error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             self.close()
@@ -124,45 +124,45 @@ class UdpSocket:
 
 
 class TcpConnection:
-    """A connection to a server, from now on. `timeout_s`: to be made."""
+    """A connection to a server. `timeout_s`: limit for opening it."""
 
     def __init__(self, reactor: IReactorTCP, server: NameServer, receiver: DatagramReceiver, timeout_s: float) -> None:
-        self._connector = reactor.connectTCP(server.host, server.port, _Connecting(receiver), timeout=timeout_s)
+        self._connector = reactor.connectTCP(server.host, server.port, _StreamFactory(receiver), timeout=timeout_s)
 
     def close(self) -> None:
-        """No more. May be called twice."""
+        """Close the connection. May be repeated."""
         self._connector.disconnect()
 
 
-class _Connecting(ClientFactory):
+class _StreamFactory(ClientFactory):
     noisy = False
 
     def __init__(self, receiver: DatagramReceiver) -> None:
         self._receiver = receiver
 
     def buildProtocol(self, addr: IAddress | None) -> Protocol:
-        """Twisted's."""
+        """Called by Twisted."""
         return _Stream(self._receiver)
 
     def clientConnectionFailed(self, connector: IConnector, reason: Failure) -> None:
-        """Twisted's."""
+        """Called by Twisted."""
         self._receiver.tcp_failed(reason.getErrorMessage())
 
 
 class _Stream(Protocol):
-    """The question, and one message in return, each with its length before it."""
+    """The question, and one message in return, each after its length."""
 
     def __init__(self, receiver: DatagramReceiver) -> None:
         self._receiver = receiver
         self._received = bytearray()
 
     def connectionMade(self) -> None:
-        """Twisted's."""
+        """Called by Twisted."""
         data = self._receiver.connected()
-        self.transport.write(len(data).to_bytes(2, "big") + data)  # type: ignore[union-attr]  # there is one: it is connected
+        self.transport.write(len(data).to_bytes(2, "big") + data)  # type: ignore[union-attr]  # set once connected
 
     def dataReceived(self, data: bytes) -> None:
-        """Twisted's."""
+        """Called by Twisted."""
         received = self._received
         received += data[: MAX_MESSAGE + 2 - len(received)]
         if len(received) >= 2:
@@ -171,5 +171,5 @@ class _Stream(Protocol):
                 self._receiver.message_received(bytes(received[2 : size + 2]))
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Twisted's."""
+        """Called by Twisted."""
         self._receiver.tcp_failed(reason.getErrorMessage())

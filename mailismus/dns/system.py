@@ -1,13 +1,11 @@
-"""What the system says of names: the name servers of /etc/resolv.conf, and the hosts of /etc/hosts; and which addresses are
-its own.
+"""Names and addresses of the system: name servers of /etc/resolv.conf, hosts of /etc/hosts, local addresses.
 
-*Rules*: a file is read when its object is made, looked at again after `LOOK_S` and read again when it has changed. One that
-is gone is as good as empty. Of one that can't be read (no file descriptor is left, or it is no regular file) what it said
-last counts, until it can be. Of resolv.conf only `nameserver` counts: search lists and options do not. Without one it is the
-server at 127.0.0.1.
+*Rules*: a file is read when its object is made, checked again after `CHECK_S`, and read again if it changed. A missing file
+counts as empty. If a file can't be read (no free file descriptor, not a regular file), its last content stays valid. Of
+resolv.conf only `nameserver` counts, not search lists and options. Without any the server is 127.0.0.1.
 
-*Weakness*: the reactor's thread looks at these files and reads them when they have changed; they are small, local, and in
-memory. A hosts file of 1 MiB holds it for 0.1 s.
+*Weakness*: the reactor's thread checks these files, and reads them if they changed; they are small, local, and cached in
+memory. A hosts file of 1 MiB blocks it for 0.1 s.
 
 *Not here*: nsswitch.conf. resolv.conf(5), hosts(5), RFC 6761 6.3 (localhost).
 """
@@ -28,7 +26,7 @@ from mailismus.regular import read_regular
 
 RESOLV_CONF = "/etc/resolv.conf"
 HOSTS = "/etc/hosts"
-LOOK_S = 2.0
+CHECK_S = 2.0
 MAX_FILE = 2**20
 LOCAL_SERVERS = (NameServer("127.0.0.1"),)
 LOCALHOST = ("127.0.0.1", "::1")
@@ -37,7 +35,7 @@ Value = TypeVar("Value")
 
 
 class WatchedFile(Generic[Value]):
-    """What a file says. Made where the file may be waited for. `monotonic`: seconds."""
+    """The parsed content of a file. Its constructor may block. `monotonic`: seconds."""
 
     _log = Logger()
 
@@ -45,28 +43,28 @@ class WatchedFile(Generic[Value]):
         self._path, self._read, self._monotonic = path, read, monotonic
         self._mark: tuple[int, int, int] | None = None
         self._value = read("")
-        self._look_at = float("-inf")
-        self._is_told = False
-        """The log says already that it can't be read."""
+        self._check_at = float("-inf")
+        self._is_reported = False
+        """Whether the log already says that the file can't be read."""
         self.value()
 
     def value(self) -> Value:
-        """What it says now, or said `LOOK_S` ago."""
+        """The present content, at most `CHECK_S` old."""
         now = self._monotonic()
-        if now >= self._look_at:
-            self._look_at = now + LOOK_S
+        if now >= self._check_at:
+            self._check_at = now + CHECK_S
             try:
-                self._look()
+                self._check()
             except OSError as error:
-                if not self._is_told:
-                    self._is_told = True
+                if not self._is_reported:
+                    self._is_reported = True
                     self._log.warn("{path} can't be read, what it said last counts: {error}", path=self._path, error=error)
             else:
-                self._is_told = False
+                self._is_reported = False
         return self._value
 
-    def _look(self) -> None:
-        """Raises OSError where it can't be told what the file says."""
+    def _check(self) -> None:
+        """Read the file again if it changed. Raises OSError."""
         try:
             status = os.stat(self._path)
             mark = status.st_mtime_ns, status.st_size, status.st_ino
@@ -79,7 +77,7 @@ class WatchedFile(Generic[Value]):
 
 
 def read_name_servers(text: str) -> tuple[NameServer, ...]:
-    """The name servers that a resolv.conf names."""
+    """The name servers in the text of a resolv.conf."""
     words = (line.split() for line in text.splitlines())
     named = (parse_server(line[1]) for line in words if len(line) > 1 and line[0] == "nameserver")
     return tuple(dict.fromkeys(server for server in named if server)) or LOCAL_SERVERS
@@ -88,7 +86,7 @@ def read_name_servers(text: str) -> tuple[NameServer, ...]:
 def read_hosts(text: str) -> dict[str, tuple[str, ...]]:
     """Addresses by name, lower case, in the order of the file."""
     found: dict[str, tuple[str, ...]] = {}
-    known: dict[str, str | None] = {}  # long files have one address for thousands of names
+    known: dict[str, str | None] = {}  # long files repeat one address for thousands of names
     for line in text.splitlines():
         written, *names = line.partition("#")[0].split() or [""]
         if written not in known:
@@ -112,7 +110,7 @@ def _parse_address(text: str) -> str | None:
 
 
 class SystemServers:
-    """The name servers of this system, for a `DnsClient`."""
+    """The name servers of this system, as `DnsClient` needs them."""
 
     def __init__(self, monotonic: Callable[[], float], path: str = RESOLV_CONF) -> None:
         self._file = WatchedFile(path, read_name_servers, monotonic)
@@ -128,13 +126,13 @@ class SystemHosts:
         self._file = WatchedFile(path, read_hosts, monotonic)
 
     def addresses(self, name: str) -> tuple[str, ...]:
-        """The addresses it has for a name (lower case, no dot at its end); of localhost always some."""
+        """The addresses of a name (lower case, no final dot); localhost always has some."""
         found = self._file.value().get(name, ())
         return LOCALHOST if not found and (name == "localhost" or name.endswith(".localhost")) else found
 
 
 def is_local_address(address: str) -> bool:
-    """Whether an IP address is one of this host's: whether a socket may have it (with `ip_nonlocal_bind` any may)."""
+    """Whether an IP address belongs to this host: whether a socket can bind it (with `ip_nonlocal_bind` always)."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as trial:

@@ -24,9 +24,9 @@ _LABEL = rb"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 DOMAIN = _LABEL + rb"(?:\." + _LABEL + rb")*"
 """Pattern of a domain; the caller bounds its length (255)."""
 LITERAL = rb"\[[0-9A-Za-z:.]{1,50}\]"
-"""Pattern of what may be an address literal: `is_literal` decides."""
+"""Pattern of a possible address literal: `is_literal` decides."""
 ORDINARY = rb"(?=[^>]{1,254}(?:>|\Z))" + _DOT_STRING + rb"@" + DOMAIN
-"""Pattern of a whole mailbox in its ordinary form, dot-string at domain, lengths checked; `>` or the end comes behind it."""
+"""Pattern of a whole mailbox in its usual form, dot-string at domain, lengths checked; `>` or the end follows it."""
 
 _IS_ORDINARY = re.compile(ORDINARY).fullmatch
 _IS_DOMAIN = re.compile(DOMAIN).fullmatch
@@ -48,7 +48,7 @@ def is_mailbox(address: bytes) -> bool:
 
 
 def parse_path(path: bytes) -> bytes | None:
-    """The mailbox of a path (what stands between the angle brackets), or None.
+    """The mailbox of a path (the text between the angle brackets), or None.
 
     A source route is dropped, as RFC 5321 appendix F.2 asks: `@a,@b:user@c` is `user@c`, and only that counts.
     """
@@ -86,8 +86,9 @@ def domain_of(address: bytes) -> bytes:
 
 
 def mailbox_of(address: bytes) -> tuple[bytes, bytes]:
-    """Local part and domain of the mailbox, the same for all ways to write it: the domain in any case, an address literal in
-    any notation, a local part quoted or not. The case of a local part is its host's affair (RFC 5321 2.4): it counts."""
+    """Local part and domain of the mailbox, equal for all spellings: the domain in any case, an address literal in any
+    notation, a local part quoted or not. The case of a local part is significant: only its host may ignore it (RFC 5321
+    2.4)."""
     domain = domain_of(address)
     if domain.startswith(b"[ipv6:") and is_literal(domain):
         domain = b"[ipv6:%b]" % ipaddress.IPv6Address(domain[6:-1].decode("ascii")).compressed.encode("ascii")
@@ -95,7 +96,7 @@ def mailbox_of(address: bytes) -> tuple[bytes, bytes]:
 
 
 def local_part_of(address: bytes) -> bytes:
-    """The local part in the case it came in; of a quoted one what the quotes mean: `"joe"@x` is `joe`."""
+    """The local part in its original case, without quoting: of `"joe"@x` it is `joe`."""
     local_part = address.rpartition(b"@")[0] if b"@" in address else address
     if local_part.startswith(b'"'):
         return _UNQUOTE(rb"\1", local_part[1:-1])

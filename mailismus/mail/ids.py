@@ -1,7 +1,7 @@
-"""The names of things in the queue: spool ids and queue ids.
+"""Names of messages and entries: spool ids and queue ids.
 
-A spool id (SPID) names one message and is never used twice, whatever the clock does: its upper 32 bits are the epoch
-(one more at each start of the queue), its lower 32 bits a counter. A queue id names one recipient of it.
+A spool id (SPID) names one message and is never used twice, whatever the clock does. Its upper 32 bits are the epoch (one
+more at each start of the queue), its lower 32 bits a counter. A queue id names one recipient of a message.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SpoolId = NewType("SpoolId", int)
 
 
 class QueueId(NamedTuple):
-    """One queue entry: the message and the recipient's number in its envelope, from 1."""
+    """One queue entry: the message, and the recipient's number in its envelope, from 1."""
 
     spool_id: SpoolId
     number: int
@@ -22,19 +22,19 @@ class QueueId(NamedTuple):
 
 
 def format_spool_id(spool_id: SpoolId) -> str:
-    """16 upper-case hexadecimal digits: how a spool id is shown and written everywhere."""
+    """The written form of a spool id, the same everywhere: 16 upper-case hexadecimal digits."""
     return f"{spool_id:016X}"
 
 
 def parse_spool_id(text: str) -> SpoolId | None:
-    """The spool id that `text` shows, or None. Exactly 16 upper-case hexadecimal digits."""
+    """The spool id in a text of exactly 16 upper-case hexadecimal digits, or None."""
     if len(text) == 16 and not text.strip("0123456789ABCDEF"):
         return SpoolId(int(text, 16))
     return None
 
 
 def parse_queue_id(text: str) -> QueueId | None:
-    """The queue id that `text` shows (`SPID-N`), or None."""
+    """The queue id in a text `SPID-N`, or None."""
     spool_text, dash, number_text = text.partition("-")
     spool_id = parse_spool_id(spool_text)
     if spool_id is None or not dash or not number_text.isascii() or not number_text.isdigit() or len(number_text) > 9:

@@ -1,4 +1,4 @@
-"""Networks: a set of IPv4 and IPv6 blocks, prepared for a fast "is this client in it?"."""
+"""Networks: a set of IPv4 and IPv6 blocks with a fast test whether an address is in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 
 
 def unmapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address; an IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`) is that IPv4 address."""
+    """The address itself, or the IPv4 address that is mapped into IPv6 (`::ffff:192.0.2.1`)."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return address if mapped is None else mapped
 
@@ -24,14 +24,14 @@ class Networks:
 
     @classmethod
     def of(cls, blocks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> Networks:
-        """The set of these blocks, in their order."""
+        """The set of these blocks, in this order."""
         pairs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
         for block in blocks:
             pairs[block.version == 6].append((int(block.network_address), int(block.netmask)))
         return cls(tuple(pairs[0]), tuple(pairs[1]))
 
     def __contains__(self, host: object) -> bool:
-        """Whether the IP address, given as text, is in one of the blocks; what is no IP address is in none."""
+        """Whether an IP address, given as text, is in one of the blocks. False for any other text."""
         if not isinstance(host, str):
             return False
         if host.startswith("::ffff:") and "." in host:

@@ -1,6 +1,6 @@
-"""The outcome: what became of one queue entry in one attempt. What the queue does about it is its disposition.
+"""The outcome: the result of one attempt for one queue entry. The disposition is the queue's decision about it.
 
-"May have been sent" is DEFERRED: rather a duplicate than a loss.
+An attempt that may have sent the message is DEFERRED: rather a duplicate than a loss.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mailismus.mail.reply import Reply
 
 
 class OutcomeKind(enum.Enum):
-    """The three things an attempt can come to."""
+    """The three results of an attempt."""
 
     DELIVERED = "delivered"
     DEFERRED = "deferred"
@@ -22,14 +22,14 @@ class OutcomeKind(enum.Enum):
 
 @attrs.frozen
 class Outcome:
-    """What one attempt came to: the reply that decided it (a peer's, or our own words), and the host that gave it.
+    """The result of one attempt: the reply that decided it (a peer's or our own), and the host that gave it.
 
-    `host` is as logged behind `relay=`: `name[ip]:port`, `local`, or `none` when nobody was reached.
+    `host` is as logged behind `relay=`: `name[ip]:port`, `local`, or `none` if no host was reached.
     """
 
     kind: OutcomeKind
     reply: Reply
     host: bytes
     known_for_s: float | None = None
-    """None: an attempt was made, which connected or asked a name server. Otherwise neither was done, because the result was
-    known from before; it counts as known for so many more seconds, infinity where nobody can say."""
+    """None: the attempt connected or asked a name server. Otherwise it did neither, because the result was known already.
+    Then this is the number of seconds for which it stays known; infinity if that is unknown."""

@@ -1,6 +1,6 @@
 """The reply: three digits, an enhanced status and a text (RFC 5321 4.2, RFC 3463), ours or a peer's.
 
-A peer's text has been made harmless before it gets here: no control bytes, one line, at most `MAX_TEXT` bytes.
+A peer's text is sanitized before it gets here: no control bytes, one line, at most `MAX_TEXT` bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Reply:
 
     @property
     def wire(self) -> bytes:
-        """The one line as sent, CRLF at its end."""
+        """The line as sent, with its CRLF."""
         if self.enhanced:
             return b"%d %b %b\r\n" % (self.code, self.enhanced, self.text)
         return b"%d %b\r\n" % (self.code, self.text)
@@ -31,10 +31,10 @@ class Reply:
 
     @property
     def is_positive(self) -> bool:
-        """2xx."""
+        """Whether the code is 2xx."""
         return 200 <= self.code < 300
 
     @property
     def is_permanent(self) -> bool:
-        """5xx: the same command may not be tried again (RFC 5321 4.2.1)."""
+        """Whether the code is 5xx: the client must not repeat the same command (RFC 5321 4.2.1)."""
         return 500 <= self.code < 600

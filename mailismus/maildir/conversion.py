@@ -1,14 +1,14 @@
-"""The conversion of a message on its way into a maildir: lines end in LF, dots unstuffed (RFC 5321 4.5.2). Pure.
+"""The conversion of content for a maildir file: lines end in LF, dots are unstuffed (RFC 5321 4.5.2). Pure.
 
-*Rules*: content comes as on the wire, without the final dot, cut anywhere; the first dot of a line that begins with one is
-dropped, CRLF becomes LF, every other byte stays. A last line without an end gets none.
+*Rules*: the input is content as on the wire, without the final dot, cut anywhere. The first dot of a line that begins with
+one is dropped, CRLF becomes LF, every other byte stays. A last line without a line end gets none.
 """
 
 from __future__ import annotations
 
 
 class Conversion:
-    """One message's conversion, piece by piece. Holds back one byte at most."""
+    """The conversion of one message, piece by piece. Holds back at most one byte."""
 
     __slots__ = ("_at_line_start", "_held")
 
@@ -17,7 +17,7 @@ class Conversion:
         self._held = b""
 
     def convert(self, piece: bytes) -> bytes:
-        """What this piece comes to."""
+        """Convert the next piece."""
         data = self._held + piece if self._held else piece
         self._held = b""
         if not data:
@@ -33,6 +33,6 @@ class Conversion:
         return data.replace(b"\r\n.", b"\r\n").replace(b"\r\n", b"\n")
 
     def finish(self) -> bytes:
-        """What was held back; call once, at the end."""
+        """Return the byte held back; call once, at the end."""
         held, self._held = self._held, b""
         return held

@@ -1,15 +1,15 @@
-"""Delivery of one message into one maildir, by the six steps of the format. Blocking: for a pool thread.
+"""Delivery of one message into one maildir, by the six steps of the format. Blocks: for a pool thread.
 
-1. the maildir is opened (a descriptor takes the place of `chdir`, which a threaded process can't use); 2. a name is made and
-looked for in `tmp`; 3. if it is there, another is made, a few times; 4. it is created, exclusively; 5. the message is
-written, every count checked, synced and closed; 6. it is linked into `new` and `new` is synced: *now* it is
-delivered. Then the name in `tmp` goes; a crash before that leaves it, and it is swept after 36 hours.
+1. Open the maildir (a descriptor replaces `chdir`, which a threaded process can't use). 2. Make a name and look for it in
+`tmp`. 3. If it exists, make another, a few times. 4. Create the file exclusively. 5. Write the message, check every count,
+sync, close. 6. Link the file into `new` and sync `new`: *now* the message is delivered. Then remove the name in `tmp`. A
+crash before that leaves the name, and a sweep removes it after 36 hours.
 
-*Rules*: directories are made on demand (0700) and synced with the directory that names them; files are 0600; `tmp` and
-`new` are never followed as symbolic links. Anything that fails is an `OSError` and leaves no message in `new`, with one
-exception: if only the last sync fails, the message may be there, and a second try makes a second copy.
+*Rules*: missing directories are made (0700) and synced with their parents; files are 0600; `tmp` and `new` are never
+followed as symbolic links. Every failure is an `OSError` and leaves no message in `new`, with one exception: if only the
+last sync fails, the message may be there, and the next attempt makes a second copy.
 
-*Not here*: which user an address is, replies, threads.
+*Not here*: which user an address belongs to, replies, threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUBDIRECTORIES = ("tmp", "new", "cur")
 
 
 class Delivery:
-    """One message on its way into one maildir. `write` any number of times, then `finish`; `abandon` after any trouble."""
+    """A delivery that has begun. Call `write` any number of times, then `finish`; call `abandon` after any failure."""
 
     def __init__(self, tmp_fd: int, new_fd: int, name: str, file_fd: int) -> None:
         self._tmp_fd, self._new_fd, self._name = tmp_fd, new_fd, name
@@ -36,11 +36,11 @@ class Delivery:
         self._conversion = Conversion()
 
     def write(self, piece: bytes) -> None:
-        """A piece of content as on the wire. Raises OSError."""
+        """Write a piece of content as on the wire. Raises OSError."""
         write_all(self._file_fd, self._conversion.convert(piece))
 
     def finish(self) -> None:
-        """Steps 5 and 6: durable in `new` when it returns. Raises OSError."""
+        """Do steps 5 and 6: the message is durable in `new` on return. Raises OSError."""
         write_all(self._file_fd, self._conversion.finish())
         os.fsync(self._file_fd)
         file_fd, self._file_fd = self._file_fd, -1
@@ -59,13 +59,13 @@ class Delivery:
             try:
                 os.unlink(self._name, dir_fd=tmp_fd)
             except OSError:
-                pass  # the sweep takes it
+                pass  # a sweep removes it
             _ignore_errors(os.close, tmp_fd)
             _ignore_errors(os.close, self._new_fd)
 
 
 def begin_delivery(userpath: str, user: bytes, mailpath: str, names: NameSource, now: float, head: bytes) -> Delivery:
-    """Steps 1 to 4 in the maildir `userpath/USER/mailpath`; `head` (lines ending in LF) is written before the content.
+    """Do steps 1 to 4 in the maildir `userpath/USER/mailpath`, and write `head` (lines ending in LF) before the content.
 
     `now`: UTC seconds. Raises OSError.
     """
@@ -92,7 +92,8 @@ def begin_delivery(userpath: str, user: bytes, mailpath: str, names: NameSource,
 
 
 def open_maildir(userpath: str, user: bytes, mailpath: str) -> int:
-    """A descriptor of the maildir; what is missing of it is made, durably. Raises OSError; the caller closes."""
+    """Open the maildir and make its missing directories, durably. Returns a descriptor, which the caller closes. Raises
+    OSError."""
     name = os.fsdecode(user)
     if not name or name.startswith(".") or "/" in name or "\0" in name:
         raise OSError(errno.EINVAL, "a user of this name can have no maildir")
@@ -119,7 +120,7 @@ def open_maildir(userpath: str, user: bytes, mailpath: str) -> int:
 
 
 def make_directories(path: str) -> None:
-    """Make a directory (0700) and those above it that are missing, each synced into the one that names it."""
+    """Make a directory (0700) and its missing parents, each synced into its parent."""
     parent = os.path.dirname(path)
     if not os.path.isdir(parent):
         make_directories(parent)
@@ -135,7 +136,7 @@ def make_directories(path: str) -> None:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all of it, whatever the number each call takes. Raises OSError."""
+    """Write all bytes, with as many calls as it takes. Raises OSError."""
     rest = memoryview(data)
     while rest:
         written = os.write(fd, rest)

@@ -1,8 +1,8 @@
 """Names of messages in a maildir: `time.MusecPpidQn.host`, never the same twice.
 
-*Rules*: time is UTC seconds, M its microseconds, P the process id, Q counts deliveries of this process; in the host's name
-`/` is written `\\057` and `:` `\\072`, as readers of maildirs expect. Nothing of an address or a message is part of it. The
-process is asked for its id with each name: a daemon is another process than the one that made this object.
+*Rules*: time is UTC seconds, M its microseconds, P the process id, Q counts deliveries of this process. In the host's name
+`/` is written `\\057` and `:` `\\072`, as readers of maildirs expect. No part of an address or a message is in a name. The
+process id is read for each name, because a daemon is another process than the one that made this object.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 
 class NameSource:
-    """Gives names; safe from several threads (the count is one step of the interpreter)."""
+    """Makes names; safe from several threads (the count is one step of the interpreter)."""
 
     def __init__(self, host: bytes, process_id: Callable[[], int] = os.getpid) -> None:
         text = "".join(chr(byte) if 33 <= byte < 127 else "_" for byte in host) or "localhost"

@@ -1,7 +1,7 @@
-"""The sweep of a maildir's `tmp`: what a crash left there goes after 36 hours, as the format asks. Blocking.
+"""The sweep of a maildir's `tmp`: removes files that a crash left there after 36 hours, as the format asks. Blocks.
 
-*Rules*: regular files alone; at most `LIMIT` names are looked at in one sweep; each maildir is swept at the first delivery
-into it and then once a day; the memory of when is bounded.
+*Rules*: regular files alone; at most `LIMIT` names in one sweep. Each maildir is swept at the first delivery into it and
+then once a day; memory for the times is bounded.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ REMEMBERED = 50_000
 
 
 class Sweeper:
-    """Knows which maildirs were swept when. Safe from several threads: the worst is a sweep more."""
+    """When each maildir was swept. Safe from several threads: the worst is one sweep more."""
 
     def __init__(self) -> None:
         self._swept_at: dict[str, float] = {}
 
-    def is_due(self, maildir: str, now: float) -> bool:
-        """Whether this maildir should be swept now; if so it counts as done. `now`: seconds that never jump."""
+    def claim(self, maildir: str, now: float) -> bool:
+        """Claim the sweep of this maildir: True if it is due, and then it counts as done. `now`: seconds that never jump."""
         last = self._swept_at.get(maildir)
         if last is not None and 0 <= now - last < EVERY_S:
             return False
@@ -33,7 +33,7 @@ class Sweeper:
 
 
 def sweep(maildir: str, now: float) -> int:
-    """Remove what has lain in `tmp` for 36 hours; gives the number. Trouble with one name leaves it. Raises OSError."""
+    """Remove files of 36 hours and more from `tmp`; return their number. A file with an error stays. Raises OSError."""
     fd = os.open(os.path.join(maildir, "tmp"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     removed = 0
     try:

@@ -1,13 +1,13 @@
-"""Sockets, beside what Twisted does.
+"""Sockets: what Twisted does not offer, or offers more slowly.
 
 Modules, each with what it is:
 
-    descriptors     how many files this process may open
+    descriptors     limit of open files of this process
     dispatch        the reactor's loop without a log context for each event
     listen          listening sockets, bound before the reactor runs
     accept          from a listening socket to sessions
     peer            the address of a peer: text, literal, group
-    send            bytes to the kernel in this turn of the reactor
-    close           a connection closed in this turn of the reactor
+    send            sends bytes in this turn of the reactor
+    close           closes a connection in this turn of the reactor
     tls             TLS of listeners
 """

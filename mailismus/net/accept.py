@@ -1,10 +1,11 @@
-"""Accepting: turns a listening socket into a session for each client.
+"""Accepting: turns connections on a listening socket into sessions.
 
-Twisted's own port does the same at twice the cost, and turns idly round when the system is out of descriptors or memory.
+Twisted's own port does the same at twice the cost, and loops without a pause when the system has no descriptors or memory
+left.
 
-*Rules*: when a client cannot be accepted for want of something, nobody is for `PAUSE_S`: clients wait in the kernel, the
-rest of the program goes on. Who is turned away gets his last words before anything is made for him. A session that fails to
-begin costs nobody but its client.
+*Rules*: after EMFILE, ENOMEM and other local errors, stop accepting for `PAUSE_S`: clients wait in the kernel, the rest of
+the program goes on. A client that is turned away gets a last reply before any object is made for it. A session that fails to
+begin affects only its client.
 """
 
 from __future__ import annotations
@@ -23,25 +24,34 @@ from mailismus.net.listen import ListeningSocket
 from mailismus.net.peer import plain_host
 
 PAUSE_S = 0.25
-NOTE_EVERY_S = 10.0
-"""Seconds between two lines in the log that say so."""
+LOG_EVERY_S = 10.0
+"""Seconds between two log lines about it."""
 MAX_ACCEPTS = 100
 """Clients accepted in one turn of the reactor."""
-_GONE = (errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.EINTR, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH)
-"""This client has gone, or a firewall did not want it; the next one is well (accept(2))."""
+_GONE = (
+    errno.ECONNABORTED,
+    errno.EPERM,
+    errno.EPROTO,
+    errno.EINTR,
+    errno.ENETDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+)
+"""Errors of one client: it has gone, or a firewall refused it; the next client may be fine (accept(2))."""
 READ_SIZE = 32768
-"""Bytes of a connection that are read at once. What waits behind a final dot is so much at most: with all else, TLS too, a
-connection takes less than 64 KiB."""
+"""Bytes of a connection read at once, and so the most that can wait behind a final dot. In all, with TLS, a connection takes
+less than 64 KiB."""
 EARLY_SIZE = 4096
-"""Bytes that are read of a client that speaks first, so that it can read our answer: a close with more unread resets it."""
+"""Bytes read from a client that speaks first, so that it can read our reply: closing with unread bytes resets the
+connection."""
 
 
 class Gate(Protocol):
-    """Who decides about clients."""
+    """Decides about clients."""
 
     def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
-        """The session for the client at this IP address, or the last words to it (`b""`: none). `made` is its socket, of
-        which only the number matters, and what it has sent already."""
+        """The session for the client at this IP address, or the last reply to it (`b""`: none). `made`: its socket, to be
+        used only for its number and for bytes that it has sent already."""
 
 
 class Accepted(Server):
@@ -50,8 +60,8 @@ class Accepted(Server):
     bufferSize = READ_SIZE
 
 
-def has_spoken(made: socket.socket) -> bool:
-    """Whether the client of a new connection has sent something already, which is read away."""
+def discard_early_input(made: socket.socket) -> bool:
+    """Read and discard bytes that the client of a new connection has sent already. Returns whether there were any."""
     try:
         return bool(made.recv(EARLY_SIZE, socket.MSG_DONTWAIT))
     except OSError:
@@ -59,7 +69,7 @@ def has_spoken(made: socket.socket) -> bool:
 
 
 def turn_away(made: socket.socket, words: bytes) -> None:
-    """Last words to a client for whom nothing was made."""
+    """Send a last reply to a client without a session, and close the connection."""
     try:
         if words:
             made.send(words, socket.MSG_DONTWAIT)
@@ -70,26 +80,26 @@ def turn_away(made: socket.socket, words: bytes) -> None:
 
 @implementer(IReadDescriptor)
 class Acceptor:
-    """Serves one listening socket, which it owns from now on. `pauses`: a counter for metrics."""
+    """Accepts on one listening socket, which it owns from now on. `pauses`: a counter for metrics."""
 
     log = Logger()
 
     def __init__(self, listening: ListeningSocket, gate: Gate, poll: IReactorFDSet, clock: IReactorTime) -> None:
         self._socket: socket.socket = listening.bound
         self._gate, self._poll, self._clock = gate, poll, clock
-        self._realPortNumber = listening.port  # what a connection of Twisted's shows of its port
+        self._realPortNumber = listening.port  # the name that Twisted's connections read
         self._connections = 0
         self._expected = 1
         self._pause: IDelayedCall | None = None
-        self._noted_at = -NOTE_EVERY_S
+        self._logged_at = -LOG_EVERY_S
         self.pauses = 0
 
     def start(self) -> None:
-        """Accept from now on."""
+        """Begin to accept."""
         self._poll.addReader(self)
 
     def stop(self) -> None:
-        """Accept no more, and close the socket; who has not been accepted is reset."""
+        """Stop accepting and close the socket; clients that wait in the kernel are reset."""
         self._poll.removeReader(self)
         if self._pause is not None:
             self._pause.cancel()
@@ -97,35 +107,35 @@ class Acceptor:
         self._socket.close()
 
     def fileno(self) -> int:
-        """As the reactor asks for it; -1 when closed."""
+        """The descriptor, as the reactor needs it; -1 when closed."""
         return self._socket.fileno()
 
     def logPrefix(self) -> str:
-        """For the reactor's log."""
+        """The name in the reactor's log."""
         return "accept"
 
     def doRead(self) -> None:
-        """Clients wait."""
+        """Accept the clients that wait."""
         expected, accepted = self._expected, 0
-        for _ in range(expected):  # those that have gone count too: none may hold up the turn
+        for _ in range(expected):  # clients that have gone count too, so that the turn stays short
             try:
                 made, address = self._socket.accept()
             except BlockingIOError:
                 break
-            except OSError as trouble:
-                if trouble.errno in _GONE:
+            except OSError as error:
+                if error.errno in _GONE:
                     continue
-                self._wait(trouble)
+                self._pause_accepting(error)
                 return
             accepted += 1
             self._begin(made, address)
-            if self._socket.fileno() < 0:  # stopped by what a session did
+            if self._socket.fileno() < 0:  # a session stopped us
                 return
-        # The next look is the reactor's, for nothing: as many at once as there were the last time, and one more.
+        # Accept as many as in the last turn, and one more: the reactor reports further ones at no extra cost.
         self._expected = min(MAX_ACCEPTS, accepted + 1) if accepted == expected else max(1, accepted)
 
     def connectionLost(self, reason: Failure) -> None:
-        """The reactor gives the socket up: it cannot be polled."""
+        """Close the socket, which the reactor can't poll."""
         self.log.error(
             "Listening on port {port} ended: {reason}", port=self._realPortNumber, reason=reason.getErrorMessage()
         )
@@ -139,7 +149,7 @@ class Acceptor:
             if isinstance(protocol, bytes):
                 turn_away(made, protocol)
                 return
-            # It asks for Twisted's own Port, of which it wants the number.
+            # Accepted expects Twisted's own Port, but uses only its number.
             transport = Accepted(made, protocol, address, self, self._connections, self._poll)  # type: ignore[arg-type]
             protocol.makeConnection(transport)
         except Exception:
@@ -149,13 +159,13 @@ class Acceptor:
             else:
                 transport.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's
 
-    def _wait(self, trouble: OSError) -> None:
+    def _pause_accepting(self, error: OSError) -> None:
         self.pauses += 1
         now = self._clock.seconds()
-        if not 0 <= now - self._noted_at < NOTE_EVERY_S:
-            self._noted_at = now
+        if not 0 <= now - self._logged_at < LOG_EVERY_S:
+            self._logged_at = now
             self.log.warn(
-                "Clients wait, none can be accepted ({number} times so far): {reason}", number=self.pauses, reason=trouble
+                "Clients wait, none can be accepted ({number} times so far): {reason}", number=self.pauses, reason=error
             )
         self._poll.removeReader(self)
         self._pause = self._clock.callLater(PAUSE_S, self._resume)

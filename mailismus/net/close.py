@@ -1,9 +1,9 @@
-"""Closing at once: a plain TCP connection with nothing left to send goes in this turn of the reactor, not in the next.
+"""Closing at once: a plain TCP connection with nothing left to send is closed in this turn of the reactor, not in the next.
 
-`loseConnection` of Twisted waits until the socket can be written, to find that nothing is to be written: four system calls.
+Twisted's `loseConnection` waits until the socket is writable, although there is nothing to write: four system calls.
 
-*Rules*: what waits is sent first, as with `loseConnection`; `connectionLost` is called before `close_now` returns when
-nothing waits, so the caller must be done with its state.
+*Rules*: waiting bytes are sent first, as by `loseConnection`. If there are none, `connectionLost` is called before
+`close_now` returns, so the caller must have finished with its state.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _DONE = Failure(ConnectionDone())  # type: ignore[no-untyped-call]  # Twisted's
 
 
 def close_now(transport: ITransport) -> None:
-    """Close the connection once all is sent."""
+    """Close the connection after all bytes are sent."""
     if (
         isinstance(transport, Connection)
         and transport.connected
         and not (transport.TLS or transport.disconnecting or transport.producer or is_backed_up(transport))
     ):
-        transport.connectionLost(_DONE)  # as Twisted's loseConnection itself does when writing is over
+        transport.connectionLost(_DONE)  # as Twisted's loseConnection does after the last write
     else:
         transport.loseConnection()

@@ -1,11 +1,11 @@
-"""The reactor's round, without a log context for each event.
+"""The reactor's event loop, without a log context for each event.
 
-Twisted wraps each event of each socket in a call that says whose it is, for the log (`log.callWithLogger`): seven calls and
-a dictionary, about 3 us, at every packet. Our log says whose an event is by itself. Here a plain "there is something to
-read" goes straight to its reader; every other event, and every trouble, goes Twisted's own way.
+Twisted wraps each event of each socket in a call that tells the log the socket's name (`log.callWithLogger`): seven calls
+and a dictionary, about 3 us for every packet. Our log lines contain that name themselves. Here a plain "readable" event goes
+straight to its reader; every other event, and every error, takes Twisted's own way.
 
-*Weakness*: `_poller`, `_selectables`, `_doReadOrWrite` and `_disconnectSelectable` are Twisted's own business, used in this
-file alone. A reactor that is not exactly the epoll reactor is left as it is.
+*Weakness*: `_poller`, `_selectables`, `_doReadOrWrite` and `_disconnectSelectable` are private names of Twisted, used in
+this file alone. A reactor whose class is not exactly the epoll reactor stays unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _READABLE = 1
 
 
 def shorten_dispatch(reactor: object) -> bool:
-    """Make this reactor's rounds shorter; False: it is of another kind, nothing was changed. Before it runs."""
+    """Shorten this reactor's event loop, before it runs. False: it is of another class, and unchanged."""
     if type(reactor) is not EPollReactor:
         return False
     changed: Any = reactor  # its attributes are not annotated
@@ -39,7 +39,7 @@ class _Rounds:
         self._selectables: dict[int, Any] = reactor._selectables
 
     def do_iteration(self, timeout: float | None) -> None:
-        """Wait for events, at most so many seconds (None: for ever), and tell whom they concern."""
+        """Wait for events, at most this many seconds (None: for ever), and dispatch them."""
         selectables = self._selectables
         try:
             events = self._poll(-1 if timeout is None else timeout, len(selectables))
@@ -51,7 +51,7 @@ class _Rounds:
         for fd, event in events:
             selectable = selectables.get(fd)
             if selectable is None:
-                continue  # gone by what another event led to
+                continue  # removed by an earlier event
             if event != _READABLE:
                 _in_context(selectable, reactor._doReadOrWrite, selectable, fd, event)
                 continue

@@ -1,9 +1,9 @@
-"""Listening sockets, made before there is a reactor's turn: at the start of the program, while it may still bind ports below
-1024, tell its caller what is wrong, and has not gone into the background.
+"""Listening sockets, bound at the start of the program, before the reactor runs: then the program may still bind ports below
+1024, can report errors to its caller, and is not in the background.
 
-*Rules*: a socket here is bound and listens, but nobody accepts: clients wait in the kernel until the reactor is given it. A
-reactor's poll must not see it before the fork of a daemon, whose child would share the poll with its parent.
-All interfaces (`""`) are two sockets, IPv6 and IPv4 each for itself, on the same port; without IPv6 it is one.
+*Rules*: such a socket listens, but no code accepts: clients wait in the kernel until the reactor gets the socket. No poll of
+a reactor may contain it before the fork of a daemon, because child and parent would share that poll. All interfaces (`""`)
+are two sockets on the same port, one for IPv6 and one for IPv4; one only, if the host has no IPv6.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import attrs
 from mailismus.errors import StartError
 
 BACKLOG = 1024
-"""Clients that may wait to be accepted; the kernel may allow fewer."""
+"""Connections that may wait to be accepted; the kernel may allow fewer."""
 PORT_TRIES = 10
-"""Free ports that are tried in one family, to find one that is free in the other too."""
+"""Tries to find a port that is free in both families."""
 _NO_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT)
 
 
 @attrs.frozen
 class ListeningSocket:
-    """One bound socket: the listener's name, and where it really listens."""
+    """One bound socket: the listener's name, and its actual address and port."""
 
     name: str
     bound: socket.socket
@@ -34,19 +34,19 @@ class ListeningSocket:
 
 
 def bind(name: str, interface: str, port: int) -> list[ListeningSocket]:
-    """The sockets of one listener. `interface`: an IP address of this host, its name, or `""` for all.
+    """Bind the sockets of one listener. `interface`: an IP address of this host, its name, or `""` for all.
 
     Raises `StartError`: 75 if the address is in use, 77 if the port may not be bound, 78 if there is no such address here.
     """
     try:
         found = _bind_all(name, port, PORT_TRIES) if interface == "" else [_bind_one(name, *_resolve(interface, port))]
-    except OSError as trouble:
-        raise _explain(trouble, name, interface or "all interfaces", port) from trouble
+    except OSError as error:
+        raise _explain(error, name, interface or "all interfaces", port) from error
     return found
 
 
 def close_all(listening: list[ListeningSocket]) -> None:
-    """Nobody listens there any more."""
+    """Close these sockets."""
     for one in listening:
         one.bound.close()
 
@@ -59,17 +59,17 @@ def _resolve(interface: str, port: int) -> tuple[int, tuple[object, ...]]:
 def _bind_all(name: str, port: int, tries: int) -> list[ListeningSocket]:
     try:
         v6 = _bind_one(name, socket.AF_INET6, ("::", port))
-    except OSError as trouble:
-        if trouble.errno not in _NO_FAMILY:
+    except OSError as error:
+        if error.errno not in _NO_FAMILY:
             raise
         return [_bind_one(name, socket.AF_INET, ("0.0.0.0", port))]
     try:
         return [_bind_one(name, socket.AF_INET, ("0.0.0.0", v6.port)), v6]
-    except OSError as trouble:
-        if trouble.errno in _NO_FAMILY:
+    except OSError as error:
+        if error.errno in _NO_FAMILY:
             return [v6]
         v6.bound.close()
-        if port == 0 and trouble.errno == errno.EADDRINUSE and tries > 1:
+        if port == 0 and error.errno == errno.EADDRINUSE and tries > 1:
             return _bind_all(name, port, tries - 1)
         raise
 
@@ -79,7 +79,7 @@ def _bind_one(name: str, family: int, address: tuple[object, ...]) -> ListeningS
     try:
         made.setblocking(False)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what accept() gives has it too (Linux)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it (Linux)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(address)
@@ -91,16 +91,16 @@ def _bind_one(name: str, family: int, address: tuple[object, ...]) -> ListeningS
     return ListeningSocket(name, made, family, host, port)
 
 
-def _explain(trouble: OSError, name: str, interface: str, port: int) -> StartError:
+def _explain(error: OSError, name: str, interface: str, port: int) -> StartError:
     where = f"listener {name!r} cannot listen on {interface}, port {port}: "
-    if isinstance(trouble, socket.gaierror):
+    if isinstance(error, socket.gaierror):
         return StartError(78, f"{where}no such interface address")
-    if trouble.errno == errno.EADDRINUSE:
+    if error.errno == errno.EADDRINUSE:
         return StartError(75, f"{where}the address is in use")
-    if trouble.errno in (errno.EACCES, errno.EPERM):
+    if error.errno in (errno.EACCES, errno.EPERM):
         return StartError(77, f"{where}permission denied")
-    if trouble.errno == errno.EADDRNOTAVAIL:
+    if error.errno == errno.EADDRNOTAVAIL:
         return StartError(78, f"{where}this host does not have that address")
-    if trouble.errno == errno.EINVAL:
+    if error.errno == errno.EINVAL:
         return StartError(78, f"{where}a link-local address needs its interface behind it, such as fe80::1%eth0")
-    return StartError(75, f"{where}{trouble.strerror}")
+    return StartError(75, f"{where}{error.strerror}")

@@ -1,7 +1,7 @@
-"""The peer: its address as text, as a literal, and as what is counted together.
+"""The peer: its address as text, as a literal, and as the key of connection limits.
 
-*Rules*: an IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`) is that IPv4 address; a scope (`%eth0`) is dropped; what is no
-IP address (a test's transport) is `unknown`.
+*Rules*: an IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`) counts as that IPv4 address; a scope (`%eth0`) is dropped.
+Where there is no IP address (a test's transport) the text is `unknown`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ UNKNOWN = "unknown"
 
 
 def peer_host(transport: ITransport) -> str:
-    """The IP address at the other end, or `"unknown"`."""
-    client = getattr(transport, "client", None)  # what accept() gave: spares building an address object
+    """The peer's IP address, or `"unknown"`."""
+    client = getattr(transport, "client", None)  # from accept(): avoids an address object
     host = client[0] if client else getattr(transport.getPeer(), "host", UNKNOWN)
     return plain_host(host) if isinstance(host, str) else UNKNOWN
 
@@ -35,12 +35,12 @@ def literal_of(host: str) -> bytes:
 
 
 def format_endpoint(host: str, port: int) -> str:
-    """`192.0.2.1:25`, `[2001:db8::1]:25`."""
+    """Address and port as text: `192.0.2.1:25`, `[2001:db8::1]:25`."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def counted_as(host: str) -> str | bytes:
-    """What connections of this host are counted under: an IPv4 address by itself, an IPv6 address with its /64."""
+    """The key under which connections of this host are counted: an IPv4 address, or the /64 network of an IPv6 address."""
     if ":" not in host:
         return host
     try:
@@ -50,7 +50,7 @@ def counted_as(host: str) -> str | bytes:
 
 
 def set_no_delay(transport: ITransport) -> None:
-    """Small writes leave at once (no Nagle), where the transport is TCP."""
+    """Send small writes at once (no Nagle), if the transport is TCP."""
     set_option = getattr(transport, "setTcpNoDelay", None)
     if set_option is not None:
         set_option(True)

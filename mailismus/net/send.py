@@ -1,14 +1,14 @@
 """Sending at once: bytes that fit go to the kernel in this turn of the reactor, not in the next one.
 
-A transport of Twisted keeps what it is given and asks the reactor to tell it when the socket can be written: two
-system calls and a turn for every reply. Here a plain TCP socket with nothing waiting is written at once.
+A Twisted transport stores bytes and asks the reactor to report when the socket is writable: two system calls and a turn for
+every reply. Here a plain TCP socket without waiting bytes is written at once.
 
-*Rules*: the order of bytes is that of the calls, mixed with `transport.write` too: nothing is sent past what waits.
-What does not fit, and every other transport (a test's), goes the usual way. Trouble is left to the usual way. A transport
-that has a `wire` (TLS) sends at once by itself; what waits, waits there.
+*Rules*: bytes keep the order of the calls, also mixed with `transport.write`: nothing overtakes waiting bytes. Bytes that do
+not fit, other transports (a test's) and errors take the usual way. A transport with a `wire` (TLS) sends at once by itself;
+its bytes wait in the `wire`.
 
-*Weakness*: `dataBuffer` and `_tempDataBuffer` are Twisted's own business: no public interface says "nothing waits".
-They are used in this file alone; they have been there since Twisted 2, and tests hold them to their meaning.
+*Weakness*: `dataBuffer` and `_tempDataBuffer` are private names of Twisted: no public interface tells that nothing waits.
+They are used in this file alone, have been there since Twisted 2, and tests check their meaning.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from zope.interface import implementer
 
 
 class Sent(enum.Enum):
-    """What became of the bytes: all are the kernel's (or gone with the connection), or some wait in the transport."""
+    """Where the bytes are: all with the kernel (or lost with the connection), or some waiting in the transport."""
 
     ALL = "all"
     WAITING = "waiting"
 
 
 def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
-    """Send these bytes, now if the transport is a plain TCP socket with nothing waiting. Never blocks, never raises.
+    """Send these bytes, at once if the transport is a plain TCP socket without waiting bytes. Never blocks, never raises.
 
-    On a transport that is closing or closed nothing happens beyond what its `write` does.
+    On a closing or closed transport it does only what `write` does.
     """
     if not isinstance(transport, Connection) or transport.TLS:
         transport.writeSequence(parts)
@@ -47,7 +47,7 @@ def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
                     return Sent.ALL
             else:
                 sent = transport.socket.sendmsg(parts)
-        except OSError:  # full, broken, or more than 1024 parts: the usual way copes with each
+        except OSError:  # full, broken, or more than 1024 parts: the usual way handles each
             pass
     for part in parts:
         if sent < len(part):
@@ -57,26 +57,26 @@ def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
 
 
 def is_backed_up(transport: ITransport) -> bool:
-    """Whether bytes wait in a TCP transport, under TLS too; for other transports False: their `write` copes."""
+    """Whether bytes wait in a TCP transport, under TLS too; False for other transports: their `write` handles that."""
     transport = getattr(transport, "wire", transport)
     return isinstance(transport, Connection) and bool(transport.dataBuffer or transport._tempDataBuffer)
 
 
 def when_drained(transport: ITransport, done: Callable[[], None]) -> None:
-    """Call `done` once, when nothing waits in the transport any more; never, if the connection goes first.
+    """Call `done` once when no bytes wait in the transport any more; never if the connection is lost before.
 
-    For a transport on which bytes wait (`Sent.WAITING`) and which has no producer.
+    For a transport with waiting bytes (`Sent.WAITING`) and without a producer.
     """
     _Drain(getattr(transport, "wire", transport), done)
 
 
 @implementer(IPullProducer)
 class _Drain:
-    """A producer that has nothing to give: being asked for more means that all has gone."""
+    """A producer without data: a request for more means that all bytes are sent."""
 
     def __init__(self, transport: ITransport, done: Callable[[], None]) -> None:
         self.transport, self.done, self.registered = transport, done, False
-        transport.registerProducer(self, False)  # type: ignore[attr-defined]  # ITransport does not name IConsumer; TCP has it
+        transport.registerProducer(self, False)  # type: ignore[attr-defined]  # ITransport lacks it; every TCP transport has it
         self.registered = True
 
     def resumeProducing(self) -> None:
@@ -85,4 +85,4 @@ class _Drain:
             self.done()
 
     def stopProducing(self) -> None:
-        """The connection is gone."""
+        """Ignored: the connection is lost."""

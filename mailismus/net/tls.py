@@ -1,19 +1,21 @@
-"""TLS for connections that clients made: Twisted's own pump, between a TCP connection and a session (RFC 8446, RFC 5246).
+"""TLS for connections from clients: Twisted's own pump, between a TCP connection and a session (RFC 8446, RFC 5246).
 
     server = TlsServer(chain, key, clock)          once for each certificate
     transport = server.begin(tcp, session)         the session writes to `transport` from now on
 
-*Rules*: TLS 1.2 or later, ciphers with forward secrecy and authentication alone, no compression, no renegotiation, no
-sessions to resume (nothing is kept of a connection that is over). What is written is encrypted and sent in the same turn;
-what the kernel does not take waits in the TCP connection and shows there (`send.is_backed_up`), so a session that heeds it
-holds back its client under TLS as without. A read of the TCP connection comes out as one piece, so that reading can be
-stopped between any two. What a handshake may make us keep is bounded.
+*Rules*:
+- TLS 1.2 or later; only ciphers with forward secrecy and authentication; no compression, renegotiation or session resumption
+  (nothing of a closed connection is kept).
+- Written bytes are encrypted and sent in the same turn. Bytes that the kernel does not take wait in the TCP connection,
+  where `send.is_backed_up` sees them; so a session slows down its client under TLS as without.
+- One read of the TCP connection yields one piece, so that reading can stop between any two.
+- Memory for a handshake is bounded.
 
-*Not here*: STARTTLS (`smtp.server`), time-outs and the end of a connection (`submit.protocol`), reading certificates
+*Not here*: STARTTLS (`smtp.server`), time-outs and closing (`submit.protocol`), reading certificates
 (`config.certificates`).
 
-*Weakness*: `connection.protocol` is set here, as Twisted's `startTLS` does, and `_lostTLSConnection` of its pump: no
-interface says so. That `startTLS` itself would send each reply a turn later and hide what waits.
+*Weakness*: `connection.protocol` is set here, as Twisted's `startTLS` does, and so is `_lostTLSConnection` of its pump: no
+interface offers that. `startTLS` itself would send each reply a turn later and hide waiting bytes.
 """
 
 from __future__ import annotations
@@ -40,32 +42,32 @@ from zope.interface import implementer
 from mailismus.net.send import send_now
 
 _CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
-"""Of TLS 1.2; those of 1.3 are all of this kind."""
+"""For TLS 1.2; all ciphers of TLS 1.3 qualify."""
 SLICE = 8192
-"""Bytes given to OpenSSL at a time: its buffers grow to the largest piece, and never shrink."""
+"""Bytes given to OpenSSL at a time: its buffers grow to the largest piece and never shrink."""
 MAX_HELLO = 16384
-"""Bytes of a client's first message: OpenSSL makes room for what it declares, up to 128 KiB. Real ones have 2 KiB."""
+"""Bytes of a client's first message: OpenSSL allocates the declared size, up to 128 KiB. Real ones have 2 KiB."""
 
 
 class TlsSession(Protocol):
-    """What is above TLS."""
+    """The session above TLS."""
 
     def handshake_completed(self, tls: bytes) -> None:
-        """TLS is on; `tls` says how (`TLSv1.3 with cipher ...`). No bytes come before this."""
+        """Note that TLS is established; `tls` describes it (`TLSv1.3 with cipher ...`). No bytes come earlier."""
 
     def dataReceived(self, data: bytes) -> None:
-        """Plain bytes of the client."""
+        """Take decrypted bytes of the client."""
 
     def handshake_failed(self, why: bytes) -> None:
-        """TLS came to nothing, or the connection ended before; `connectionLost` follows."""
+        """Note that the handshake failed, or the connection ended before its end; `connectionLost` follows."""
 
     def connectionLost(self, reason: Failure) -> None:
-        """The connection is over."""
+        """Note that the connection is over."""
 
 
 def make_context(chain_pem: bytes, key_pem: bytes) -> SSL.Context:
-    """A server's context with this chain (its own certificate first) and key, both checked before (`config.certificates`).
-    Raises `ValueError` or `SSL.Error`."""
+    """A server's context with this chain (its own certificate first) and key; `config.certificates` has checked both. Raises
+    `ValueError` or `SSL.Error`."""
     own, *others = x509.load_pem_x509_certificates(chain_pem)
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
@@ -76,29 +78,29 @@ def make_context(chain_pem: bytes, key_pem: bytes) -> SSL.Context:
     context.use_certificate(own)
     for other in others:
         context.add_extra_chain_cert(other)
-    # Not proved again: the proof of an RSA key's primes holds the interpreter for seconds.
+    # Validation is skipped: the proof of an RSA key's primes would block the interpreter for seconds.
     key = load_pem_private_key(key_pem, None, unsafe_skip_rsa_key_validation=True)
-    context.use_privatekey(key)  # type: ignore[arg-type]  # what is no key for TLS, it refuses
+    context.use_privatekey(key)  # type: ignore[arg-type]  # it refuses a key that is unfit for TLS
     context.check_privatekey()
     return context
 
 
 @implementer(IOpenSSLServerConnectionCreator)
 class TlsServer:
-    """TLS with one certificate. Raises what `make_context` does; nothing afterwards."""
+    """TLS with one certificate. The constructor raises as `make_context` does; nothing raises afterwards."""
 
     def __init__(self, chain_pem: bytes, key_pem: bytes, clock: IReactorTime) -> None:
         self._context = make_context(chain_pem, key_pem)
-        # It wraps no factory: connections are handed to it one by one, as Twisted's `startTLS` does.
+        # The factory wraps no other one: connections are given to it one by one, as Twisted's `startTLS` does.
         self._factory = TLSMemoryBIOFactory(self, False, None, clock)  # type: ignore[arg-type]
 
     def serverConnectionForTLS(self, protocol: TLSMemoryBIOProtocol) -> SSL.Connection:
-        """As Twisted's pump asks for it."""
+        """Called by Twisted's pump."""
         return SSL.Connection(self._context, None)
 
     def begin(self, tcp: ITransport, session: TlsSession) -> TlsTransport:
-        """Make the TCP connection one of TLS. Gives the transport for the session; a handshake that fails ends in
-        `connectionLost`, one that never ends is for the session to end."""
+        """Start TLS on a TCP connection. Returns the transport for the session. A handshake that fails ends in
+        `connectionLost`; the session must end one that never ends."""
         transport = TlsTransport(self._factory, tcp, session)
         tcp.protocol = transport  # type: ignore[attr-defined]  # see *Weakness*
         transport.makeConnection(_Wire(tcp))  # type: ignore[no-untyped-call]  # Twisted's
@@ -106,15 +108,15 @@ class TlsServer:
 
 
 class TlsTransport(TLSMemoryBIOProtocol):
-    """One connection's TLS: a protocol to TCP, a transport to the session. `wire`: the TCP connection."""
+    """TLS of one connection: a protocol to TCP, a transport to the session. `wire`: the TCP connection."""
 
     def __init__(self, factory: TLSMemoryBIOFactory, tcp: ITransport, session: TlsSession) -> None:
         self.wire = tcp
-        self._head: bytes | None = b""  # the first bytes, until the size of the client's first message is known
+        self._head: bytes | None = b""  # the first bytes, until they tell the size of the client's first message
         super().__init__(factory, _Plain(self, session), False)  # type: ignore[no-untyped-call]  # Twisted's
 
     def dataReceived(self, data: bytes) -> None:
-        """Encrypted bytes of the client."""
+        """Take encrypted bytes of the client."""
         if self._head is not None:
             data = self._head + data
             if len(data) < 9:
@@ -131,14 +133,14 @@ class TlsTransport(TLSMemoryBIOProtocol):
         plain.pass_on()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """TCP is over."""
-        # What came before has been passed on. Looking for more would end in a failure whose traceback refers to itself, and
-        # keeps OpenSSL's memory of every connection that ended without a farewell until the next look for cycles.
+        """Note that the TCP connection is over."""
+        # All earlier bytes have been passed on. Reading more would end in a failure whose traceback refers to itself, which
+        # keeps OpenSSL's memory of every connection that ended without close_notify until the next garbage collection.
         self._lostTLSConnection = True
         super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
 
     def explain(self) -> bytes:
-        """`TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256 bits)`."""
+        """Version and cipher: `TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256 bits)`."""
         connection = self.getHandle()  # type: ignore[no-untyped-call]  # Twisted's
         words = (
             f"{connection.get_protocol_version_name()} with cipher {connection.get_cipher_name()}"
@@ -147,8 +149,8 @@ class TlsTransport(TLSMemoryBIOProtocol):
         return words.encode("ascii", "replace")
 
     def pauseProducing(self) -> None:
-        """Read no more."""
-        self.wire.pauseProducing()  # type: ignore[attr-defined]  # every transport of a stream has it
+        """Stop reading."""
+        self.wire.pauseProducing()  # type: ignore[attr-defined]  # every stream transport has it
 
     def resumeProducing(self) -> None:
         """Read again."""
@@ -157,7 +159,7 @@ class TlsTransport(TLSMemoryBIOProtocol):
 
 @implementer(IProtocol, IHandshakeListener)
 class _Plain:
-    """The plain side, as the pump sees it: gathers what one read brought, tells the session."""
+    """The decrypted side of the pump: joins the pieces of one read for the session."""
 
     __slots__ = ("_is_on", "_pieces", "_session", "_transport")
 
@@ -166,7 +168,7 @@ class _Plain:
         self._pieces: list[bytes] = []
 
     def makeConnection(self, transport: ITransport) -> None:
-        """The session is connected already."""
+        """Ignored: the session is connected already."""
 
     def connectionMade(self) -> None:
         """As above."""
@@ -179,7 +181,7 @@ class _Plain:
         self._pieces.append(data)
 
     def pass_on(self) -> None:
-        """The session gets what has come."""
+        """Give the session the bytes of this read."""
         if self._pieces:
             data = b"".join(self._pieces)
             self._pieces.clear()
@@ -192,7 +194,7 @@ class _Plain:
 
 
 class _Wire:
-    """The TCP connection, as the pump sees it: what it writes is sent at once."""
+    """The TCP connection as the pump's transport: writes are sent at once."""
 
     __slots__ = ("_tcp",)
 
@@ -206,7 +208,7 @@ class _Wire:
         self._tcp.loseConnection()
 
     def abortConnection(self) -> None:
-        self._tcp.abortConnection()  # type: ignore[attr-defined]  # every transport of a stream has it
+        self._tcp.abortConnection()  # type: ignore[attr-defined]  # every stream transport has it
 
     def getPeer(self) -> IAddress:
         return self._tcp.getPeer()
@@ -216,7 +218,7 @@ class _Wire:
 
 
 def _explain(reason: Failure) -> bytes:
-    """Why a handshake came to nothing, in a few words."""
+    """Why a handshake failed, in a few words."""
     match reason.value:
         case SSL.Error(args=([(_, _, words), *_],)):
             return str(words).encode("ascii", "replace")

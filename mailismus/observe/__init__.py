@@ -2,11 +2,11 @@
 
 Modules, each with what it is:
 
-    text                makes what peers sent harmless in logs and terminals. Pure
+    text                escapes untrusted bytes for logs and terminals. Pure
     maillog             interface of the mail log
     audit               the lines of audit logs. Pure
     audit_file          one audit file: open, append, rotate; in a thread
-    audit_log           audit lines, gathered and written behind
+    audit_log           audit lines, buffered and written in a thread
     metrics             tables of metrics. Pure
     metrics_process     metrics of the process and the reactor
     metrics_page        all metrics as text for Prometheus

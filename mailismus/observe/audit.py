@@ -1,15 +1,15 @@
-"""The audit's lines: one for each recipient whose mail has left the queue, as the original Mailismus writes them, or as JSON
-(pure).
+"""Lines of the audit logs: one for each recipient whose mail has left the queue, in the form of the original Mailismus, or
+as JSON (pure).
 
     2026-11-20 20:58:56.139 Relayed id=0000000100000002-1; From=a@src.example via 192.0.2.1; To=b@dst.example via 192.0.2.2
         - Transit=402ms
 
-(one line). `Delivered`: into a maildir; `Relayed`: to another server. Failures have `; Status=CODE` behind the recipient:
-`Bounced Msg` when a report tells of them, `Discarding bounced NDR` when it was a report that failed, `Discarding bounced
-Msg` when reports are off. `src=MTA` in place of `via` is mail that was made here. Times are local in lines, UTC in JSON.
+(one line). `Delivered`: into a maildir; `Relayed`: to another server. A failure has `; Status=CODE` after the recipient. It
+is `Bounced Msg` if it was reported, `Discarding bounced NDR` if the failed message was a report, `Discarding bounced Msg` if
+reports are off. `src=MTA` instead of `via` marks mail made here. Times are local in lines, UTC in JSON.
 
-*Rules*: what others said is made harmless (`observe.text`); a quoted local part may hold blanks and semicolons, so whoever
-must not be led astray by an address reads the JSON.
+*Rules*: text from others is escaped (`observe.text`). A quoted local part may contain blanks and semicolons, so a program
+that must parse every address reads the JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms"
 
 
 class Action(enum.Enum):
-    """What became of a recipient's mail: the original's word, and that of JSON."""
+    """How an entry left the queue: the original's word, and the word in JSON."""
 
     DELIVERED = (b"Delivered", "delivered")
     RELAYED = (b"Relayed", "relayed")
@@ -43,9 +43,9 @@ class Action(enum.Enum):
 
 @attrs.define
 class Audited:
-    """One recipient's end. `host`: who gave the reply, as in the mail log; `status`: as there; `attempts`: with the last;
-    `received_at`: UTC seconds; `report`: the message that tells the sender. Never changed; frozen, it would take as long to
-    make as its line."""
+    """The end of one recipient. `host` and `status`: as in the mail log. `attempts`: including the last. `received_at`: UTC
+    seconds. `report`: the message that tells the sender. Treat it as immutable; a frozen class would take as long to make as
+    its line."""
 
     action: Action
     spool_id: SpoolId
@@ -62,7 +62,7 @@ class Audited:
 
 
 def format_line(audited: Audited, at: float, stamp: bytes) -> bytes:
-    """As the original, line end and all. `stamp`: the second, as it is shown."""
+    """The line of the original, with its end. `stamp`: date and time to the second."""
     source = b"src=MTA" if audited.client == _MADE_HERE else b"via " + audited.client
     address = _address_of(audited.host)
     reply = audited.reply
@@ -82,7 +82,7 @@ def format_line(audited: Audited, at: float, stamp: bytes) -> bytes:
 
 
 def format_json(audited: Audited, at: float, stamp: bytes) -> bytes:
-    """One object, line end and all. `time` is in whole UTC seconds; `event_time` the same to the millisecond (RFC 3339)."""
+    """One JSON object, with a line end. `time` is in whole UTC seconds; `event_time` adds milliseconds (RFC 3339)."""
     client = "null" if audited.client == _MADE_HERE else _quote(audited.client)
     reply = "null" if audited.reply is None else _quote(bytes(audited.reply))
     report = "" if audited.report is None else f', "report": "{audited.report:016X}"'
@@ -96,7 +96,7 @@ def format_json(audited: Audited, at: float, stamp: bytes) -> bytes:
 
 
 def show_age(seconds: float) -> bytes:
-    """A time as the original shows it: `1m14s593ms`; what is negative (a clock was set) is `0ms`."""
+    """A duration as the original shows it, `1m14s593ms`; a negative one (the clock was set) is `0ms`."""
     left, parts = max(0, round(seconds * 1000)), ""
     for unit, size in _UNITS:
         count, left = divmod(left, size)
@@ -106,7 +106,7 @@ def show_age(seconds: float) -> bytes:
 
 
 def _address_of(host: bytes) -> bytes:
-    """The IP address in `name[ip]:port`; empty where there is none."""
+    """The IP address in `name[ip]:port`; empty if there is none."""
     return host.partition(b"[")[2].rpartition(b"]")[0]
 
 

@@ -1,6 +1,6 @@
-"""The audit's file: opened by name, appended to, made where it is missing. Everything here blocks and runs in one thread.
+"""The file of an audit log: opened by name, made if missing, appended to. Everything blocks and runs in one thread.
 
-*Rules*: mode 0600, its directory 0700; a regular file and no symbolic link. Nothing is synced: a power cut may cost the last
+*Rules*: mode 0600, directory 0700; a regular file, never a symbolic link. Nothing is synced: a power cut may lose the last
 seconds.
 """
 
@@ -15,15 +15,15 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | o
 
 
 class AuditFile:
-    """The file that is open."""
+    """The open file."""
 
     def __init__(self) -> None:
         self._descriptor = -1
         self._path = ""
 
     def append(self, path: str, data: bytes, *, anew: bool) -> int:
-        """Append to the file of this name; gives the number of bytes taken. `anew`: to the one that has the name now.
-        Raises OSError: none were taken."""
+        """Append to the file of this name; returns the number of bytes written. `anew`: open the name again first. Raises
+        OSError: none were written."""
         if anew or path != self._path:
             descriptor = _open(path)
             self.close()
@@ -31,7 +31,7 @@ class AuditFile:
         return os.write(self._descriptor, data) if data else 0
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         descriptor, self._descriptor, self._path = self._descriptor, -1, ""
         if descriptor >= 0:
             os.close(descriptor)
@@ -45,7 +45,7 @@ def _open(path: str) -> int:
             raise OSError(errno.EINVAL, "it is no regular file", path)
         if descriptor > 2:
             return descriptor
-        # A daemon's descriptors 0 to 2 become /dev/null: stay clear of them, should they have been closed at start.
+        # A daemon's descriptors 0 to 2 become /dev/null. If they were closed at start, this file must not get one of them.
         moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     except BaseException:
         os.close(descriptor)

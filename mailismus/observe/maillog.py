@@ -1,7 +1,7 @@
-"""The mail log: one line for each event and recipient, in the words that log analysers know.
+"""The mail log: one line for each event and recipient, in the usual form of mail logs.
 
-*Rules*: a line is whole, short-lived bytes; its writer has made everything a peer or client said harmless with
-`observe.text.plain`. Where the lines go, and when they are written out, is the destination's own affair.
+*Rules*: a line is complete, short-lived bytes. Its writer has escaped all text of peers and clients with
+`observe.text.plain`. The implementation decides where lines go and when they are flushed.
 
 *Not here*: events of the program (`twisted.logger`), audit files.
 """
@@ -12,10 +12,10 @@ from typing import Protocol
 
 
 class MailLog(Protocol):
-    """Where mail lines go."""
+    """Takes mail lines."""
 
     def write(self, line: bytes) -> None:
-        """One line, without time stamp and line end, free of control bytes. Buffered: never blocks, never fails."""
+        """Write one line, without time stamp, line end and control bytes. Buffered: never blocks, never fails."""
 
 
 class MemoryMailLog:

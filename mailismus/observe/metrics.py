@@ -1,12 +1,12 @@
-"""Metrics: what can be asked of the running program, as tables of names and readings (pure).
+"""Metrics: tables of the values that the running program offers (pure).
 
-Each package has a table of its own (`metrics.py`), of what its objects count; a `Meter` is such a table and the object that
-it reads. Whoever counts adds to a plain number; all else happens when somebody asks.
+Each package has a table (`metrics.py`) of its objects' counts; a `Reader` is an entry of a table with the object that it
+reads. Counting code only adds to a plain number; all other work happens on a request.
 
-*Rules*: names begin with `mailismus_`, are in base units and end with them, counters with `_total`. The values of labels are
-words of ours or of the configuration, never a peer's or a client's: their number is bounded.
+*Rules*: names begin with `mailismus_`, use base units and end with them; counters end with `_total`. Label values are our
+own words or those of the configuration, never a peer's or a client's: their number is bounded.
 
-*Not here*: how a page of them looks (`observe.metrics_page`), who may read it (`observe.metrics_endpoint`).
+*Not here*: the text form (`observe.metrics_page`), access (`observe.metrics_endpoint`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import attrs
 
 
 class MetricType(enum.Enum):
-    """How a metric behaves, in the words of Prometheus."""
+    """The behaviour of a metric, in the terms of Prometheus."""
 
     COUNTER = "counter"
     """Only grows, from 0 at the start of the program."""
@@ -29,36 +29,36 @@ class MetricType(enum.Enum):
 
 
 class Distribution:
-    """How often something was so large: numbers by bounds, and their sum.
+    """A histogram: counts by upper bounds, and the sum of the values.
 
-    May be noted in one thread while it is read in another: what is read may then lack a part of the newest note.
+    One thread may note values while another reads: the reader may then miss a part of the newest note.
     """
 
     __slots__ = ("bounds", "counts", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """`bounds`: ascending; a value belongs to the first that is not below it, or behind them all."""
+        """`bounds`: ascending. A value is counted at the first bound that is not below it, or after the last."""
         self.bounds = tuple(map(float, bounds))
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
         """The sum of all values."""
 
     def note(self, value: float, times: int = 1) -> None:
-        """So large, so many times."""
+        """Add a value, this many times."""
         self.counts[bisect_left(self.bounds, value)] += times
         self.total += value * times
 
 
 Number = int | float
 Reading = Number | Mapping[tuple[str, ...], Number] | Distribution | None
-"""A number, one for each combination of label values, or a distribution. None: not known, nothing is shown."""
+"""A number, a number for each combination of label values, or a distribution. None: unknown, nothing is shown."""
 
 T = TypeVar("T")
 
 
 @attrs.frozen
 class Metric(Generic[T]):
-    """One metric, read of a `T`."""
+    """One metric, and how to read it from a `T`."""
 
     name: str
     kind: MetricType
@@ -68,30 +68,30 @@ class Metric(Generic[T]):
 
 
 def counter(name: str, sentence: str, read: Callable[[T], Reading], *labels: str) -> Metric[T]:
-    """What only grows."""
+    """A metric that only grows."""
     return Metric(name, MetricType.COUNTER, sentence, read, labels)
 
 
 def gauge(name: str, sentence: str, read: Callable[[T], Reading], *labels: str) -> Metric[T]:
-    """What goes up and down."""
+    """A metric that goes up and down."""
     return Metric(name, MetricType.GAUGE, sentence, read, labels)
 
 
 def histogram(name: str, sentence: str, read: Callable[[T], Distribution]) -> Metric[T]:
-    """A distribution."""
+    """A metric that is a distribution."""
     return Metric(name, MetricType.HISTOGRAM, sentence, read)
 
 
 @attrs.frozen
 class Reader:
-    """A metric and what reads it now."""
+    """A metric bound to the object that it reads."""
 
     metric: Metric[object]
     read: Callable[[], Reading]
 
 
 def meter(table: Iterable[Metric[T]], of: T) -> list[Reader]:
-    """A table, read of this object."""
+    """The readers of a table for this object."""
     return [_reader(metric, of) for metric in table]
 
 
@@ -100,7 +100,7 @@ def _reader(metric: Metric[T], of: T) -> Reader:
 
 
 def describe(title: str, table: Iterable[Metric[T]]) -> str:
-    """The table for people, in Markdown."""
+    """The table in Markdown, for the documentation."""
     rows = [
         f"| `{metric.name}`{''.join(f' `{label}`' for label in metric.labels)} | {metric.kind.value} | {metric.sentence} |\n"
         for metric in table

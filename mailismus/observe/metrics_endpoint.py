@@ -1,9 +1,9 @@
-"""The endpoint: `GET /metrics` by HTTP, and nothing else (RFC 9112).
+"""The metrics endpoint: `GET /metrics` by HTTP, and nothing else (RFC 9112).
 
-*Rules*: one request a connection, `MOST` connections, `TIMEOUT_S` for all of it, `LONGEST` bytes of a request. Nothing is
-changed by asking. Who may connect is decided by the address it listens on, by default 127.0.0.1: there is no password.
+*Rules*: one request for each connection, at most `MAX_CONNECTIONS`, `TIMEOUT_S` for all of a request, `MAX_REQUEST_BYTES` of
+it. A request changes nothing. The listening address decides who may connect, by default 127.0.0.1: there is no password.
 
-*Not here*: what the page says (`observe.metrics_page`), making the sockets.
+*Not here*: the page itself (`observe.metrics_page`), the making of sockets.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 PATH = b"/metrics"
-MOST = 10
+MAX_CONNECTIONS = 10
 TIMEOUT_S = 10.0
-LONGEST = 16384
-"""Bytes of a request, header fields and all."""
+MAX_REQUEST_BYTES = 16384
+"""Bytes of a request, including header fields."""
 
 
 class MetricsEndpoint:
-    """Serves what `page` gives, of type `content_type`."""
+    """Serves the result of `page`, of type `content_type`."""
 
     def __init__(self, page: Callable[[], bytes], content_type: bytes, clock: IReactorTime, sockets: IReactorSocket) -> None:
         self._sockets = sockets
@@ -33,14 +33,14 @@ class MetricsEndpoint:
         self._ports: list[IListeningPort] = []
 
     def start(self, bound: Sequence[socket.socket]) -> None:
-        """Serve these sockets, which listen. They are used up."""
+        """Serve on these listening sockets, and close them (the reactor has copies)."""
         for one in bound:
             adopt = self._sockets.adoptStreamPort
             self._ports.append(adopt(one.fileno(), one.family, self._factory))  # type: ignore[arg-type]  # a private type is wanted
             one.close()
 
     def stop(self) -> Deferred[None]:
-        """Serve no more; who has not got his answer is cut off."""
+        """Stop serving; requests without an answer are aborted."""
         stopped = [done for port in self._ports if isinstance(done := port.stopListening(), Deferred)]
         self._ports.clear()
         for answer in list(self._factory.open):
@@ -49,7 +49,7 @@ class MetricsEndpoint:
 
 
 class MetricsAnswers(ServerFactory["HttpResponse"]):
-    """The connections."""
+    """Makes the connections."""
 
     noisy = False
 
@@ -58,8 +58,8 @@ class MetricsAnswers(ServerFactory["HttpResponse"]):
         self.open: set[HttpResponse] = set()
 
     def buildProtocol(self, addr: IAddress | None) -> HttpResponse | None:
-        """None, there are enough: Twisted closes the connection."""
-        return HttpResponse(self) if len(self.open) < MOST else None
+        """None: too many connections; Twisted closes this one."""
+        return HttpResponse(self) if len(self.open) < MAX_CONNECTIONS else None
 
 
 class HttpResponse(Protocol):
@@ -72,30 +72,30 @@ class HttpResponse(Protocol):
     def __init__(self, answers: MetricsAnswers) -> None:
         self._answers = answers
         self._request = bytearray()
-        self._on_answered = False
+        self._is_answered = False
 
     def connectionMade(self) -> None:
-        """Somebody wants to ask."""
+        """Start the time-out."""
         self._answers.open.add(self)
         self._timer = self._answers.clock.callLater(TIMEOUT_S, self.cut_off)
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        """It is over."""
+        """Cancel the time-out."""
         self._answers.open.discard(self)
         if self._timer.active():
             self._timer.cancel()
 
     def cut_off(self) -> None:
-        """It takes too long."""
+        """Abort the connection."""
         self.transport.abortConnection()
 
     def dataReceived(self, data: bytes) -> None:
-        """Some of the request, which ends with an empty line; what comes behind it is not looked at."""
-        if self._on_answered:
+        """Collect the request, which ends with an empty line; later bytes are ignored."""
+        if self._is_answered:
             return
         self._request += data
         if b"\r\n\r\n" not in self._request and b"\n\n" not in self._request:
-            if len(self._request) > LONGEST:
+            if len(self._request) > MAX_REQUEST_BYTES:
                 self._answer(b"431 Request Header Fields Too Large", b"")
             return
         words = bytes(self._request).split(b"\n", 1)[0].rstrip(b"\r").split(b" ")
@@ -104,9 +104,9 @@ class HttpResponse(Protocol):
         elif words[0] not in (b"GET", b"HEAD"):
             self._answer(b"405 Method Not Allowed", b"", b"Allow: GET, HEAD\r\n")
         else:
-            self._answer_question(words[1], is_head=words[0] == b"HEAD")
+            self._answer_request(words[1], is_head=words[0] == b"HEAD")
 
-    def _answer_question(self, target: bytes, is_head: bool) -> None:
+    def _answer_request(self, target: bytes, is_head: bool) -> None:
         if target.partition(b"?")[0] != PATH:
             self._answer(b"404 Not Found", b"The metrics are at /metrics.\n", is_head=is_head)
             return
@@ -127,7 +127,7 @@ class HttpResponse(Protocol):
         content_type: bytes = b"text/plain; charset=utf-8",
         is_head: bool = False,
     ) -> None:
-        self._on_answered = True
+        self._is_answered = True
         self._request.clear()
         head = b"HTTP/1.1 %b\r\n%bContent-Type: %b\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
         self.transport.write(head % (status, more, content_type, len(content)) + (b"" if is_head else content))

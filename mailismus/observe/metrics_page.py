@@ -1,7 +1,7 @@
-"""The page: all metrics as text, in Prometheus' exposition format 0.0.4, made when somebody asks.
+"""The metrics page: all metrics as text, in Prometheus' exposition format 0.0.4, made on request.
 
-*Rules*: a page is used again for `FRESH_S`, so that nobody can keep us busy by asking. A metric that can't be read is left
-out, and logged once.
+*Rules*: a page is reused for `FRESH_S`, so that frequent requests cost little. A metric that can't be read is left out, and
+logged once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FRESH_S = 0.25
 
 
 class MetricsPage:
-    """The page of these readers, and of the process itself (`process_*`, `python_*`). `monotonic`: seconds."""
+    """The page of these readers and of the process itself (`process_*`, `python_*`). `monotonic`: seconds."""
 
     def __init__(self, readers: Iterable[Reader], monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -37,7 +37,7 @@ class MetricsPage:
         self._made_at = -FRESH_S
 
     def __call__(self) -> bytes:
-        """The page as of now."""
+        """The page, at most `FRESH_S` old."""
         now = self._monotonic()
         if now - self._made_at >= FRESH_S:
             self._made_at = now
@@ -53,14 +53,14 @@ class _Ours(Collector):
         self._failed: set[str] = set()
 
     def describe(self) -> Iterable[Family]:
-        """Nothing: there is no other collector whose names could be ours."""
+        """Empty: no other collector uses our names."""
         return ()
 
     def collect(self) -> Iterator[Family]:
         for reader in self._readers:
             try:
                 family = _family(reader)
-            except Exception:  # a bug in one reading is not to hide all others
+            except Exception:  # a bug in one reading must not hide the others
                 if reader.metric.name not in self._failed:
                     self._failed.add(reader.metric.name)
                     self._log.failure("{metric} can't be read", metric=reader.metric.name)

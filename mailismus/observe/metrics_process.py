@@ -1,7 +1,6 @@
-"""The process: what of it concerns the whole program, and how late the reactor is.
+"""Metrics of the process as a whole, and of the reactor's lag.
 
-The lag is measured by a timer that asks to be called each `EVERY_S` seconds: what it is late, every client may be kept
-waiting.
+A timer measures the lag every `EVERY_S` seconds. Its delay is the time that any client may have to wait.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LAG_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Process:
-    """This process. `opening_s`: what opening the queue took; `lost_lines`: of the log, so far."""
+    """This process. `opening_s`: duration of opening the queue. `lost_lines`: lost log lines so far."""
 
     def __init__(
         self,
@@ -34,12 +33,12 @@ class Process:
         self._timer: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Measure the lag from now on."""
+        """Begin to measure the lag."""
         self._expected_at = self._monotonic() + EVERY_S
         self._timer = self._clock.callLater(EVERY_S, self._tick)
 
     def stop(self) -> None:
-        """No more."""
+        """Stop measuring."""
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
 

@@ -1,8 +1,8 @@
-r"""What peers and clients said, made harmless for logs and terminals (pure).
+r"""Escaping of untrusted text for logs and terminals (pure).
 
-Addresses and replies may hold any byte: escape sequences that reprogram a terminal, line ends that forge a log line, in
-ASCII or in Unicode, and characters that turn the direction of writing. What is not plainly printable becomes `\xHH`
-or `\uHHHH`. A backslash stays as it is: what is shown is for people, it is not to be read back.
+Addresses and replies may hold any byte: escape sequences that reprogram a terminal, line ends (ASCII or Unicode) that forge
+a log line, characters that change the direction of writing. Every character that is not plainly printable becomes `\xHH` or
+`\uHHHH`. A backslash stays as it is: the result is for people, and not to be decoded.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ def _escape_byte(found: re.Match[bytes]) -> bytes:
 
 
 def plain(data: bytes) -> bytes:
-    """Printable ASCII alone, for a log line: every other byte is escaped, those above 127 too (in one character set or
-    another they are controls)."""
+    """Escape for a log line: printable ASCII stays, every other byte is escaped, above 127 too (in some character sets those
+    are control characters)."""
     if data.isascii() and data.decode("ascii").isprintable():
         return data
     return _NOT_PLAIN.sub(_escape_byte, data)
 
 
 def shown(data: bytes) -> str:
-    """For a terminal: printable characters of UTF-8 as they are, everything else escaped."""
+    """Escape for a terminal: printable UTF-8 characters stay, everything else is escaped."""
     text = data.decode("utf-8", "backslashreplace")
     return text if text.isprintable() else "".join(map(_shown_character, text))
 

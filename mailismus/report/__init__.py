@@ -1,9 +1,9 @@
-"""Non-delivery reports (RFC 3464, RFC 6522).
+"""Non-delivery reports to senders (RFC 3464, RFC 6522).
 
 Modules, each with what it is:
 
-    queue_seam          what reporting needs of the queue manager
-    wording             a cause in words, by the reply. Pure
+    queue_seam          the queue manager as reporting uses it
+    wording             the cause of a failure, and sentences about it. Pure
     notice              the part for a person. Pure
     delivery_status     the part for programs. Pure
     excerpt             the part that returns the message. Pure

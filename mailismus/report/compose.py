@@ -1,10 +1,10 @@
-"""Composing a report: multipart/report of a notice, a delivery status and what is returned of the message (RFC 6522; pure).
+"""Composing a report: multipart/report of a notice, a delivery status and an excerpt of the message (RFC 6522; pure).
 
-*Rules*: 7-bit but for a whole message of 8-bit lines that is returned as it is. Every line ends in CRLF and has at most 998
-bytes. No byte that others chose stands in the header but addresses and a Message-ID that their grammars took. The boundary
-is random and occurs nowhere inside.
+*Rules*: a report is 7-bit, unless it returns a whole message with 8-bit lines. Every line ends in CRLF and has at most 998
+bytes. The header contains no bytes that others chose, except addresses and a Message-ID that passed their grammars. The
+boundary is random and occurs nowhere inside.
 
-*Not here*: queues, files, who gets it (`task`).
+*Not here*: queues, files, the recipient of a report (`task`).
 Source: RFC 3461 to 3464, 3834 (Auto-Submitted), 5322, 6522.
 """
 
@@ -20,19 +20,19 @@ from mailismus.observe.text import plain
 from mailismus.queue.interface import Message
 from mailismus.report.delivery_status import write_delivery_status
 from mailismus.report.excerpt import Excerpt, quote, stuff
-from mailismus.report.notice import shown_address, write_notice
+from mailismus.report.notice import safe_address, write_notice
 from mailismus.smtp.trace import date_time
 
 CRLF = b"\r\n"
-LONGEST_SUBJECT = 100
-"""Characters shown of the message's own subject."""
+MAX_SUBJECT = 100
+"""Characters of the message's own subject that are shown."""
 STEP_LINES = 200
-"""Lines made in a step, some milliseconds: those of an ordinary report are fewer, of a thousand recipients 20,000."""
+"""Lines made in one step, some milliseconds. An ordinary report has fewer, one of a thousand recipients 20,000."""
 
 
 @attrs.frozen
 class Origin:
-    """Who reports: this host's name, the address that answers go to, the subject of every report."""
+    """The source of reports: this host's name, the address for answers, the subject of every report."""
 
     host: bytes
     address: bytes
@@ -41,7 +41,7 @@ class Origin:
 
 @attrs.frozen
 class Report:
-    """A report as it goes into the queue: content as on the wire, dot-stuffed by `stuffed_dots` bytes."""
+    """A report as it enters the queue: content as on the wire, with `stuffed_dots` bytes of dot-stuffing."""
 
     content: bytes
     message_id: bytes
@@ -57,20 +57,21 @@ class Report:
 def compose(
     origin: Origin, spool_id: SpoolId, message: Message, excerpt: Excerpt | None, now: int, random: Callable[[int], bytes]
 ) -> Report:
-    """The report of all entries of `message`. `spool_id`: the report's own; `excerpt` None: the content is lost; `now`: UTC
-    seconds; `random` gives so many random bytes."""
+    """Compose the report of all entries of `message`. `spool_id`: the report's own. `excerpt` None: the content is lost.
+    `now`: UTC seconds. `random(n)` returns n random bytes."""
     return next(filter(None, compose_in_steps(origin, spool_id, message, excerpt, now, random)))
 
 
 def compose_in_steps(
     origin: Origin, spool_id: SpoolId, message: Message, excerpt: Excerpt | None, now: int, random: Callable[[int], bytes]
 ) -> Iterator[Report | None]:
-    """The same, with None after each `STEP_LINES` lines, so that others may have their turn; the report comes last."""
+    """As `compose`, but yields None after each `STEP_LINES` lines, so that other work can run; the report comes last."""
     date = date_time(now)
     message_id = b"<%d.%016X@%b>" % (now, spool_id, origin.host)
     notice: list[bytes] = []
     yield from _encode_lines(
-        write_notice(origin.host, origin.address, message, spool_id, _own_subject(excerpt), _say_returned(excerpt)), notice
+        write_notice(origin.host, origin.address, message, spool_id, _own_subject(excerpt), _describe_returned(excerpt)),
+        notice,
     )
     status: list[bytes] = []
     yield from _encode_lines(write_delivery_status(origin.host, message), status)
@@ -88,7 +89,7 @@ def compose_in_steps(
         b"Received: by %b id %016X;\r\n\t%b" % (origin.host, spool_id, date),
         b"Date: " + date,
         b"From: Mail Delivery System <%b>" % origin.address,
-        b"To: <%b>" % shown_address(message.sender).encode("ascii"),
+        b"To: <%b>" % safe_address(message.sender).encode("ascii"),
         b"Subject: " + _encode_subject(origin.subject),
         b"Message-ID: " + message_id,
         b"Auto-Submitted: auto-replied",
@@ -132,11 +133,11 @@ def _charset_of(content: bytes) -> bytes:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        return b"iso-8859-1"  # nobody knows: one in which every byte is something
+        return b"iso-8859-1"  # the charset is unknown: this one gives every byte a character
     return b"utf-8"
 
 
-def _say_returned(excerpt: Excerpt | None) -> str:
+def _describe_returned(excerpt: Excerpt | None) -> str:
     if excerpt is None:
         return "The message can't be returned: what this server stored of it can't be read any more."
     if excerpt.is_whole:
@@ -148,12 +149,12 @@ def _say_returned(excerpt: Excerpt | None) -> str:
 
 
 def _own_subject(excerpt: Excerpt | None) -> str:
-    """The message's subject, if it is plain text that can be shown as it is."""
+    """The message's subject, if it is plain text that needs no escaping."""
     subject = excerpt.field(b"Subject") if excerpt is not None else b""
     text = plain(subject).decode("ascii")
     if text.encode("ascii") != subject or "=?" in text:
         return ""
-    return text if len(text) <= LONGEST_SUBJECT else text[:LONGEST_SUBJECT] + "..."
+    return text if len(text) <= MAX_SUBJECT else text[:MAX_SUBJECT] + "..."
 
 
 def _encode_subject(text: str) -> bytes:

@@ -1,9 +1,9 @@
 """The delivery status: the second part of a report, for programs (RFC 3464; pure).
 
-A block for the message, then one for each recipient, blank lines between. Every recipient here failed for good or expired:
-`Action: failed`; a status of 4.x.x says that it was tried until its time was over, as the last reply said.
+A block for the message, then one for each recipient, with blank lines between. Every recipient here failed for good or
+expired: `Action: failed`. A status 4.x.x, from the last reply, means that the message was tried until it expired.
 
-*Rules*: ASCII alone; fields are folded at blanks; nothing others wrote is copied unless it is plainly printable.
+*Rules*: ASCII alone; fields are folded at blanks; text from others is escaped unless it is plainly printable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from mailismus.mail.ids import QueueId, format_spool_id
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
-from mailismus.report.notice import host_name, said, shown_address, words_of
+from mailismus.report.notice import format_reply, host_name, safe_address, split_words
 from mailismus.smtp.trace import date_time
 
 WIDTH = 76
@@ -24,8 +24,8 @@ _IS_ADDRESS = re.compile(rb"[0-9.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*").fullmatch
 
 
 def field(name: str, value: str) -> str:
-    """A field, folded where it has blanks, without its line's end."""
-    first, *words = words_of(value) or [""]
+    """A header field, folded at blanks, without its line end."""
+    first, *words = split_words(value) or [""]
     lines = [f"{name}: {first}"]
     for word in words:
         if len(lines[-1]) + 1 + len(word) > WIDTH:
@@ -35,7 +35,7 @@ def field(name: str, value: str) -> str:
 
 
 def status_of(entry: Entry) -> str:
-    """The enhanced status: that of the last reply, as near as it told."""
+    """The enhanced status of the last reply, or the nearest one if the reply has none."""
     reply = entry.reply
     if reply is None:
         return "5.0.0"
@@ -45,7 +45,7 @@ def status_of(entry: Entry) -> str:
 
 
 def write_delivery_status(host: bytes, message: Message) -> Iterator[str]:
-    """The lines, without their ends (a folded field is one). `host`: our name."""
+    """The lines, without line ends (a folded field is one line). `host`: our name."""
     yield field("Reporting-MTA", f"dns; {plain(host).decode('ascii')}")
     yield field("X-Mailismus-Queue-ID", format_spool_id(message.spool_id))
     yield field("Arrival-Date", _date(message.received_at))
@@ -55,14 +55,14 @@ def write_delivery_status(host: bytes, message: Message) -> Iterator[str]:
 
 
 def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
-    yield f"Final-Recipient: rfc822; {shown_address(entry.recipient)}"
+    yield f"Final-Recipient: rfc822; {safe_address(entry.recipient)}"
     yield "Action: failed"
     yield f"Status: {status_of(entry)}"
     name = host_name(entry.host)
     if name:
         yield field("Remote-MTA", f"dns; {_mta_name(name)}")
     if entry.reply is not None:
-        yield field("Diagnostic-Code", f"smtp; {said(entry.reply)}")
+        yield field("Diagnostic-Code", f"smtp; {format_reply(entry.reply)}")
     yield field("Last-Attempt-Date", _date(entry.due_at))
     yield field("Final-Log-ID", str(QueueId(message.spool_id, entry.number)))
 

@@ -1,16 +1,16 @@
-"""The excerpt: what a report returns of a message's content, and how it is encoded there (pure).
+"""The excerpt: the part of a message's content that a report returns, and its encoding there (pure).
 
-A message that fits is returned whole as `message/rfc822`. Of one that does not, its header and as many whole lines of its
-body as there is room for, as `text/rfc822-headers`: RFC 6522 keeps `message/rfc822` for a message that is whole, and
-readers take it at its word (a multipart cut in the middle, base64 that breaks off). The header comes whole up to
-`HEADER_BYTES`, whatever the room: without Subject and Message-ID nobody knows which message failed.
+A message that fits is returned whole as `message/rfc822`. Otherwise its header and as many whole lines of its body as fit
+are returned as `text/rfc822-headers`: RFC 6522 reserves `message/rfc822` for a whole message, and mail readers rely on that
+(they would see a multipart cut in the middle, or broken base64). The header is returned up to `HEADER_BYTES`, whatever the
+limit: the sender needs Subject and Message-ID to know which message failed.
 
-*Rules*: no line of more than 998 bytes, no bare CR or LF and no NUL leaves here: content that has them, and cut content with
+*Rules*: the result has no line of more than 998 bytes, no bare CR or LF, no NUL. Content that has them, and cut content with
 8-bit bytes, is encoded (quoted-printable). A whole message of 8-bit lines stays as it is (8bit).
 
 *Not here*: the MIME structure around it (`compose`).
 
-Contents may be large, and the reactor waits: whatever looks at a whole one takes time in proportion to its size alone.
+Contents may be large and the reactor waits: code that reads a whole content takes time linear in its size.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from mailismus.smtp.header import MAX_HEADER as HEADER_BYTES
 
 MAX_LINE = 998
 """Bytes of a line without its end (RFC 5322 2.1.1)."""
-LARGEST = 10_000_000
-"""Bytes of content that a report returns where no limit is set."""
+DEFAULT_LIMIT = 10_000_000
+"""Limit of returned content, in bytes, if none is set."""
 
 _MESSAGE_ID = re.compile(rb"<[!#-'*+\-./0-9=?A-Z^-~]+@[!#-'*+\-./0-9=?A-Z\[\]:^-~]+>").fullmatch
 
 
 @attrs.frozen
 class Excerpt:
-    """What is returned. `content` is as the sender wrote it (our trace field before it), dots unstuffed."""
+    """The returned content, as the sender wrote it (after our trace field), dots unstuffed."""
 
     content: bytes
     size_bytes: int
@@ -41,7 +41,7 @@ class Excerpt:
 
     @property
     def is_mailable(self) -> bool:
-        """Whether it may stand in a message as it is."""
+        """Whether it may be part of a message without encoding."""
         content = self.content
         ends = content.count(b"\r\n")
         if content.count(b"\r") != ends or content.count(b"\n") != ends or b"\0" in content:
@@ -55,32 +55,32 @@ class Excerpt:
         return found[1].replace(b"\r\n", b"").strip() if found else b""
 
     def message_id(self) -> bytes:
-        """The Message-ID, if it may be repeated in a header; otherwise `b""`."""
+        """The Message-ID, if it is valid in a header; otherwise `b""`."""
         value = self.field(b"Message-ID")
         return value if len(value) <= 250 and _MESSAGE_ID(value) else b""
 
 
-def most_bytes(limit: int) -> int:
-    """What `wanted_bytes` comes to at most: of three bytes of a message one more is stored where every line is a dot."""
-    limit = limit or LARGEST
+def max_stored_bytes(limit: int) -> int:
+    """Upper limit of `wanted_bytes`: where every line is a dot, three bytes of a message are stored as four."""
+    limit = limit or DEFAULT_LIMIT
     return max(limit + limit // 3, HEADER_BYTES)
 
 
 def wanted_bytes(size_bytes: int, stored_bytes: int, limit: int) -> int:
-    """How much of a stored content `cut_out` has to see. `limit` 0: none but ours."""
-    limit = limit or LARGEST
+    """How many bytes of a stored content `make_excerpt` needs. `limit` 0: our default limit."""
+    limit = limit or DEFAULT_LIMIT
     return stored_bytes if size_bytes <= limit else max(limit, HEADER_BYTES)
 
 
-def cut_out(stored: bytes, size_bytes: int, stored_bytes: int, limit: int) -> Excerpt:
-    """What is returned of a message of `size_bytes` whose content takes up `stored_bytes`: `stored` is its beginning,
-    `wanted_bytes` of it or more. `limit` counts without dot-stuffing, as `size_bytes` does."""
-    limit = limit or LARGEST
+def make_excerpt(stored: bytes, size_bytes: int, stored_bytes: int, limit: int) -> Excerpt:
+    """The excerpt of a message of `size_bytes` with `stored_bytes` of content. `stored`: at least the first `wanted_bytes`
+    of it. `limit` counts without dot-stuffing, as `size_bytes` does."""
+    limit = limit or DEFAULT_LIMIT
     if size_bytes <= limit and len(stored) >= stored_bytes:
         return Excerpt(_unstuff(stored), size_bytes, True)
     content = _unstuff(stored[: wanted_bytes(size_bytes, stored_bytes, limit)])
     end = 0 if content.startswith(b"\r\n") else content.find(b"\r\n\r\n", 0, HEADER_BYTES) + 2
-    if end < 2 and not content.startswith(b"\r\n"):  # no end in sight
+    if end < 2 and not content.startswith(b"\r\n"):  # the end of the header was not found
         kept = _whole_lines(content[:HEADER_BYTES])
     else:
         kept = content[:end]
@@ -90,13 +90,13 @@ def cut_out(stored: bytes, size_bytes: int, stored_bytes: int, limit: int) -> Ex
 
 
 def _whole_lines(data: bytes) -> bytes:
-    """Up to the last line's end; all of it where there is none."""
+    """The data up to its last line end, or all of it if it has none."""
     end = data.rfind(b"\r\n")
     return data[: end + 2] if end >= 0 else data
 
 
 def quote(content: bytes) -> bytes:
-    """Quoted-printable (RFC 2045 6.7): line ends stay, whatever else is not plainly printable is encoded."""
+    """Encode as quoted-printable (RFC 2045 6.7): line ends stay, bytes that are not plainly printable are encoded."""
     return b"\r\n".join(
         line and binascii.b2a_qp(line, quotetabs=False, istext=False).replace(b"\n", b"\r\n")
         for line in content.split(b"\r\n")
@@ -104,7 +104,7 @@ def quote(content: bytes) -> bytes:
 
 
 def stuff(content: bytes) -> bytes:
-    """As on the wire: a line that begins with a dot gets another (RFC 5321 4.5.2)."""
+    """Dot-stuff: a line that begins with a dot gets another one (RFC 5321 4.5.2)."""
     stuffed = content.replace(b"\r\n.", b"\r\n..")
     return b"." + stuffed if stuffed.startswith(b".") else stuffed
 

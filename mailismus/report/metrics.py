@@ -1,4 +1,4 @@
-"""What reporting counts, for whoever asks."""
+"""Metrics of reporting."""
 
 from __future__ import annotations
 

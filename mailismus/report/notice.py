@@ -1,10 +1,10 @@
 """The notice: the first part of a report, for a person (pure).
 
-What happened, to which address, whose side it is on, what to do now, and what the remote host said, word for word where
-that is safe. Recipients that share all of it are listed together.
+It says what happened, to which address, on whose side, what to do now, and the remote host's reply, verbatim where that is
+safe. Recipients for which all this is equal are listed together.
 
-*Rules*: ASCII alone, lines of at most `WIDTH` where words allow, never more than 998 bytes; whatever others wrote is
-escaped (`observe.text.plain`) and stands indented, so that none of it can look like ours.
+*Rules*: ASCII alone; lines of at most `WIDTH` where words allow, never more than 998 bytes. Text from others is escaped
+(`observe.text.plain`) and indented, so that it can't pass for ours.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from mailismus.mail.ids import format_spool_id
 from mailismus.mail.reply import MAX_TEXT, Reply
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
-from mailismus.report.wording import LOCAL, NOBODY, Cause, cause_of
+from mailismus.report.wording import LOCAL, NO_SERVER, Cause, cause_of
 from mailismus.smtp.trace import date_time
 
 WIDTH = 72
-LONGEST_WORD = 400
-"""Longer words are cut in pieces."""
+MAX_WORD = 400
+"""Longer words are split."""
 
 _HOST = re.compile(rb"([^\[\]]+)\[([0-9A-Fa-f.:]+)\]:(\d+)").fullmatch
 
 
-def said(reply: Reply) -> str:
-    """A reply in one safe line, at most `MAX_TEXT` of its bytes."""
+def format_reply(reply: Reply) -> str:
+    """A reply in one safe line, with at most `MAX_TEXT` bytes of its text."""
     text = plain(reply.text[:MAX_TEXT]).decode("ascii")
     status = plain(reply.enhanced[:20]).decode("ascii")
     return " ".join(f"{reply.code:03} {status} {text}".split())
 
 
-def shown_address(address: bytes) -> str:
-    """An address as it stands in the envelope; only one that its grammar never took is escaped, and cut short."""
+def safe_address(address: bytes) -> str:
+    """An address as in the envelope. One that does not pass the grammar is escaped and cut."""
     return plain(address).decode("ascii")[:900]
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a safe line; what is too long for any line in pieces."""
-    return [word[at : at + LONGEST_WORD] for word in text.split() for at in range(0, len(word), LONGEST_WORD)]
+def split_words(text: str) -> list[str]:
+    """The words of a safe line; a word that is too long for any line is split."""
+    return [word[at : at + MAX_WORD] for word in text.split() for at in range(0, len(word), MAX_WORD)]
 
 
 def write_notice(
     host: bytes, contact: bytes, message: Message, report_id: int, subject: str, returned: str
 ) -> Iterator[str]:
-    """The lines, without their ends. `host`: our name; `contact`: who answers questions; `subject`: the
-    message's own, safe, or empty; `returned`: what is said of the part that follows."""
+    """The lines, without line ends. `host`: our name. `contact`: the address for questions. `subject`: the message's own,
+    safe, or empty. `returned`: the sentence about the part that follows."""
     entries = message.entries
     name = plain(host).decode("ascii")
     count, of = len(entries), message.recipient_count
@@ -73,7 +73,7 @@ def write_notice(
         yield ""
         yield ""
         for entry in together:
-            yield f"<{shown_address(entry.recipient)}>"
+            yield f"<{safe_address(entry.recipient)}>"
         yield ""
         yield from _explain(message, together)
     yield ""
@@ -93,7 +93,7 @@ def write_notice(
 
 
 def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Entries of which all the same is said, in the order of their first."""
+    """Entries with equal explanations, in the order of the first of each."""
     groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in entries:
         key = (domain_of(entry.recipient), entry.reply, entry.host, entry.attempts, int(entry.due_at))
@@ -107,12 +107,12 @@ def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
     cause = cause_of(reply, entry.host)
     words = cause.value
     domain = plain(domain_of(entry.recipient)).decode("ascii") or "this server"
-    yield from _wrap(f"{words.what.replace('{domain}', domain)} {words.side.replace('{domain}', domain)}", indent)
+    yield from _wrap(f"{words.event.replace('{domain}', domain)} {words.side.replace('{domain}', domain)}", indent)
     yield from _wrap(f"What to do: {words.advice}", indent)
     if reply is not None:
         yield ""
-        yield from _wrap(_speaker(entry, reply, cause), indent)
-        yield from _wrap(said(reply), indent * 2)
+        yield from _wrap(_reply_heading(entry, reply, cause), indent)
+        yield from _wrap(format_reply(reply), indent * 2)
     yield ""
     last = _date(entry.due_at)
     if entry.attempts <= 1:
@@ -124,10 +124,11 @@ def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
     yield from _wrap(f"{tried}, the last time on {last}.", indent)
 
 
-def _speaker(entry: Entry, reply: Reply, cause: Cause) -> str:
-    """Who said it, where that is certain: our own words may be about a host too."""
-    host = shown_host(entry.host)
-    if entry.host == LOCAL or entry.host in NOBODY or not host:
+def _reply_heading(entry: Entry, reply: Reply, cause: Cause) -> str:
+    """The heading of the last reply. It names a host as the speaker only if that is certain: our own reply may be about a
+    host too."""
+    host = format_host(entry.host)
+    if entry.host == LOCAL or entry.host in NO_SERVER or not host:
         return "This server noted:"
     if not reply.is_permanent and (cause is Cause.IN_DOUBT or reply.enhanced[1:3] == b".4"):
         return f"What came of the last try with {host}:"
@@ -135,13 +136,13 @@ def _speaker(entry: Entry, reply: Reply, cause: Cause) -> str:
 
 
 def host_name(host: bytes) -> bytes:
-    """The name, or the address where there is no name, of a host as in `Outcome.host`; empty for nobody and for us."""
+    """The name, or else the address, of a host as in `Outcome.host`; empty for this server and for none."""
     found = _HOST(host)
     return found[1] if found else b""
 
 
-def shown_host(host: bytes) -> str:
-    """A host for people: its name, address, and port where that is unusual."""
+def format_host(host: bytes) -> str:
+    """A host for people: name, address, and a port other than 25."""
     found = _HOST(host)
     if found is None:
         return ""
@@ -159,7 +160,7 @@ def _date(at: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """As people say it, in the largest unit that is there twice."""
+    """A duration in the largest unit of which it has at least two."""
     for unit, size_s in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size_s:
             return f"{seconds / size_s:.0f} {unit}"
@@ -168,7 +169,7 @@ def _duration(seconds: float) -> str:
 
 def _wrap(text: str, first: str = "", others: str | None = None) -> list[str]:
     return textwrap.wrap(
-        " ".join(words_of(text)),
+        " ".join(split_words(text)),
         WIDTH,
         initial_indent=first,
         subsequent_indent=first if others is None else others,

@@ -1,6 +1,6 @@
-"""What reporting needs of the queue manager; the real one is `queue.manager.QueueManager`.
+"""The queue manager as reporting uses it; implemented by `queue.manager.QueueManager`.
 
-Everything is called in the reactor's thread. A Deferred that fails fails with `errors.StorageError`.
+Call everything in the reactor's thread. A Deferred that fails fails with `errors.StorageError`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from mailismus.queue.interface import Area, Entry, IContent, IDraft, Message
 
 
 class ReportQueue(Protocol):
-    """Bounces out, reports in."""
+    """Takes bounces out of the queue and reports in."""
 
     def take(self, area: Area, limit: int) -> Deferred[list[Message]]:
-        """Bounces whose round is over, oldest first; those of one message together, so the last may go beyond `limit`."""
+        """Take bounces whose round is over, oldest first; those of one message together, so the last may exceed `limit`."""
 
     def ready(self, area: Area) -> Deferred[None]:
-        """Fires when something may be taken, now or later. May fire in vain; not for what only waits for its time."""
+        """Fires when there may be bounces to take. It may be wrong; it does not fire for bounces that are not due."""
 
     def next_due(self, area: Area) -> float | None:
-        """When (UTC seconds) the next waiting entry is due; None: none waits."""
+        """When the next waiting entry is due (UTC seconds); None: none waits."""
 
     def give_back(self, message: Message, entries: Sequence[Entry], delay_s: float) -> None:
-        """Untried: can be taken again in `delay_s` seconds."""
+        """Return untried bounces, to be taken again in `delay_s` seconds."""
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        """The content: at once when at hand, else in pieces. Raises or fails with `StorageError`."""
+        """The content: bytes if it is in memory, else in pieces. Raises or fails with `StorageError`."""
 
     def draft(self) -> IDraft:
-        """Begin a message. Raises `Unavailable` when it could not be committed now."""
+        """Begin a message. Raises `Unavailable` if it could not be committed now."""
 
     def report(self, draft: IDraft, envelope: Envelope, message: Message) -> Deferred[None]:
-        """The draft is the report of these bounces: one commit. On failure they are still out, the draft is abandoned."""
+        """Commit the draft as the report of these bounces, and end them. On failure they are still out, the draft is
+        abandoned."""
 
     def discard(self, message: Message) -> Deferred[None]:
-        """These bounces are over without a report."""
+        """End these bounces without a report."""

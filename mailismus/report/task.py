@@ -1,18 +1,19 @@
-"""The reporting task: failures back to their senders.
+"""The reporting task: sends failures back to their senders.
 
     queue ready -> take the bounces of a round -> read -> compose -> one commit: the report in, its bounces gone
 
 *Rules*
-- A message whose sender is null is never reported (RFC 5321 4.5.5); with `generate_ndr` N nothing is. The bounces are
-  discarded, and logged.
-- At most `LIMIT` reports are made at a time, fewer where they are large; at most `queuecache` bounces are held, but for
-  those of one message, which stay together.
-- Bounces are reported as soon as the queue says that there are some; the intervals only bound how long something can be
-  overlooked. After trouble with the queue nothing is tried for `interval_error`, and what was in hand is given back.
-- Of a content no more is read than is returned of it. A report of many recipients is composed in many turns: nobody else
-  waits for it.
+- A message with a null sender is never reported (RFC 5321 4.5.5); with `generate_ndr` N no message is. Then the bounces are
+  discarded and logged.
+- At most `LIMIT` reports are made at the same time, fewer if they are large. At most `queuecache` bounces are held; those of
+  one message stay together and may exceed it.
+- Bounces are reported as soon as the queue announces them; the intervals only limit how long one can be overlooked. After a
+  failure of the queue nothing is tried for `interval_error`, and waiting bounces are given back.
+- A content is read only as far as it is returned. A report of many recipients is composed in many turns of the reactor, so
+  that other work does not wait for it.
 
-*Not here*: which bounces belong together (`queue.rounds`), how a report gets to its sender (it is a message like any other).
+*Not here*: which bounces belong together (`queue.rounds`), the way of a report to its sender (it is a message like any
+other).
 """
 
 from __future__ import annotations
@@ -37,34 +38,34 @@ from mailismus.observe.text import plain
 from mailismus.queue.audited import audited_bounce
 from mailismus.queue.interface import Area, IContent, Message
 from mailismus.report.compose import Origin, Report, compose_in_steps
-from mailismus.report.excerpt import Excerpt, cut_out, most_bytes, wanted_bytes
+from mailismus.report.excerpt import Excerpt, make_excerpt, max_stored_bytes, wanted_bytes
 from mailismus.report.queue_seam import ReportQueue
 
 LIMIT = 10
-"""Reports that are made at a time."""
+"""Reports made at the same time."""
 MEMORY_BYTES = 20_000_000
-"""Content held by all of them together, about."""
+"""Approximate memory for the content of all of them."""
 UNREADABLE_S = 86400.0
 """How long a report waits, in one run, for a content that can't be read but is not known to be damaged."""
 REMEMBERED = 10_000
-"""Messages of which it is remembered since when they can't be read; beyond, the first waits anew."""
+"""Unreadable messages whose first failure is remembered; beyond that the oldest one starts anew."""
 SHORTEST_DUE_S = 0.02
 
 
 class ReportCounters:
-    """What reporting has done since its start."""
+    """Totals of reporting since the start."""
 
     def __init__(self) -> None:
         self.taken = 0
         """Bounces taken from the queue."""
         self.reports = 0
-        """Reports that are in the queue, durable."""
+        """Durable reports in the queue."""
         self.reported = self.discarded = self.given_back = 0
-        """Bounces."""
+        """Bounces by their end."""
 
 
 class ReportTask:
-    """The task. `host`: how this host calls itself; `random` gives random bytes. Call `start` once the queue is open."""
+    """The task. `host`: this host's name. `random(n)` returns n random bytes. Call `start` once the queue is open."""
 
     log = Logger()
 
@@ -85,24 +86,24 @@ class ReportTask:
         self._clock, self._monotonic, self._random = clock, monotonic, random
         self.counters = ReportCounters()
         self.held = 0
-        """Bounces taken and neither reported, discarded nor given back."""
+        """Bounces taken, and not yet reported, discarded or given back."""
         self._pending: deque[Message] = deque()
-        self._at_work = 0
-        self._is_running = self._is_pumping = self._is_asked = self._is_listening = False
+        self._in_progress = 0
+        self._is_running = self._is_pumping = self._is_pump_scheduled = self._is_listening = False
         self._is_open = True
-        """There may be more to take."""
-        self._vain = 0
+        """Whether there may be more to take."""
+        self._empty_takes = 0
         self._not_before = 0.0
         self._unreadable_since: dict[SpoolId, float] = {}
-        """Monotonic seconds, by message."""
+        """Since when each message can't be read, in monotonic seconds."""
         self._poll: IDelayedCall | None = None
         self._when_done: Deferred[None] | None = None
 
     def reload(self, settings: ReportSettings) -> None:
-        """Other settings, for reports to come. `audit` stays what it was."""
+        """Use other settings for later reports. `audit` stays unchanged."""
         self._settings = settings
         self._origin = Origin(self._host, settings.ndr_from, settings.ndr_subject)
-        self._limit = max(1, min(LIMIT, MEMORY_BYTES // most_bytes(settings.attachmsg)))
+        self._limit = max(1, min(LIMIT, MEMORY_BYTES // max_stored_bytes(settings.attachmsg)))
 
     def start(self) -> None:
         """Begin, after `delay_start`."""
@@ -110,14 +111,14 @@ class ReportTask:
         self._poll_in(self._settings.delay_start_s)
 
     def stop(self, deadline: float) -> Deferred[None]:
-        """No report is begun; fires when those that have begun are durable or given back, at `deadline` (monotonic seconds)
-        at the latest: what is not durable then may be, or its bounces are there at the next start."""
+        """Begin no report. Fires when those under way are durable or given back, at `deadline` (monotonic seconds) at the
+        latest: a report that is not durable then may become so, or its bounces are there at the next start."""
         self._is_running = False
         if self._poll is not None and self._poll.active():
             self._poll.cancel()
         while self._pending:
             self._give_back(self._pending.popleft(), 0.0)
-        if not self._at_work:
+        if not self._in_progress:
             return succeed(None)
         done = self._when_done = Deferred()
         timer = self._clock.callLater(max(0.0, deadline - self._monotonic()), self._on_done)
@@ -131,14 +132,14 @@ class ReportTask:
 
     # ------------------------------------------------------------------ taking
 
-    def _ask(self) -> None:
-        """Something may have come, or there may be room again: go and see, in a turn of its own."""
-        if self._is_running and not self._is_asked:
-            self._is_asked = True
+    def _schedule_pump(self) -> None:
+        """Take bounces in a turn of its own: there may be new ones, or room again."""
+        if self._is_running and not self._is_pump_scheduled:
+            self._is_pump_scheduled = True
             self._clock.callLater(0, self._pump)
 
     def _pump(self) -> None:
-        self._is_asked = False
+        self._is_pump_scheduled = False
         if not self._is_running or self._is_pumping:
             return
         wait_s = self._not_before - self._monotonic()
@@ -148,7 +149,7 @@ class ReportTask:
         room = self._settings.queuecache - self.held
         if self._is_open and room > 0:
             self._is_pumping = True
-            self._queue.take(Area.BOUNCES, room).addCallbacks(self._taken, self._not_taken, (room,)).addErrback(self._bug)
+            self._queue.take(Area.BOUNCES, room).addCallbacks(self._taken, self._not_taken, (room,)).addErrback(self._on_bug)
         elif not self._is_open:
             self._poll_in(self._interval_s())
 
@@ -162,53 +163,53 @@ class ReportTask:
                 self._give_back(self._pending.popleft(), 0.0)
             return
         self.counters.taken += count
-        self._vain = 0 if count else self._vain + 1
-        if count < room:  # that was all: the queue says when there is more
+        self._empty_takes = 0 if count else self._empty_takes + 1
+        if count < room:  # no bounces are left: the queue announces new ones
             self._is_open = False
-            if self._vain > 2:
+            if self._empty_takes > 2:
                 self._clock.callLater(self._settings.interval_low_s, self._listen)
             else:
                 self._listen()
         self._work()
-        self._ask()
+        self._schedule_pump()
 
     def _not_taken(self, failure: Failure) -> None:
         self._is_pumping = False
         failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
         self._pause("The bounces can't be read: {error}", failure)
 
-    def _bug(self, failure: Failure) -> None:
+    def _on_bug(self, failure: Failure) -> None:
         self._is_pumping = False
         self.log.failure("Taking bounces failed unexpectedly", failure)
         self._not_before = self._monotonic() + self._settings.interval_error_s
-        self._ask()
+        self._schedule_pump()
 
     def _pause(self, sentence: str, failure: Failure) -> None:
-        """The queue is in trouble: nothing more for a while."""
+        """Stop for a while after a failure of the queue."""
         self.log.warn(sentence, error=str(failure.value))
         self._not_before = self._monotonic() + self._settings.interval_error_s
         while self._pending:
             self._give_back(self._pending.popleft(), self._settings.interval_error_s)
-        self._ask()
+        self._schedule_pump()
 
     def _listen(self) -> None:
         if self._is_running and not self._is_listening:
             self._is_listening = True
-            self._queue.ready(Area.BOUNCES).addCallbacks(self._on_ready, self._on_deaf)
+            self._queue.ready(Area.BOUNCES).addCallbacks(self._on_ready, self._not_ready)
 
     def _on_ready(self, _: None) -> None:
         self._is_listening = False
         self._is_open = True
-        self._ask()
+        self._schedule_pump()
 
-    def _on_deaf(self, failure: Failure) -> None:
-        """The queue is closed or in trouble: the poll asks again."""
+    def _not_ready(self, failure: Failure) -> None:
+        """Stop listening: the queue is closed or failed; the poll asks again."""
         self._is_listening = False
 
     def _interval_s(self) -> float:
-        """How long to wait, at most, before looking without being told."""
+        """Most seconds until the next poll."""
         settings = self._settings
-        wait_s = settings.interval_high_s if self._vain else settings.interval_low_s
+        wait_s = settings.interval_high_s if self._empty_takes else settings.interval_low_s
         due_at = self._queue.next_due(Area.BOUNCES)
         if due_at is not None:
             left_s = due_at - self._clock.seconds()
@@ -216,7 +217,7 @@ class ReportTask:
         return wait_s
 
     def _poll_in(self, wait_s: float) -> None:
-        """Look again in so many seconds, whatever was said before."""
+        """Poll in this many seconds, whatever was planned before."""
         if self._poll is not None and self._poll.active():
             self._poll.reset(wait_s)
         else:
@@ -224,19 +225,19 @@ class ReportTask:
 
     def _on_poll(self) -> None:
         self._is_open = True
-        self._vain = 0
-        self._ask()
+        self._empty_takes = 0
+        self._schedule_pump()
 
     # ------------------------------------------------------------------ reporting
 
     def _work(self) -> None:
-        while self._pending and self._at_work < self._limit and self._is_running:
+        while self._pending and self._in_progress < self._limit and self._is_running:
             message = self._pending.popleft()
-            self._at_work += 1
-            Deferred.fromCoroutine(self._end(message))
+            self._in_progress += 1
+            Deferred.fromCoroutine(self._dispose(message))
 
-    async def _end(self, message: Message) -> None:
-        """What becomes of the bounces of one round."""
+    async def _dispose(self, message: Message) -> None:
+        """Report or discard the bounces of one round."""
         try:
             if message.sender and self._settings.generate_ndr:
                 await self._report(message)
@@ -245,15 +246,15 @@ class ReportTask:
         except StorageError:
             self._give_back(message, self._settings.interval_error_s)
             self._pause("No report can be made: {error}", Failure())  # type: ignore[no-untyped-call]  # Twisted's
-        except Exception:  # a bug must not lose a bounce, nor hold it for ever
+        except Exception:  # a bug must neither lose a bounce nor hold it for ever
             self.log.failure("{spool_id}: reporting failed unexpectedly", spool_id=format_spool_id(message.spool_id))
             self._give_back(message, self._settings.interval_error_s)
-        self._at_work -= 1
-        if self._at_work == 0:
+        self._in_progress -= 1
+        if self._in_progress == 0:
             self._on_done()
         self._work()
         if self._is_open:
-            self._ask()
+            self._schedule_pump()
 
     async def _report(self, message: Message) -> None:
         try:
@@ -289,7 +290,7 @@ class ReportTask:
         self.held -= len(message.entries)
 
     async def _compose(self, spool_id: SpoolId, message: Message, excerpt: Excerpt | None, now: int) -> Report:
-        """The report of these bounces; one of many recipients takes many turns of the reactor."""
+        """Compose the report of these bounces, in many turns of the reactor if there are many recipients."""
         steps = compose_in_steps(self._origin, spool_id, message, excerpt, now, self._random)
         while (report := next(steps)) is None:
             await deferLater(self._clock, 0)
@@ -307,7 +308,7 @@ class ReportTask:
         self.held -= len(message.entries)
 
     async def _read(self, message: Message) -> Excerpt | None:
-        """What is returned of the content; None: it is lost."""
+        """The excerpt of the content; None: the content is lost."""
         limit = self._settings.attachmsg
         try:
             content = self._queue.read(message.spool_id)
@@ -315,7 +316,7 @@ class ReportTask:
                 wanted = wanted_bytes(message.size_bytes, message.stored_bytes, limit)
                 content = await _read_beginning(await content, wanted)
         except StorageError as error:
-            if not isinstance(error, Corrupt) and not self._has_waited(message.spool_id):
+            if not isinstance(error, Corrupt) and not self._note_unreadable(message.spool_id):
                 raise
             self.log.error(
                 "{spool_id}: the message can't be read, its report goes without it: {error}",
@@ -324,10 +325,10 @@ class ReportTask:
             )
             return None
         self._unreadable_since.pop(message.spool_id, None)
-        return cut_out(content, message.size_bytes, message.stored_bytes, limit)
+        return make_excerpt(content, message.size_bytes, message.stored_bytes, limit)
 
-    def _has_waited(self, spool_id: SpoolId) -> bool:
-        """Whether its content could not be read for so long that its report goes without it."""
+    def _note_unreadable(self, spool_id: SpoolId) -> bool:
+        """Note that a content can't be read. True: for so long that the report is made without it."""
         now, since = self._monotonic(), self._unreadable_since
         if now - since.setdefault(spool_id, now) >= UNREADABLE_S:
             del since[spool_id]
@@ -344,7 +345,7 @@ class ReportTask:
 
 
 async def _read_beginning(content: IContent, wanted: int) -> bytes:
-    """The first bytes, `wanted` or a piece more."""
+    """The beginning of a content: `wanted` bytes, or up to a piece more."""
     pieces: list[bytes] = []
     size = 0
     try:

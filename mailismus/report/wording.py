@@ -1,10 +1,10 @@
-"""Wording: a failure's cause, told by its reply, and what to say to a person about it (pure).
+"""Wording: the cause of a failure, from its reply, and the sentences about it for a person (pure).
 
-*Rules*: the enhanced status decides (RFC 3463); where there is none, or it says nothing ("other"), the words of the text
-do, then the code. Each cause says what happened, whose side it is on and what to do now. Nothing a remote host said gets
-into these sentences; its own words are shown beside them.
+*Rules*: the enhanced status decides (RFC 3463); if there is none, or it is unspecific ("other"), the words of the text
+decide, then the code. Each cause says what happened, on whose side, and what to do now. No text of a remote host enters
+these sentences; it is shown beside them.
 
-*Not here*: the layout of a report (`notice`), which language a person reads: this is English.
+*Not here*: the layout of a report (`notice`), other languages: this is English.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from mailismus.mail.reply import Reply
 
 @attrs.frozen
 class Words:
-    """What is said of a cause; `{domain}` stands for the recipient's domain."""
+    """The sentences about a cause; `{domain}` stands for the recipient's domain."""
 
-    what: str
+    event: str
     side: str
     advice: str
 
@@ -123,12 +123,12 @@ class Cause(enum.Enum):
         "The cause is with the other server, or with the network between.",
         "The recipient may have it, even several times: ask before you send it again.",
     )
-    THEIR_TROUBLE = Words(
+    REMOTE_FAILURE = Words(
         "The other server had trouble of its own.",
         "The cause is with the other server.",
         "Send the message again later. If that fails too, tell the recipient in another way.",
     )
-    OUR_TROUBLE = Words(
+    LOCAL_FAILURE = Words(
         "This server had trouble of its own.",
         "The cause is with this server, not with you or the recipient.",
         "Show this report to whoever runs this server, and send the message again when that is mended.",
@@ -165,13 +165,13 @@ _STATUS = {
     b"5.3": Cause.TOO_MANY,
     b"4.7": Cause.NOT_REACHED,
 }
-"""Causes by the enhanced status without its class; what is not here goes by the words, or the subject."""
+"""Causes by the enhanced status without its class; for any other status the words decide, or the subject."""
 
 _TEMPORARY = {b"4.3": Cause.NO_NAME_SERVICE, **dict.fromkeys((b"4.1", b"4.2", b"4.5"), Cause.NOT_REACHED)}
-"""The same for 4.x.x alone: with a 5 before it they are used for all kinds of things."""
+"""As `_STATUS`, for 4.x.x alone: 5.x.x with these is used for many kinds of failures."""
 
-_SUBJECTS = {b"6": Cause.CONTENT, b"7": Cause.POLICY, b"3": Cause.THEIR_TROUBLE}
-"""Causes by the status's subject alone, where the words say nothing."""
+_SUBJECTS = {b"6": Cause.CONTENT, b"7": Cause.POLICY, b"3": Cause.REMOTE_FAILURE}
+"""Causes by the status's subject alone, if the words do not decide."""
 
 _WORDS = tuple(
     (re.compile(pattern, re.IGNORECASE).search, cause)
@@ -198,31 +198,31 @@ _WORDS = tuple(
     )
 )
 
-_MAY_HAVE_BEEN = re.compile(rb"the message may have been (sent|delivered)\Z").search
-"""Our own words for what is in doubt (`smtp.client`, `deliver.local`)."""
+_IS_IN_DOUBT = re.compile(rb"the message may have been (sent|delivered)\Z").search
+"""Matches our own text for a message in doubt (`smtp.client`, `deliver.local`)."""
 
-LOCAL, NOBODY = b"local", (b"none", b"-", b"")
-"""Hosts of outcomes that are not another server's."""
+LOCAL, NO_SERVER = b"local", (b"none", b"-", b"")
+"""Hosts of outcomes that did not come from another server."""
 
 
 def cause_of(reply: Reply | None, host: bytes) -> Cause:
-    """Why this happened, as far as the last reply and who gave it (as in `Outcome.host`) tell."""
+    """The cause, as far as the last reply and its host (as in `Outcome.host`) tell."""
     if reply is None:
         return Cause.UNKNOWN
-    if not reply.is_permanent and _MAY_HAVE_BEEN(reply.text):
+    if not reply.is_permanent and _IS_IN_DOUBT(reply.text):
         return Cause.IN_DOUBT
     _, _, detail = reply.enhanced.partition(b".")
     if host == LOCAL and detail[:2] == b"3.":
-        return Cause.OUR_TROUBLE
+        return Cause.LOCAL_FAILURE
     known = _STATUS.get(detail) or (None if reply.is_permanent else _TEMPORARY.get(detail))
     if known is not None:
         return known
-    for is_said, cause in _WORDS:
-        if is_said(reply.text) and not (cause is Cause.PUT_OFF and reply.is_permanent):
+    for matches, cause in _WORDS:
+        if matches(reply.text) and not (cause is Cause.PUT_OFF and reply.is_permanent):
             return cause
     subject = _SUBJECTS.get(detail[:1]) if detail[1:2] == b"." else None
     if subject is not None and (reply.is_permanent or subject is not Cause.POLICY):
         return subject
     if not reply.is_permanent:
-        return Cause.NOT_REACHED if host in NOBODY else Cause.PUT_OFF
+        return Cause.NOT_REACHED if host in NO_SERVER else Cause.PUT_OFF
     return Cause.TOO_LARGE if reply.code == 552 and not detail else Cause.REFUSED

@@ -5,9 +5,9 @@ Modules, each with what it is:
     silo            directory and names of a message file. Pure
     message_file    one message file: written, read, checked, removed
     draft           a message while it arrives: in memory, or streamed into its silo
-    aside           damaged files are moved to quarantine
+    quarantine      puts damaged files into quarantine
     idtable         64-bit ids to small counts, in flat arrays. Pure
     references      reference cache: live entries of each message, in bounded memory. Pure
-    unsure          messages whose count is not known until the next scan. Pure
+    unsure          messages whose count is not known until the next reference scan. Pure
     sweep           removes message files that no entry needs
 """

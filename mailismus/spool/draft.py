@@ -1,9 +1,9 @@
-"""A draft of the clustered queue: small ones stay in memory until they are committed, larger ones stream into their silo.
+"""A draft of the clustered queue: a small one stays in memory until its commit, a larger one streams into its silo.
 
-Bytes in memory, of all drafts together, are bounded by two `Budget`s. One is for small drafts: what would go beyond goes to
-its silo whatever its size. The other is for bytes on their way to a silo: beyond it, who writes is asked to wait for each
-piece. A draft in its silo has one act of the worker under way at a time; what comes meanwhile waits in memory, and who
-writes is asked to wait when that is more than `MOST_BEHIND`.
+Two `Budget`s bound the memory of all drafts together. One is for drafts in memory: a draft that exceeds it goes to its silo,
+whatever its size. The other is for bytes on their way to a silo: beyond it, the writer is asked to wait for each piece. A
+draft in its silo has one call in the worker at a time; bytes written meanwhile stay in memory, and beyond `MOST_BEHIND` the
+writer is asked to wait.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ MOST_BEHIND = 256 * 1024
 """Bytes that may wait for the disk before the writer is asked to wait."""
 
 SMALL = 512
-"""Pieces smaller than this are joined: who sends byte by byte is not to fill the memory with objects."""
+"""Pieces smaller than this are joined, so that a client that sends byte by byte does not fill the memory with objects."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @attrs.define
 class Budget:
-    """Bytes of memory that some things share."""
+    """A limit, in bytes of memory, that several objects share."""
 
     most: int
     used: int = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether more is used than shall be."""
+        """Whether the limit is exceeded."""
         return self.used > self.most
 
     def has_room(self, size: int) -> bool:
-        """Whether so many more fit."""
+        """Whether this many more bytes fit."""
         return self.used + size <= self.most
 
 
 class _State(enum.Enum):
     OPEN = enum.auto()
-    """Written to."""
+    """Accepts writes."""
     FINISHING = enum.auto()
-    """No more comes; being made durable. From here on only the queue can give it up."""
+    """Complete and being made durable. From here on only the queue can drop it."""
     KEPT = enum.auto()
-    """Committed: the queue owns what is on disk."""
+    """Committed: the queue owns the bytes on disk."""
     ABANDONED = enum.auto()
-    """By its writer before a commit, by the queue after one that failed."""
+    """Given up by its writer before a commit, or by the queue after a failed one."""
 
 
 class SpoolDraft:
@@ -102,7 +102,7 @@ class SpoolDraft:
         self._largest_in_memory = largest_in_memory
         self._bufsize = bufsize
         self._behind: list[bytes] | None = None
-        """What is not yet handed to the worker; None: the content is in memory alone."""
+        """Pieces that the worker does not have yet; None: the content is in memory alone."""
         self._waiting = 0
         """Bytes of `_behind`."""
         self._is_working = False
@@ -114,7 +114,7 @@ class SpoolDraft:
 
     @property
     def is_in_silo(self) -> bool:
-        """The content streams into a message file."""
+        """Whether the content streams into a message file."""
         return self._behind is not None
 
     def write(self, data: bytes) -> Deferred[None] | None:
@@ -142,7 +142,7 @@ class SpoolDraft:
         return None
 
     def _move_behind(self, size: int) -> list[bytes]:
-        """It does not stay in memory: what there is of it, `size` bytes, waits for its silo."""
+        """Queue the `size` bytes held in memory for the silo."""
         self._budget.used -= size
         self._behind_budget.used += size
         self._waiting = size
@@ -151,8 +151,8 @@ class SpoolDraft:
         return behind
 
     def finish(self, numbers: Sequence[int] = ()) -> Deferred[None]:
-        """No more comes. `numbers`: the recipients that get a name each for its message file, if it has one. Fires when the
-        content is durable where it is to be before the journal speaks of it; fails with `Unavailable`."""
+        """End the content. `numbers`: the recipients that get a name each for its message file, if it has one. Fires when
+        the content is as durable as the journal record needs it; fails with `Unavailable`."""
         self._state = _State.FINISHING
         self._numbers = numbers
         if self._behind is None:
@@ -163,7 +163,7 @@ class SpoolDraft:
         return self._finished
 
     def keep(self) -> None:
-        """It is committed: what is on disk is the queue's from now on; memory is given back."""
+        """Mark it committed: the queue owns the bytes on disk. Frees its memory."""
         self._state = _State.KEPT
         self._forget()
 
@@ -172,7 +172,7 @@ class SpoolDraft:
             self.drop()
 
     def drop(self) -> None:
-        """Its commit has failed: what is on disk goes. Harmless when repeated."""
+        """Remove the bytes on disk after a failed commit. Harmless when repeated."""
         if self._state in (_State.KEPT, _State.ABANDONED):
             return
         self._state = _State.ABANDONED
@@ -186,7 +186,7 @@ class SpoolDraft:
             self.parts = []
 
     def _work(self) -> None:
-        """Hand the worker what waits, and the end of it when it is the end."""
+        """Give the worker the pieces that wait, and the end of the content once it is known."""
         pieces, self._behind = self._behind or [], []
         size, self._waiting = self._waiting, 0
         state, file, error, numbers = self._state, self._file, self._error, self._numbers
@@ -225,25 +225,25 @@ class SpoolDraft:
             if self._state is not _State.ABANDONED:
                 finished.callback(None)
                 return
-            self._work()  # what is there goes
+            self._work()  # removes the file
             error = self._error or OSError(errno.ECANCELED, "dropped meanwhile")
             finished.errback(Unavailable(f"the spool can't be written: {error}", error.errno in _FULL))
         elif self._is_working:
-            return  # `resume` wrote, finished or abandoned: never two acts on one file at a time
+            return  # `resume` wrote, finished or abandoned: never two calls on one file at a time
         elif self._state is not _State.OPEN or self._waiting >= self._bufsize:
             self._work()
 
 
 class RefusedDrafts:
-    """Drafts whose commits have failed. If the disk may still tell of them (their batch's barrier failed), their message
-    files stay until a later batch, which denies that one, is durable: after a crash before it they come back whole, or not.
+    """Drafts whose commits failed. If their batch may still be found on disk (its barrier failed), their message files stay
+    until a later batch, which denies it, is durable: after a crash before that, the messages may come back whole.
     """
 
     def __init__(self) -> None:
         self._kept: list[SpoolDraft] = []
 
     def add(self, drafts: Sequence[SpoolDraft], *, may_be_found: bool) -> None:
-        """Their commit has failed."""
+        """Add drafts of a failed commit."""
         for draft in drafts:
             if may_be_found and draft.is_in_silo:
                 self._kept.append(draft)
@@ -251,7 +251,7 @@ class RefusedDrafts:
                 draft.drop()
 
     def drop(self) -> None:
-        """A later batch is durable."""
+        """Drop them all: a later batch is durable."""
         if self._kept:
             kept, self._kept = self._kept, []
             for draft in kept:
@@ -259,7 +259,7 @@ class RefusedDrafts:
 
 
 def _join(pieces: list[bytes], data: bytes) -> None:
-    """Append."""
+    """Append a piece, joined to the last one if both are small."""
     if len(data) < SMALL and pieces and len(pieces[-1]) < 8 * SMALL:
         pieces[-1] += data
     else:

@@ -1,14 +1,14 @@
-"""A table from 64-bit ids to small counts in flat arrays: 13 to 26 bytes an id, a dict 78 (pure).
+"""A table from 64-bit ids to small counts in flat arrays: 13 to 26 bytes an id; a dict needs 78 (pure).
 
-Open addressing with linear probing in 256 sub-tables, each a power of two of slots (8 bytes of id, 2 of count; a count
-of 0 is a free slot). A sub-table grows alone when four fifths of it are taken and shrinks alone when less than a tenth
-is, so that no single call copies more than 1/256 of the ids. Removing shifts the followers back: no tombstones.
+Open addressing with linear probing in 256 sub-tables, each a power of two of slots (8 bytes of id, 2 of count; count 0: a
+free slot). A sub-table grows when more than four fifths of its slots are used, and shrinks below a tenth. Each does so
+alone, so no single call copies more than 1/256 of the ids. A removal shifts the following ids back: no tombstones.
 
-*Rules*: the hash is the upper end of a multiplication by 2**64 / golden ratio. Spool ids are consecutive, of a few
-epochs at once (upper 32 bits): this multiplier spreads each epoch evenly, and lays the next one into the gaps. Sub-table
-and slot are cut from the top of it, one after the other.
-*Weak*: the hash has no secret. Who could choose which ids stay could make long probes; ids are given out one by one to
-all clients alike, and a probe of 1,000 slots still takes only some 50 us.
+*Rules*: the hash is the upper end of a multiplication by 2**64 / golden ratio. Spool ids are consecutive and belong to a few
+epochs (upper 32 bits): this multiplier spreads each epoch evenly and puts the next one into the gaps. Sub-table and slot are
+consecutive bit fields from the top of the hash.
+*Weakness*: the hash has no secret. Someone who could choose which ids stay could cause long probes. But ids are assigned one
+by one to all clients alike, and a probe of 1,000 slots takes only some 50 us.
 
 Source: Knuth, The Art of Computer Programming 3, 6.4, algorithms L and R.
 """
@@ -29,7 +29,7 @@ _TABLE_SHIFT = 56
 _FEWEST_SLOTS = 4
 _NO_ID = array("Q", [0])
 _NO_COUNT = array("H", [0])
-"""Multiplied, as that makes arrays of exactly their size: made of bytes they are 1/16 larger."""
+"""Arrays made by multiplication have exactly their size; those made of bytes are 1/16 larger."""
 
 
 def _ids(slots: int) -> array[int]:
@@ -52,21 +52,21 @@ class IdTable:
         self._length = 0
 
     def __len__(self) -> int:
-        """How many ids have a count."""
+        """Number of ids with a count."""
         return self._length
 
     def __iter__(self) -> Iterator[int]:
-        """The ids, in no order. The table must not change meanwhile."""
+        """Iterate over the ids, in no order. The table must not change meanwhile."""
         for ids, counts in zip(self._ids, self._counts, strict=True):
             yield from compress(ids, counts)
 
     @property
     def size_bytes(self) -> int:
-        """What the arrays take, slots and headers."""
+        """Memory of the arrays, slots and headers."""
         return sum(each.__sizeof__() for arrays in (self._ids, self._counts) for each in arrays)
 
     def get(self, identity: int) -> int:
-        """Its count; 0: it has none."""
+        """The count of this id; 0: none."""
         spread = identity * _MULTIPLIER & _MASK
         table = spread >> _TABLE_SHIFT
         ids = self._ids[table]
@@ -80,7 +80,7 @@ class IdTable:
         return 0
 
     def put(self, identity: int, count: int) -> None:
-        """Its count from now on, 1 to `MOST`. Raises ValueError beyond that."""
+        """Set the count of this id, 1 to `MOST`. Raises ValueError beyond that."""
         if not 0 < count <= MOST:
             raise ValueError(f"a count is 1 to {MOST}, not {count}")
         spread = identity * _MULTIPLIER & _MASK
@@ -103,7 +103,7 @@ class IdTable:
             self._resize(table, len(ids) * 2)
 
     def remove(self, identity: int) -> int:
-        """It has no count any more; gives the one it had, 0: none."""
+        """Remove the count of this id and return it; 0: there was none."""
         spread = identity * _MULTIPLIER & _MASK
         table = spread >> _TABLE_SHIFT
         ids = self._ids[table]
@@ -126,7 +126,7 @@ class IdTable:
 
     @staticmethod
     def _close_gap(ids: array[int], counts: array[int], gap: int) -> None:
-        """Free a slot: whatever behind it may stand nearer to its own slot moves up."""
+        """Free a slot: move up each following id that comes nearer to its own slot by that."""
         mask = len(ids) - 1
         shift = _TABLE_SHIFT - mask.bit_length()
         slot = gap + 1 & mask

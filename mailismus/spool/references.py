@@ -1,19 +1,19 @@
-"""The reference cache: how many live entries each message with several recipients has, in bounded memory (pure).
+"""Reference cache: the number of live entries of each message with several recipients, in bounded memory (pure).
 
-It says when the bytes of a message may go. Counts are exact or not there at all: what did not fit, what overflowed and
-what can't be trusted is *unsure*, and a walk over all lines of the queue decides. A message with one recipient needs
-neither: its line says 1 of 1.
+It tells when the bytes of a message may be released. A count is exact or missing. A message is *unsure* if its count did not
+fit, overflowed or can't be trusted; then a reference scan over all lines of the queue decides. A message with one recipient
+needs no count: its line says 1 of 1.
 
 *Rules*:
-- Bytes go when an exact count reaches 0, or when a whole walk that began after the message's last settle saw no live
-  line of it, and it got no new line meanwhile.
-- A count is exact only if it began with the message's first line. So an id that was ever left out is never counted
-  again: a count of the rest of its lines would reach 0 early.
-- What was there at start is counted by the first walk. What is settled or moved while that walk runs may have been
-  counted or not, and becomes unsure.
-- Too high a count keeps bytes for ever, too low a count loses mail: where a choice is left, it is for keeping.
+- Bytes are released when an exact count reaches 0. They are also released after a complete scan that began after the
+  message's last settle and saw no live line of it, if the message got no new line meanwhile.
+- A count is exact only if it began with the message's first line. So an id that was ever left out is never counted again: a
+  count of its remaining lines would reach 0 early.
+- Entries found at start are counted by the first scan. Entries that are settled or moved while it runs may be counted or
+  not, and become unsure.
+- Too high a count keeps bytes for ever, too low a count loses mail: in doubt the bytes are kept.
 
-*Not here*: names and bytes (`spool.message_file`), reading lines, when to walk, what is durable.
+*Not here*: names and bytes (`spool.message_file`), reading lines, when to scan, durability.
 """
 
 from __future__ import annotations
@@ -25,64 +25,64 @@ from mailismus.spool.idtable import MOST, IdTable
 from mailismus.spool.unsure import MOST_UNSURE, UnsureIds
 
 _UNSURE = MOST
-"""The count of an id whose count is not known. Counts up to one less are exact; what exceeds them ends here."""
+"""The count of an id whose count is unknown. Counts below it are exact; larger ones become it."""
 
 
 _SEVERAL = 2
 
 
 class Verdict(enum.Enum):
-    """May the bytes of a message go?"""
+    """Whether the bytes of a message may be released."""
 
     RELEASE = "no live entry is left"
     KEEP = "live entries are left"
-    UNSURE = "not known; the next walk is asked"
+    UNSURE = "unknown; the next reference scan decides"
 
 
 class ReferenceCache:
     """Counts of live entries by message, for one queue. Not for several threads."""
 
     def __init__(self, most_ids: int, first_new: SpoolId, most_unsure: int = MOST_UNSURE) -> None:
-        """`most_ids`: how many messages are counted at once (0: no limit). `first_new`: the lowest spool id that this
-        start of the queue may give out: what has a lower one was found at start, and is unsure until it is counted."""
+        """`most_ids`: limit of messages that have a count (0: none). `first_new`: the lowest spool id that this start of the
+        queue may assign. A message with a lower id was found at start, and is unsure until it is counted."""
         self._most_ids = most_ids
         self._first_new = first_new
         self._found = IdTable()
         self._new = IdTable()
         self._left_out_to = -1
-        """New ids up to this one may have been left out once."""
-        self._walk: Walk | None = None
+        """New ids up to this one may have been left out."""
+        self._scan: ScanCount | None = None
         self.unsure = UnsureIds(most_unsure)
         self.is_complete = False
-        """What was found at start has been counted (or is known to need a walk each time)."""
-        self.walks = 0
-        """Whole walks so far."""
+        """The messages found at start have been counted, or are known to need a scan each time."""
+        self.scans = 0
+        """Complete scans so far."""
 
     def __len__(self) -> int:
-        """How many ids are held; never more than `most_ids`."""
+        """Number of ids held; never more than `most_ids`."""
         return len(self._found) + len(self._new)
 
     @property
     def size_bytes(self) -> int:
-        """What the counts take in memory."""
+        """Memory of the counts."""
         return self._found.size_bytes + self._new.size_bytes
 
     @property
-    def needs_walk(self) -> bool:
-        """There is something that only a walk can tell."""
+    def needs_scan(self) -> bool:
+        """Whether a message waits that only a scan can decide about."""
         return not self.is_complete or self.unsure.is_waiting
 
     @property
-    def walk(self) -> Walk | None:
-        """The walk that runs."""
-        return self._walk
+    def scan(self) -> ScanCount | None:
+        """The scan that runs."""
+        return self._scan
 
     def add(self, spool_id: SpoolId, count: int) -> None:
-        """That many live entries more: all entries of a new message at once, when they are durable."""
+        """Add live entries of a message: all entries of a new message at once, when they are durable."""
         if count < 1:
             raise ValueError(f"{count} live entries more")
-        if self._walk is not None:
-            self._walk.count_line(spool_id, _SEVERAL)
+        if self._scan is not None:
+            self._scan.count_line(spool_id, _SEVERAL)
         if spool_id < self._first_new:
             if held := self._found.get(spool_id):
                 self._found.put(spool_id, min(held + count, _UNSURE))
@@ -95,9 +95,9 @@ class ReferenceCache:
                 self._left_out_to = spool_id
 
     def drop(self, spool_id: SpoolId, count: int = 1) -> Verdict:
-        """That many live entries less, when their settles are durable.
+        """Subtract live entries, when their settles are durable.
 
-        UNSURE: it waits in `unsure` for the next walk (if there was room). RELEASE: it is forgotten.
+        UNSURE: the message waits in `unsure` for the next scan (if there was room). RELEASE: it is forgotten here.
         """
         if count < 1:
             raise ValueError(f"{count} live entries less")
@@ -121,51 +121,51 @@ class ReferenceCache:
         return self._not_known(spool_id)
 
     def note_drop(self, spool_id: SpoolId) -> bool:
-        """One live entry less of a message whose bytes do not go by this count: whether it was surely the last. What is not
-        known is not asked for."""
+        """Subtract one live entry of a message whose bytes are not released by this count. True: it was surely the last one.
+        A message without a count does not become unsure."""
         if spool_id >= self._first_new or self.is_complete:
             table = self._new if spool_id >= self._first_new else self._found
             if 0 < table.get(spool_id) < _UNSURE:
                 return self.drop(spool_id) is Verdict.RELEASE
-        if self._walk is not None and self._walk.is_counting:
+        if self._scan is not None and self._scan.is_counting:
             self._distrust(spool_id)
         return False
 
     def doubt(self, spool_id: SpoolId) -> None:
-        """An entry of it is over whose settle is durable, and its count is not to be believed: the next walk is asked."""
+        """Distrust a message's count: an entry with a durable settle is over. The next scan decides."""
         table = self._new if spool_id >= self._first_new else self._found
         if table.get(spool_id):
             table.put(spool_id, _UNSURE)
         self._not_known(spool_id)
 
     def forget(self, spool_id: SpoolId) -> None:
-        """It is no longer of interest: its bytes are gone, or its commit failed. Unsure, should it be heard of again."""
+        """Forget a message: its bytes are gone, or its commit failed. It is unsure if it is met again."""
         self.unsure.discard(spool_id)
         if spool_id >= self._first_new:
             self._new.remove(spool_id)
             self._left_out_to = max(self._left_out_to, spool_id)
-        elif self._walk is not None and self._walk.is_counting:
+        elif self._scan is not None and self._scan.is_counting:
             self._distrust(spool_id)
         else:
             self._found.remove(spool_id)
 
     def complete(self) -> None:
-        """Nothing (more) is to be counted of what was found at start: for a queue that was found empty. The end of the
-        first walk does it otherwise. What was not counted stays unsure."""
-        if self._walk is not None and self._walk.is_counting:
-            raise ValueError("the walk that counts is not over")
+        """Mark the messages found at start as counted, for a queue that was found empty. Otherwise the end of the first scan
+        does so. A message that was not counted stays unsure."""
+        if self._scan is not None and self._scan.is_counting:
+            raise ValueError("the reference scan that counts is not over")
         self.is_complete = True
 
-    def begin_walk(self) -> Walk:
-        """Begin to look at all lines; the first one counts too. Raises ValueError while another one runs."""
-        if self._walk is not None:
-            raise ValueError("a walk runs already")
-        self._walk = Walk(self)
-        return self._walk
+    def begin_scan(self) -> ScanCount:
+        """Begin a reference scan; the first one counts too. Raises ValueError while another one runs."""
+        if self._scan is not None:
+            raise ValueError("a reference scan runs already")
+        self._scan = ScanCount(self)
+        return self._scan
 
     def _not_known(self, spool_id: SpoolId) -> Verdict:
         self.unsure.add(spool_id)
-        if self._walk is not None and self._walk.is_counting:
+        if self._scan is not None and self._scan.is_counting:
             self._distrust(spool_id)
         return Verdict.UNSURE
 
@@ -173,32 +173,32 @@ class ReferenceCache:
         return not self._most_ids or len(self._found) + len(self._new) < self._most_ids
 
     def _count_found(self, spool_id: SpoolId) -> None:
-        """The walk at start saw a live line."""
+        """Count a live line that the first scan saw."""
         if spool_id >= self._first_new:
             return
         held = self._found.get(spool_id)
         if held:
             if held < _UNSURE:
                 self._found.put(spool_id, held + 1)
-        elif self._may_count_more():
+        elif self._admit_found():
             self._found.put(spool_id, 1)
 
     def _distrust(self, spool_id: SpoolId) -> None:
-        """The walk at start may count a wrong number of its lines."""
-        if spool_id < self._first_new and (self._found.get(spool_id) or self._may_count_more()):
+        """Make a message unsure whose lines the first scan may miscount."""
+        if spool_id < self._first_new and (self._found.get(spool_id) or self._admit_found()):
             self._found.put(spool_id, _UNSURE)
 
-    def _may_count_more(self) -> bool:
-        """May an id that is not in the table of those found at start get in? Not when one may have been left out."""
-        assert self._walk is not None
-        if not self._walk.left_out and not self._has_room():
-            self._walk.left_out = True
-        return not self._walk.left_out
+    def _admit_found(self) -> bool:
+        """Whether a further id may enter the table of those found at start; never again after one was left out."""
+        assert self._scan is not None
+        if not self._scan.left_out and not self._has_room():
+            self._scan.left_out = True
+        return not self._scan.left_out
 
-    def _end_walk(self, walk: Walk) -> list[SpoolId]:
-        self._close(walk)
+    def _end_scan(self, scan: ScanCount) -> list[SpoolId]:
+        self._close(scan)
         self.is_complete = True
-        self.walks += 1
+        self.scans += 1
         released = []
         for spool_id in self.unsure.answered():
             table = self._found if spool_id < self._first_new else self._new
@@ -209,25 +209,25 @@ class ReferenceCache:
                 released.append(spool_id)
         return released
 
-    def _abandon_walk(self, walk: Walk) -> None:
-        self._close(walk)
+    def _abandon_scan(self, scan: ScanCount) -> None:
+        self._close(scan)
         self.unsure.unanswered()
-        if walk.is_counting:
+        if scan.is_counting:
             self._found = IdTable()
 
-    def _close(self, walk: Walk) -> None:
-        if self._walk is not walk:
-            raise ValueError("the walk is over")
-        self._walk = None
+    def _close(self, scan: ScanCount) -> None:
+        if self._scan is not scan:
+            raise ValueError("the reference scan is over")
+        self._scan = None
 
 
-class Walk:
-    """One look at every line of the queue, young and resting, beside all that goes on.
+class ScanCount:
+    """Counts of one reference scan: it reads every line of the queue, in memtable and clusters, while the queue works.
 
-    The caller sees to it that every line that is live at `begin_walk` and is neither settled nor moved before `end` is
-    reported by `saw`, exactly once; that lines are reported by `count_line` when they are moved or replaced (retried,
-    bounced, written behind by a checkpoint), at the latest when the old one can be overlooked; and that a line whose
-    settle is durable but whose state byte is not set yet is not reported as live.
+    The caller guarantees: every line that is live at `begin_scan`, and neither settled nor moved before `end`, is reported
+    by `saw_line` exactly once. A line that is moved or replaced (retried, bounced, flushed by a checkpoint) is reported by
+    `count_line`, at the latest when the scan can miss the old line. A line with a durable settle whose state byte is not set
+    yet is not reported as live.
     """
 
     __slots__ = ("_asked", "_cache", "is_counting", "left_out")
@@ -236,26 +236,27 @@ class Walk:
         self._cache = cache
         self._asked = cache.unsure.ask()
         self.is_counting = not cache.is_complete
-        """This walk counts what was found at start: the first that comes to its end."""
+        """This scan counts the messages found at start: it is the first that completes."""
         self.left_out = False
-        """It found more messages than there is room for."""
+        """It found more messages than fit."""
 
-    def saw(self, spool_id: SpoolId, recipient_count: int) -> None:
-        """A live line of it, which says that the message came with so many recipients."""
+    def saw_line(self, spool_id: SpoolId, recipient_count: int) -> None:
+        """Report a live line, which says that its message came with this many recipients."""
         self._asked.discard(spool_id)
         if recipient_count > 1 and self.is_counting:
             self._cache._count_found(spool_id)
 
     def count_line(self, spool_id: SpoolId, recipient_count: int) -> None:
-        """It got a new line while this walk runs: unsure until the next one. (`add` says so itself.)"""
+        """Report a new line while this scan runs: its message is unsure until the next scan. (`add` does so itself.)"""
         self._cache.unsure.ask_again(spool_id)
         if recipient_count > 1 and self.is_counting:
             self._cache._distrust(spool_id)
 
     def end(self) -> list[SpoolId]:
-        """All was seen. Gives the messages whose bytes may go, forgotten here. Raises ValueError when repeated."""
-        return self._cache._end_walk(self)
+        """End a complete scan. Return the messages whose bytes may be released, and forget them. Raises ValueError when
+        repeated."""
+        return self._cache._end_scan(self)
 
     def abandon(self) -> None:
-        """The walk could not see all: it never was. Raises ValueError when it is over."""
-        self._cache._abandon_walk(self)
+        """Discard a scan that could not read every line: it decides nothing. Raises ValueError when it is over."""
+        self._cache._abandon_scan(self)

@@ -1,9 +1,8 @@
-"""Messages of which it is not known whether a live entry is left: gathered here until a walk has looked (pure).
+"""Messages that may or may not have a live entry: collected until a reference scan decides (pure).
 
-Two sets: what the running walk was asked about, and what waits for the next one. An id moves from the first back to the
-second when something becomes of it while the walk runs; it leaves the first when the walk sees a live line of it.
-Bounded: what finds no room is turned away and counted. Its bytes stay; it can be offered again from the names in the
-silos.
+Two sets: ids that the running scan must decide, and ids that wait for the next one. An id moves from the first back to the
+second when its message changes during the scan. It leaves the first when the scan sees a live line. The sets are bounded: an
+id that does not fit is rejected and counted. Its bytes stay; the names in the silos allow to offer it again.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from __future__ import annotations
 from mailismus.mail.ids import SpoolId
 
 MOST_UNSURE = 50_000
-"""Ids gathered at once, about 5 MB at worst: more would make the end of a walk, and the unlinks it brings, a stall."""
+"""Ids held at once, about 5 MB at worst: more would make the end of a scan, and the unlinks after it, a stall."""
 
 
 class UnsureIds:
-    """The ids that a walk is to resolve, `most` at once. No order."""
+    """Ids that a reference scan decides, at most `most` at once. No order."""
 
     __slots__ = ("_asked", "_most", "_waiting", "missed")
 
@@ -24,7 +23,7 @@ class UnsureIds:
         self._waiting: set[SpoolId] = set()
         self._asked: set[SpoolId] = set()
         self.missed = 0
-        """How many found no room, ever. While it grows, the silos hold what no set knows of."""
+        """Ids rejected for lack of room since the start. If it is above 0, the silos may hold unneeded files."""
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._asked)
@@ -34,19 +33,19 @@ class UnsureIds:
 
     @property
     def is_full(self) -> bool:
-        """No room for another one: time for a walk."""
+        """Whether there is no more room, so a scan is urgent."""
         return len(self._waiting) + len(self._asked) >= self._most
 
     @property
     def is_waiting(self) -> bool:
-        """There is something to ask the next walk about."""
+        """Whether an id waits for the next scan."""
         return bool(self._waiting)
 
     def add(self, spool_id: SpoolId) -> bool:
-        """Ask the next walk about it; harmless when repeated. False: no room, it was counted in `missed`.
+        """Add an id for the next scan; harmless when repeated. False: no room; it is counted in `missed`.
 
-        To be called when its last settle is durable. Never for a message whose lines are not durable yet (a draft, or
-        what a commit is under way for): no walk would find a line, and its bytes would go.
+        Call it when the message's last settle is durable. Never for a message whose lines are not durable yet (a draft, or
+        one whose commit is under way): no scan would find a line, and its bytes would be released.
         """
         if spool_id in self._waiting:
             return True
@@ -59,28 +58,28 @@ class UnsureIds:
         return True
 
     def discard(self, spool_id: SpoolId) -> None:
-        """Nobody needs to know any more; harmless when it is not here."""
+        """Remove an id that needs no decision; harmless when it is absent."""
         self._waiting.discard(spool_id)
         self._asked.discard(spool_id)
 
     def ask(self) -> set[SpoolId]:
-        """A walk begins: all that waits is asked about. Gives the set itself, from which the walk discards what lives."""
-        assert not self._asked, "one walk at a time"
+        """Begin a scan: give it all ids that wait. Returns the set itself, from which the scan discards live ids."""
+        assert not self._asked, "one scan at a time"
         self._asked, self._waiting = self._waiting, self._asked
         return self._asked
 
     def ask_again(self, spool_id: SpoolId) -> None:
-        """What this walk says of it doesn't count: it waits for the next. Harmless when it is not asked about."""
+        """Ignore what this scan finds of an id; it waits for the next. Harmless when this scan does not decide it."""
         if spool_id in self._asked:
             self._asked.remove(spool_id)
             self._waiting.add(spool_id)
 
     def answered(self) -> set[SpoolId]:
-        """The walk is over: gives what is still asked about, and holds it no more."""
+        """End a complete scan: return and forget the ids that it was to decide and did not discard."""
         asked, self._asked = self._asked, set()
         return asked
 
     def unanswered(self) -> None:
-        """The walk was cut short: whatever it was asked about waits for the next."""
+        """End an incomplete scan: all its ids wait for the next one."""
         self._waiting |= self._asked
         self._asked = set()

@@ -1,19 +1,19 @@
-"""What `twistd`, `twist` and the command line call.
+"""Start-up: the code that `twistd`, `twist` and the command line call.
 
 Modules, each with what it is:
 
     version         the version of the program
-    exits           exit codes, and the line on stderr
-    output          a descriptor that log lines go to without waiting
+    exits           exit codes and error lines
+    output          a descriptor for log lines, written without waiting
     logfile         mail log and program log in one stream
     privileges      user and group of the server
     notify          systemd's notification protocol
-    server          interface of a whole server
+    server          interface of a complete server
     reload          SIGHUP: another configuration, all or nothing
     service         the server as a Twisted service; signals
-    signals     SIGUSR1 and SIGHUP, from the first line of a start on
+    signals         SIGUSR1 and SIGHUP, kept from the beginning of a start
     observation     audit logs and metrics of one server
-    maker           options to a service
+    maker           makes the service from options
     wording         help texts. Pure
     configcommands  `config check|show|sample|schema`
     manual          `manual commands|settings`

@@ -1,4 +1,4 @@
-"""How the program ends: exit codes (sysexits.h), and the one line on stderr that says why."""
+"""The end of the program: exit codes (sysexits.h), and the error line on stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mailismus.observe.text import shown
 
 
 class Exit(enum.IntEnum):
-    """Exit codes, as in the manual."""
+    """Exit codes, as documented in the manual."""
 
     OK = 0
     USAGE = 64
@@ -29,7 +29,7 @@ class Exit(enum.IntEnum):
 
 
 def exit_code_of(error: BaseException) -> int:
-    """The code that an error ends the program with; 70 where it is our own bug."""
+    """The exit code of an error; 70 for a bug of ours."""
     match error:
         case ConfigError():
             return Exit.CONFIG
@@ -51,12 +51,12 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def one_line(text: str) -> str:
-    """`text` as one line that is harmless to a terminal."""
+    """The text as one line without control characters."""
     return shown(" ".join(text.split()).encode("utf-8", "backslashreplace"))
 
 
 def complain(text: str) -> None:
-    """Say it on stderr, in one line. A stderr that is gone is no reason to fail in another way."""
+    """Print one line on stderr. A closed stderr raises nothing."""
     try:
         sys.stderr.write(one_line(text) + "\n")
         sys.stderr.flush()
@@ -65,8 +65,8 @@ def complain(text: str) -> None:
 
 
 def end_with(status: int) -> None:
-    """Let the process end with `status` when it ends, whatever the runner's own idea is. Nothing that was registered
-    with `atexit` before this is run any more."""
+    """Make the process end with `status` when it ends, whatever the runner would return. Functions that were registered with
+    `atexit` before are not run any more."""
 
     def leave() -> None:
         for stream in (sys.stdout, sys.stderr):

@@ -1,10 +1,10 @@
-"""The log's destination: mail lines and the program's events in one stream, in the order they came.
+"""The log destination: mail lines and the program's events in one stream, in order.
 
-*Rules*: a mail line costs a stamp and an append; bytes are written out within `FLUSH_DELAY_S`, or when `FLUSH_BYTES` have
-gathered. An event of the program is written out at once, and everything before it. What can't be written is kept up to
-`MAX_BACKLOG` bytes; what comes then is dropped, and the number of lines lost is logged when writing works again.
+*Rules*: a mail line costs a stamp and an append. Bytes are flushed within `FLUSH_DELAY_S`, or when `FLUSH_BYTES` are
+buffered. An event of the program is flushed at once, with everything before it. Bytes that can't be written are kept up to
+`MAX_BACKLOG`; later lines are dropped, and their number is logged when writing works again.
 
-*Not here*: who may block (`start.output`), which file it is (`start.maker`).
+*Not here*: blocking (`start.output`), the choice of the file (`start.maker`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _PLUGIN_CACHE = "Unable to write to plugin cache"
 
 
 def format_stamp(at: float) -> bytes:
-    """A time stamp in twistd's style: local time and its offset from UTC."""
+    """A time stamp in twistd's style: local time with its offset from UTC."""
     return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(at)).encode("ascii")
 
 
 @implementer(ILogObserver)
 class LogDestination:
-    """A `MailLog` and the observer of the program's events. Used from the reactor's thread; events come from any."""
+    """A `MailLog`, and the observer of the program's events. Call it in the reactor's thread; events may come from any."""
 
     def __init__(self, output: Output, reactor: Reactor, now: Callable[[], float] = time.time) -> None:
         self.output = output
@@ -50,11 +50,11 @@ class LogDestination:
         self._size_bytes = 0
         self._lost = 0
         self.lost_lines = 0
-        """In all."""
+        """Total since the start."""
         self._timer: IDelayedCall | None = None
 
     def write(self, line: bytes) -> None:
-        """One mail line."""
+        """Write one mail line."""
         now = self._now()
         if int(now) != self._second:
             self._second = int(now)
@@ -66,9 +66,9 @@ class LogDestination:
             self._timer = self._reactor.callLater(FLUSH_DELAY_S, self._flush_late)
 
     def __call__(self, event: LogEvent) -> None:
-        """One event of the program, at any time, from any thread."""
+        """Write one event of the program, at any time, from any thread."""
         if str(event.get("format") or event.get("log_format") or "").startswith(_PLUGIN_CACHE):
-            return  # a read-only installation is no news: the plugin has been found all the same
+            return  # an installation may be read-only: the plugin was found nevertheless
         text = formatEventAsClassicLogText(event)
         if text is None:
             return
@@ -79,7 +79,7 @@ class LogDestination:
             self._reactor.callFromThread(self._write_event, data.encode("utf-8", "backslashreplace"))
 
     def flush(self) -> None:
-        """Write out what can be written without waiting; `_chunks` is what could not."""
+        """Write as much as possible without waiting; `_chunks` keeps the rest."""
         chunks = self._chunks
         if self._lines:
             chunks.append(memoryview(b"".join(self._lines)))
@@ -95,7 +95,7 @@ class LogDestination:
                 else:
                     chunks[0] = chunks[0][count:]
         except OSError:
-            pass  # said by the line that counts what was lost, once something can be said again
+            pass  # the line that counts lost lines reports it, once writing works again
         if chunks:
             if self._timer is None:
                 self._timer = self._reactor.callLater(FLUSH_DELAY_S, self._flush_late)
@@ -104,12 +104,12 @@ class LogDestination:
             self.write(b"%d log lines were lost: the log could not be written" % lost)
 
     def reopen(self) -> None:
-        """Go on in the file that has the log's name now. Raises `OSError`, and goes on in the old one."""
+        """Continue in the file that has the log's name now. On `OSError` the old file stays in use."""
         self.flush()
         self.output.reopen()
 
     def close(self, patience_s: float = 1.0) -> None:
-        """Write out what is left, waiting for a slow reader no longer than `patience_s`."""
+        """Flush the rest, waiting for a slow reader at most `patience_s`."""
         deadline = time.monotonic() + patience_s
         self.flush()
         while self._chunks and (left := deadline - time.monotonic()) > 0 and self.output.wait(left):
@@ -140,18 +140,18 @@ class LogDestination:
 
 @attrs.frozen
 class EventLog:
-    """A `MailLog` for a log that is not ours (`--syslog`, `--logger`): each line becomes an event. Slower by far."""
+    """A `MailLog` for a log that is not ours (`--syslog`, `--logger`): each line becomes an event. Much slower."""
 
     emit: Callable[[str], None]
 
     def write(self, line: bytes) -> None:
-        """One mail line."""
+        """Write one mail line."""
         self.emit(line.decode("ascii", "backslashreplace"))
 
 
 @attrs.frozen
 class Log:
-    """Where mail lines go; `destination` is None where the log is not ours."""
+    """The destination of mail lines; `destination` is None if the log is not ours."""
 
     maillog: MailLog
     destination: LogDestination | None

@@ -1,8 +1,8 @@
-"""Making the service: what `twistd` and `twist` call, once their options are read, before anything goes into the background.
+"""The service maker: `twistd` and `twist` call it after reading their options, before the process goes into the background.
 
-*Rules*: whatever can refuse a start is tried here, and refuses it with one line on stderr and an exit code of ours. The
-three ways of starting call the same code at the same point, so they end alike. The log goes where the runner's own goes:
-`--logfile`, or `twistd.log`, or stdout with `-n` and with `twist`.
+*Rules*: everything that can refuse a start is tried here, and refuses it with one line on stderr and an exit code of ours.
+The three ways of starting call the same code at the same point, so they end alike. The log goes where the runner's own log
+goes: `--logfile`, or `twistd.log`, or stdout with `-n` and with `twist`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from mailismus.start.version import program_version
 _PROGRAM = "mailismus"
 
 Build = Callable[..., Server]
-"""Makes a server of settings, reactor, mail log and what raises privileges, as `app.build`."""
+"""Makes a server from settings, reactor, mail log and the context manager that raises privileges, as `app.build`."""
 
 
 class Options(usage.Options):
-    """The options of `twistd mailismus` and `twist mailismus`. Wrong ones end the program with 64."""
+    """The options of `twistd mailismus` and `twist mailismus`. Wrong options end the program with 64."""
 
     synopsis = "[--config FILE]"
     longdesc = (
@@ -49,7 +49,7 @@ class Options(usage.Options):
     optParameters = [["config", "c", None, "The configuration file."]]
 
     def parseOptions(self, options: Any = None) -> None:  # Any: Twisted's own signature has no types
-        """Read them."""
+        """Parse the options."""
         try:
             super().parseOptions(options)
         except usage.UsageError as error:
@@ -63,11 +63,11 @@ class Options(usage.Options):
 
 
 def make_service(options: usage.Options, find_build: Callable[[], Build], providers: Sequence[str] = ()) -> MailismusService:
-    """The service, after all has been tried that can refuse a start. `find_build` is called before the user changes, for the
-    program may lie where only root can read; `providers`: the queue providers that it knows. Raises `SystemExit` with an
-    exit code of ours."""
+    """Make the service, after trying everything that can refuse a start. `find_build` is called before the user changes,
+    because the program may be readable by root alone; `providers`: the queue providers that it knows. Raises `SystemExit`
+    with an exit code of ours."""
     os.umask(0o077)
-    signals = remember()  # the plugin has seen to it; whoever calls this otherwise begins here
+    signals = remember()  # usually the plugin has called it before
     try:
         return _make_service(options, find_build, signals, providers)
     except (ConfigError, StartError, StorageError) as error:
@@ -104,7 +104,7 @@ def _make_as_user(
     signals: Signals,
     loader: Loader,
 ) -> MailismusService:
-    # Its path as of now: a daemon changes its directory, and reads the file again on SIGHUP.
+    # Make the path absolute now: a daemon changes its directory, and reads the file again on SIGHUP.
     file = find_file(options["config"])
     path = os.path.abspath(file)
     loaded = load(file, loader)
@@ -123,17 +123,17 @@ def _make_as_user(
 
 
 def _raise_open_files() -> None:
-    """As many open files as this process may have without privileges."""
+    """Raise the limit of open files as far as possible without privileges."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError):
-            pass  # no limit at all is more than the kernel has: the soft one stays, and is logged when it is met
+            pass  # "unlimited" exceeds the kernel's maximum: the soft limit stays, and is logged when it is reached
 
 
 def find_log(runner: Mapping[str, Any], reactor: Reactor) -> Log:
-    """Where this runner logs to. Raises `StartError`."""
+    """The log of this runner. Raises `StartError`."""
     if "fileLogObserverFactory" in runner:
         return _find_twist_log(runner, reactor)
     if runner.get("syslog") or runner.get("logger"):
@@ -143,18 +143,19 @@ def find_log(runner: Mapping[str, Any], reactor: Reactor) -> Log:
     if path == "-" and runner and not runner["nodaemon"]:
         raise StartError(Exit.USAGE, f"{_PROGRAM}: a daemon can't log to stdout: write --logfile FILE, or start with -n")
     if path == "-" or (not path and (not runner or runner["nodaemon"])):
-        return _of(_standard_output(), reactor)
+        return _make_log(_standard_output(), reactor)
     name = path or "twistd.log"
     try:
-        return _of(FileOutput(name), reactor)
+        return _make_log(FileOutput(name), reactor)
     except OSError as error:
         raise StartError(exit_code_of(error), f"{_PROGRAM}: the log {name} can't be opened: {error.strerror}") from None
 
 
 def _find_twist_log(runner: Mapping[str, Any], reactor: Reactor) -> Log:
-    """Twist writes JSON where it has no terminal; unless that was asked for, its events are text like the mail lines."""
+    """The log of twist, which writes JSON without a terminal. Unless the user asked for that, events become text as mail
+    lines are."""
     stream = runner["logFile"]
-    log = _of(Output(stream.fileno()), reactor)
+    log = _make_log(Output(stream.fileno()), reactor)
     if not any(argument.startswith("--log-format") for argument in sys.argv):
         cast(dict[str, Any], runner)["fileLogObserverFactory"] = lambda file: log.destination
     return log
@@ -167,6 +168,6 @@ def _standard_output() -> Output:
         return Output(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC))
 
 
-def _of(output: Output, reactor: Reactor) -> Log:
+def _make_log(output: Output, reactor: Reactor) -> Log:
     destination = LogDestination(output, reactor)
     return Log(destination, destination)

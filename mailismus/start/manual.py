@@ -1,7 +1,8 @@
-"""The manual of commands: the page mailismus(1), written from the parsers of the command line; and `mailismus manual`.
+"""The manual of commands: the page mailismus(1), made from the parsers of the command line; and the command `mailismus
+manual`.
 
-*Rules*: what the page says is what `--help` says: descriptions, options, examples. Nothing depends on the width of a
-terminal or on this installation.
+*Rules*: the page has the text of `--help`: descriptions, options, examples. Nothing depends on the width of a terminal or on
+this installation.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PAGE = "mailismus"
 def register(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], build_parser: Callable[[], argparse.ArgumentParser]
 ) -> None:
-    """Add the command. `build_parser` gives the whole command line."""
+    """Add the command. `build_parser` returns the complete command line."""
     page = commands.add_parser(
         "manual",
         help="print a page of the manual",
@@ -34,7 +35,7 @@ def register(
 
 
 def write_page(parser: argparse.ArgumentParser) -> str:
-    """The page of a whole command line."""
+    """The page for a complete command line."""
     return roff.join(_page(parser))
 
 
@@ -78,7 +79,7 @@ def _subcommands(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[
 
 
 def _commands_of(parser: argparse.ArgumentParser, before: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Name and parser of every command, each before those inside it."""
+    """Name and parser of every command, each before its subcommands."""
     action = _subcommands(parser)
     if action is None:
         return
@@ -126,7 +127,7 @@ def _value_of(action: argparse.Action) -> str:
 
 
 def _text(text: str) -> Iterator[str]:
-    """Paragraphs and blocks of a text of the help."""
+    """Paragraphs and blocks of a help text."""
     for title, lines in roff.blocks(text) if text else ():
         if not title:
             yield from roff.paragraph(lines[0])

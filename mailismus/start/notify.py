@@ -1,7 +1,7 @@
-"""Telling the service manager: systemd's notification protocol, a datagram of `NAME=VALUE` lines to a Unix socket.
+"""Notification of the service manager: systemd's protocol, a datagram of `NAME=VALUE` lines to a Unix socket.
 
-*Rules*: without `NOTIFY_SOCKET` nothing is sent and nothing is done. A socket that can't be reached never hurts the server.
-The watchdog is fed from the reactor's own timers, at a third of the time allowed: a reactor that hangs feeds nobody.
+*Rules*: without `NOTIFY_SOCKET` nothing is sent. A socket that can't be reached never affects the server. The reactor's
+timers ping the watchdog, at a third of its period: a reactor that hangs sends no ping.
 
 Source: sd_notify(3), sd_watchdog_enabled(3).
 """
@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-FEEDS_A_PERIOD = 3
-LEAST_PERIOD_S = 0.1
+PINGS_PER_PERIOD = 3
+MIN_PERIOD_S = 0.1
 
 
 class Notifier:
-    """Tells the service manager how the server does. `status`: one line for people, asked whenever the watchdog is fed."""
+    """Reports the server's state to the service manager. `status`: returns one line for people, called at each ping."""
 
     _log = Logger()
 
@@ -41,42 +41,42 @@ class Notifier:
 
     @property
     def period_s(self) -> float | None:
-        """Seconds within which the watchdog wants to be fed; None: there is none for this process."""
+        """The watchdog's period in seconds; None: this process has no watchdog."""
         environment = self._environment
         usec = environment.get("WATCHDOG_USEC", "")
         if not usec.isascii() or not usec.isdigit() or not int(usec):
             return None
         if environment.get("WATCHDOG_PID", str(self._pid())) != str(self._pid()):
             return None
-        return max(LEAST_PERIOD_S, int(usec) / 1e6)
+        return max(MIN_PERIOD_S, int(usec) / 1e6)
 
     def ready(self, status: str) -> None:
-        """Mail is accepted. Feeds the watchdog from now on."""
+        """Report that mail is accepted, and begin to ping the watchdog."""
         self._send("READY=1", f"STATUS={status}", f"MAINPID={self._pid()}")
         if self._address is not None and self.period_s is not None and self._timer is None:
-            self._feed()
+            self._ping_watchdog()
 
     def reloading(self, monotonic_s: float) -> None:
-        """The configuration is read again; `ready` says when that is over."""
+        """Report that the configuration is being reloaded; `ready` reports its end."""
         self._send("RELOADING=1", f"MONOTONIC_USEC={int(monotonic_s * 1e6)}")
 
     def stopping(self) -> None:
-        """No more mail is accepted; a stop may take as long as `stop_timeout`, and the watchdog is fed on."""
+        """Report the stop, which may take `stop_timeout`; the pings go on."""
         self._send("STOPPING=1", "STATUS=stopping")
 
     def close(self) -> None:
-        """The end: no more timers."""
+        """Cancel the timer."""
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
         self._timer = None
 
-    def _feed(self) -> None:
+    def _ping_watchdog(self) -> None:
         period_s = self.period_s
         if period_s is None:
             return
         status = self._status()
         self._send("WATCHDOG=1", *([f"STATUS={status}"] if status else []))
-        self._timer = self._reactor.callLater(period_s / FEEDS_A_PERIOD, self._feed)
+        self._timer = self._reactor.callLater(period_s / PINGS_PER_PERIOD, self._ping_watchdog)
 
     def _send(self, *lines: str) -> None:
         if self._address is None:
@@ -94,7 +94,7 @@ class Notifier:
 
 
 def _address_of(text: str) -> bytes | None:
-    """A path, or `@name` in the abstract namespace; None: there is nobody to tell."""
+    """The address of a path, or of `@name` in the abstract namespace; None: there is no service manager."""
     if text.startswith("/"):
         return os.fsencode(text)
     if text.startswith("@") and len(text) > 1:

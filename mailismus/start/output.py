@@ -1,10 +1,10 @@
-"""The output: a file descriptor that log lines are written to, without ever waiting for its reader.
+"""The output: a file descriptor for log lines, written without ever waiting for its reader.
 
-*Rules*: a file takes everything at once. Opening waits for nobody: a FIFO that nobody reads is an error. A pipe or terminal
-is asked first whether it takes some, and then gets no more than it surely takes without waiting (PIPE_BUF bytes); its mode
-is never changed, since other processes share it. A socket (the journal of systemd) is sent to without waiting.
+*Rules*: a file takes all bytes at once. Opening does not wait: a FIFO without a reader is an error. A pipe or terminal is
+polled first, and then gets at most PIPE_BUF bytes, which it surely takes without waiting; its mode is never changed, since
+other processes share it. A socket (systemd's journal) is sent to without waiting.
 
-*Not here*: what is written, and what becomes of what could not be (`start.logfile`).
+*Not here*: the lines, and the bytes that could not be written (`start.logfile`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | o
 
 
 class Output:
-    """Standard output, or another descriptor that is somebody else's."""
+    """Standard output, or another descriptor that this program does not own."""
 
     def __init__(self, descriptor: int) -> None:
-        self._use(descriptor)
+        self._adopt(descriptor)
 
-    def _use(self, descriptor: int) -> None:
+    def _adopt(self, descriptor: int) -> None:
         self._descriptor = descriptor
         kind = os.fstat(descriptor).st_mode
         self._is_file = stat.S_ISREG(kind)
@@ -35,7 +35,7 @@ class Output:
         self._poll.register(descriptor, select.POLLOUT)
 
     def write(self, data: memoryview) -> int:
-        """Bytes taken, from the beginning; 0 when none can be now. Raises `OSError`."""
+        """Write as much as possible; returns the number of bytes, 0 if none can be written now. Raises `OSError`."""
         if self._is_file:
             return os.write(self._descriptor, data)
         if self._socket is not None:
@@ -46,24 +46,24 @@ class Output:
         return os.write(self._descriptor, data[:_PIECE]) if self.wait(0) else 0
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it takes something, or has failed, within that time."""
+        """Wait until it takes bytes, or has failed. False: neither within that time."""
         return bool(self._poll.poll(timeout_s * 1000))
 
     def reopen(self) -> None:
-        """Nothing to do for a descriptor that is not ours."""
+        """Do nothing: the descriptor is not ours."""
 
 
 class FileOutput(Output):
-    """A log file: appended to, made where it is missing (mode 0600), reopened by name. Raises `OSError`."""
+    """A log file, made if missing (mode 0600), appended to, reopened by name. Raises `OSError`."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         super().__init__(_open(self.path))
 
     def reopen(self) -> None:
-        """Go on in the file that has the name now. On `OSError` the old one is kept."""
+        """Continue in the file that has the name now. On `OSError` the old file stays in use."""
         old = self._descriptor
-        self._use(_open(self.path))
+        self._adopt(_open(self.path))
         os.close(old)
 
 
@@ -76,7 +76,7 @@ def _open(path: str) -> int:
         raise
     if descriptor > 2:
         return descriptor
-    # A daemon's descriptors 0 to 2 become /dev/null: stay clear of them, should they have been closed at start.
+    # A daemon's descriptors 0 to 2 become /dev/null. If they were closed at start, the log must not get one of them.
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
     os.close(descriptor)
     return moved

@@ -1,11 +1,11 @@
 """The user that the server runs as, when root starts it with twistd's `--uid` and `--gid`.
 
-twistd drops root's privileges for good, but only after the service was made and the process went into the background: too
-late for whatever can refuse a start. So the service is made under that user's *effective* ids, groups included; only ports
-are bound as root. What is made (queue, spool, logs, the admin socket) is the user's from the beginning, and what he can't
-read or write refuses the start.
+twistd drops root's privileges for good, but only after the service was made and the process went into the background. That
+is too late to refuse a start. So the service is made under that user's *effective* ids, including groups; only ports are
+bound as root. The user owns all new files from the beginning (queue, spool, logs, the admin socket), and a file that he
+can't read or write refuses the start.
 
-*Not here*: the last step, which is twistd's.
+*Not here*: the final drop, which twistd does.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from mailismus.start.exits import Exit
 
 @attrs.frozen
 class Privileges:
-    """The ids to serve under; None: those of the process."""
+    """The ids of the server; None: those of the process."""
 
     uid: int | None = None
     gid: int | None = None
 
     @contextmanager
     def lowered(self) -> Iterator[None]:
-        """What is done within is done as that user. Raises `StartError` when this process may not become him."""
+        """Run the block as that user. Raises `StartError` if this process may not change to him."""
         if self.uid is None and self.gid is None:
             yield
             return
@@ -61,7 +61,7 @@ class Privileges:
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Within `lowered`: what is done within is done as root again, for ports below 1024."""
+        """Inside `lowered`: run the block as root again, for ports below 1024."""
         if self.uid is None or os.geteuid() == 0 or os.getuid() != 0:
             yield
             return
@@ -74,7 +74,7 @@ class Privileges:
 
 
 def find_privileges(runner: Mapping[str, Any]) -> Privileges:
-    """What twistd was told. Raises `StartError` for what it does with privileges that would break the server."""
+    """The ids that twistd was given. Raises `StartError` for an option that would break the server."""
     if runner.get("chroot") is not None:
         raise StartError(
             Exit.USAGE,

@@ -1,9 +1,8 @@
 """The service: the server as a child of Twisted's Application, from the fork to the end of the process.
 
-*Rules*: nothing here can refuse a start: that has happened in `start.maker`. What fails nevertheless is logged, and ends
-the process with a code of ours. Signals (`start.signals`): SIGUSR1 reopens the logs, SIGHUP reloads the configuration
-(`start.reload`), once mail is accepted; SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one
-changes nothing.
+*Rules*: nothing here refuses a start: `start.maker` has done that. A later failure is logged, and ends the process with a
+code of ours. Signals (`start.signals`): SIGUSR1 reopens the logs; SIGHUP reloads the configuration (`start.reload`), once
+mail is accepted; SIGTERM and SIGINT are the reactor's, which calls `stopService`; a second one changes nothing.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from mailismus.start.signals import Signals
 
 
 class Reloads(Protocol):
-    """What SIGHUP does: `start.reload.Reloader`."""
+    """Reloads on SIGHUP; implemented by `start.reload.Reloader`."""
 
     def reload(self) -> Deferred[None] | None:
-        """Fires when it is over; None: one that has not yet fired is for this too."""
+        """Reload. Fires when it is over; None: an earlier Deferred that has not fired covers this call too."""
 
     def stop(self) -> None:
-        """Take nothing over any more."""
+        """Apply no further configuration."""
 
 
 class MailismusService(Service):
@@ -63,17 +62,17 @@ class MailismusService(Service):
         self._signals = signals
         self._end = end
         self._notifier = notifier or Notifier(reactor, {})
-        self._told = ""
+        self._status = ""
         self._stopping = self._is_ready = self._is_reload_due = False
 
     def setServiceParent(self, parent: IServiceCollection) -> None:
-        """Join the Application, and give it our log in place of twistd's own."""
+        """Join the Application, and replace twistd's log by ours."""
         super().setServiceParent(parent)
         if self._destination is not None and isinstance(parent, Componentized):
             parent.setComponent(ILogObserver, self._destination)
 
     def startService(self) -> None:
-        """Begin as soon as the reactor runs; the process is the one that will serve."""
+        """Begin as soon as the reactor runs, in the process that will serve."""
         super().startService()
         self._signals.serve(self._reactor, {signal.SIGUSR1: self._reopen, signal.SIGHUP: self._on_hup})
         if self._destination is not None:
@@ -82,27 +81,27 @@ class MailismusService(Service):
         self._reactor.callWhenRunning(self._begin)
 
     def stopService(self) -> Deferred[None]:
-        """Stop the server; fires when all is at rest."""
+        """Stop the server; fires when everything has stopped."""
         super().stopService()
         if self._stopping:
             return succeed(None)
         self._stopping = True
         self._notifier.stopping()
         self._reloader.stop()
-        self._signals.answer({signal.SIGTERM: self._say_stopping, signal.SIGINT: self._say_stopping})
+        self._signals.answer({signal.SIGTERM: self._log_stopping, signal.SIGINT: self._log_stopping})
         return self._server.stop().addErrback(self._log_failure)
 
     def _begin(self) -> None:
         for note in self._notes:
             self._log.warn("{note}", note=note)
         if not self._stopping:
-            self._server.start().addCallbacks(self._say_ready, self._give_up)
+            self._server.start().addCallbacks(self._announce_ready, self._give_up)
 
-    def _say_ready(self, listening: Sequence[Listening]) -> None:
+    def _announce_ready(self, listening: Sequence[Listening]) -> None:
         self._is_ready = True
         self._maillog.write(" ".join(["ready:", *map(str, listening)]).encode("ascii"))
-        self._told = "accepts mail: " + " ".join(map(str, listening))
-        self._notifier.ready(self._told)
+        self._status = "accepts mail: " + " ".join(map(str, listening))
+        self._notifier.ready(self._status)
         if self._destination is not None:
             self._destination.flush()
         if self._is_reload_due:
@@ -130,20 +129,20 @@ class MailismusService(Service):
         else:
             self._log.info("The log was reopened")
 
-    def _say_stopping(self) -> None:
+    def _log_stopping(self) -> None:
         self._log.info("Already stopping")
 
     def _on_hup(self) -> None:
         if self._stopping:
-            self._say_stopping()
+            self._log_stopping()
         elif self._is_ready:
             self._notifier.reloading(time.monotonic())
             over = self._reloader.reload()
             if over is not None:
-                over.addCallback(self._say_reloaded)
+                over.addCallback(self._announce_reloaded)
         else:
             self._is_reload_due = True
 
-    def _say_reloaded(self, _: None) -> None:
+    def _announce_reloaded(self, _: None) -> None:
         if not self._stopping:
-            self._notifier.ready(self._told)
+            self._notifier.ready(self._status)

@@ -1,4 +1,4 @@
-"""What the help says of the program and of `mailismus config` and `manual`; the man page shows the same (pure).
+"""Help texts of the program and of `mailismus config` and `manual`; the man page shows them too (pure).
 
 Form as in `admin.wording`: paragraphs between empty lines; a line that ends with a colon heads the indented lines below it.
 """

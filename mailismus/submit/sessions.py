@@ -17,7 +17,7 @@ import attrs
 from twisted.logger import Logger
 
 from mailismus.config.values.open_files import reserve_of
-from mailismus.net.accept import has_spoken
+from mailismus.net.accept import discard_early_input
 from mailismus.net.peer import counted_as
 from mailismus.smtp import replies
 from mailismus.smtp.server_limits import MAX_REFUSED, Security, ServerLimits
@@ -101,7 +101,7 @@ class SessionFactory:
         ending = check_client(
             limits, standing, len(self.sessions), of_peer, self._open_files - made.fileno() - 1, self._reserve
         )
-        if ending is None and standing is Standing.STRANGER and is_greeted and has_spoken(made):
+        if ending is None and standing is Standing.STRANGER and is_greeted and discard_early_input(made):
             ending = Ending.EARLY
         if ending is not None:
             self.endings.note(ending, host, b"")

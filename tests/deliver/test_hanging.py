@@ -9,10 +9,10 @@ from mailismus.deliver.hanging import (
     FILE_SYSTEM_HANGS,
     HANGS_AFTER_S,
     LIMIT,
-    MOST_THREADS,
+    MAX_THREADS,
     STUCK_AFTER_S,
     USER_HANGS,
-    Underway,
+    ActiveDeliveries,
 )
 from mailismus.deliver.job import Job
 from tests.deliver.test_turns import job
@@ -22,7 +22,7 @@ class World:
     """Deliveries under way; users' names begin with that of their file system, and with `?` where it is not known."""
 
     def __init__(self) -> None:
-        self.underway = Underway(lambda user: None if user.startswith(b"?") else user[:1])
+        self.underway = ActiveDeliveries(lambda user: None if user.startswith(b"?") else user[:1])
         self.now = 1000.0
 
     def begin(self, user: bytes) -> Job:
@@ -33,13 +33,13 @@ class World:
 
     def pass_s(self, seconds: float) -> None:
         self.now += seconds
-        self.underway.look(self.now)
+        self.underway.update(self.now)
 
     def end(self, made: Job, *, has_answered: bool = True) -> bool:
         return self.underway.end(made, self.now, has_answered=has_answered)
 
     def reason(self, user: bytes) -> bytes:
-        block = self.underway.block_of(user, self.now)
+        block = self.underway.blockage_of(user, self.now)
         return b"" if block is None else block.reply.text
 
 
@@ -60,7 +60,7 @@ def test_what_hangs_leaves_its_room_to_others_and_keeps_its_thread() -> None:
 
 def test_threads_are_bounded_however_many_hang() -> None:
     world = World()
-    for number in range(MOST_THREADS):
+    for number in range(MAX_THREADS):
         world.begin(b"?%d" % number)
     world.pass_s(HANGS_AFTER_S)
     assert world.reason(b"?other") == ALL_HANG.text
@@ -76,7 +76,7 @@ def test_a_user_with_one_that_hangs_gets_no_other_until_it_is_over() -> None:
     world.end(moves)
     assert world.reason(b"a1") == USER_HANGS.text
     assert world.reason(b"a2") == b""
-    block = world.underway.block_of(b"a1", world.now)
+    block = world.underway.blockage_of(b"a1", world.now)
     assert block is not None
     assert block.since == 1000.0
     assert world.end(hangs)
@@ -156,7 +156,7 @@ def test_a_file_system_that_hangs_for_a_day_takes_few_threads_and_stays_on_trial
             world.begin(user)
             trials += 1
     assert 8 <= trials <= 16
-    assert len(world.underway) < MOST_THREADS
+    assert len(world.underway) < MAX_THREADS
 
 
 def test_the_first_that_ends_after_a_thaw_frees_all_others() -> None:
@@ -199,10 +199,10 @@ def test_at_the_end_all_are_given_with_their_users() -> None:
 
 def test_an_ordinary_end_costs_no_look_at_file_systems() -> None:
     asked: list[bytes] = []
-    underway = Underway(lambda user: asked.append(user) or None)  # type: ignore[func-returns-value]
+    underway = ActiveDeliveries(lambda user: asked.append(user) or None)  # type: ignore[func-returns-value]
     made = job()
     underway.begin(made, b"joe")
-    assert underway.block_of(b"joe", 5.0) is None
+    assert underway.blockage_of(b"joe", 5.0) is None
     assert not underway.end(made, 5.0, has_answered=True)
     assert asked == []
     assert underway.longest_s(5.0) == pytest.approx(0.0)

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from mailismus.deliver.job import Job
-from mailismus.deliver.turns import MOST, SHARE, Turns
+from mailismus.deliver.turns import MAX_MOVING, SHARE, Turns
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 
@@ -55,7 +55,7 @@ def test_users_take_turns_whatever_waits_for_each() -> None:
 def test_one_user_alone_never_has_more_than_half() -> None:
     line = Line()
     line.add(b"ann", 30)
-    assert line.begin() == "a" * MOST
+    assert line.begin() == "a" * MAX_MOVING
     line.add(b"joe")
     assert line.begin() == "j"
     line.end(b"ann")
@@ -155,7 +155,7 @@ def test_nothing_is_forgotten_and_nobody_starves_whatever_happens() -> None:
                     line.turns.unpark()
                 elif chance.random() < 0.05:
                     taken += len(list(line.turns.take_excess(chance.randrange(5))))
-        assert max(line.moving.values(), default=0) <= MOST
+        assert max(line.moving.values(), default=0) <= MAX_MOVING
         assert line.turns.waiting == put - taken - begun
     line.turns.unpark()
     while line.turns.waiting:

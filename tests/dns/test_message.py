@@ -20,8 +20,8 @@ from mailismus.dns.message import (
     MAX_RECORDS,
     MAX_TTL_S,
     Foreign,
-    MessageTrouble,
     Response,
+    ServerFailure,
     Truncated,
     encode_query,
     read_response,
@@ -117,19 +117,19 @@ def test_an_answer_is_not_believed_for_ever() -> None:
 )
 def test_a_refusal_says_what_it_is_and_from_whom(rcode: int, word: str) -> None:
     response = read(response_to(QUERY, rcode=rcode))
-    assert isinstance(response, MessageTrouble)
+    assert isinstance(response, ServerFailure)
     assert response.text == f"{word} from 192.0.2.1:53"
     assert response.retry_plain == (rcode in (1, 4, 16))
 
 
 def test_a_refusal_may_come_without_the_question() -> None:
-    assert isinstance(read(struct.pack("!HHHHHH", 4711, 0x8185, 0, 0, 0, 0)), MessageTrouble)
+    assert isinstance(read(struct.pack("!HHHHHH", 4711, 0x8185, 0, 0, 0, 0)), ServerFailure)
     assert isinstance(read(struct.pack("!HHHHHH", 4711, 0x8180, 0, 0, 0, 0)), Foreign)
 
 
 def test_a_referral_is_no_answer() -> None:
     response = read(response_to(QUERY, "authority:net NS ns.net"))
-    assert response == MessageTrouble("a referral in place of an answer from 192.0.2.1:53")
+    assert response == ServerFailure("a referral in place of an answer from 192.0.2.1:53")
 
 
 @pytest.mark.parametrize("rcode", [0, 3])
@@ -152,11 +152,11 @@ def test_a_denial_counts_from_a_server_that_asks_others_has_authority_or_shows_a
         assert isinstance(response, Answer)
         assert response.status is (Status.NO_NAME if rcode else Status.NO_RECORDS)
     else:
-        assert response == MessageTrouble("an empty answer from 192.0.2.1:53, which offers no recursion")
+        assert response == ServerFailure("an empty answer from 192.0.2.1:53, which offers no recursion")
 
 
 def test_records_and_a_denial_together_make_no_sense() -> None:
-    assert isinstance(read(response_to(QUERY, "example.net MX 1 mx.example", rcode=3)), MessageTrouble)
+    assert isinstance(read(response_to(QUERY, "example.net MX 1 mx.example", rcode=3)), ServerFailure)
 
 
 def test_truncation_is_seen() -> None:
@@ -194,7 +194,7 @@ def test_the_case_of_the_question_does_not_matter() -> None:
 
 def test_every_cut_of_an_answer_is_trouble_or_foreign() -> None:
     for size in range(len(GOOD)):
-        assert isinstance(read(GOOD[:size]), MessageTrouble | Foreign), size
+        assert isinstance(read(GOOD[:size]), ServerFailure | Foreign), size
 
 
 def test_bytes_behind_a_message_are_harmless() -> None:
@@ -219,7 +219,7 @@ def head(count: int, name: bytes = b"\7example\3net\0") -> bytes:
     ],
 )
 def test_a_record_that_is_unsound_spoils_the_message(record: bytes) -> None:
-    assert read(head(1) + record) == MessageTrouble("an answer that can't be read from 192.0.2.1:53")
+    assert read(head(1) + record) == ServerFailure("an answer that can't be read from 192.0.2.1:53")
 
 
 def test_an_answer_that_would_cost_much_costs_little() -> None:
@@ -241,12 +241,12 @@ def test_an_answer_that_would_cost_much_costs_little() -> None:
 
 
 def test_a_count_that_lies_costs_nothing() -> None:
-    assert isinstance(read(head(65535)), MessageTrouble)
+    assert isinstance(read(head(65535)), ServerFailure)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_behind_a_sound_question_raise(tail: bytes) -> None:
-    assert isinstance(read(head(3) + tail), Answer | MessageTrouble | Truncated)
+    assert isinstance(read(head(3) + tail), Answer | ServerFailure | Truncated)
 
 
 @given(st.data())

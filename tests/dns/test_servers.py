@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from mailismus.dns.servers import DEAD_S, MAX_DEAD_S, NameServer, ServerBook, parse_server
+from mailismus.dns.servers import DEAD_S, MAX_DEAD_S, NameServer, ServerStates, parse_server
 
 A, B, C = (NameServer(f"192.0.2.{number}") for number in (1, 2, 3))
 ALL = (A, B, C)
@@ -45,50 +45,50 @@ def test_a_server_is_shown_as_it_is_written() -> None:
 
 
 def test_servers_are_asked_in_the_order_of_the_configuration() -> None:
-    assert ServerBook().order(ALL, 0.0) == [A, B, C]
+    assert ServerStates().order(ALL, 0.0) == [A, B, C]
 
 
 def test_a_dead_server_comes_last_and_one_question_tries_it_after_a_while() -> None:
-    book = ServerBook()
-    assert book.was_dead(A, 0.0)
-    assert not book.was_dead(A, 0.0)
-    assert book.order(ALL, DEAD_S - 1) == [B, C, A]
-    assert book.order(ALL, DEAD_S) == [A, B, C]
-    assert book.order(ALL, DEAD_S) == [B, C, A]
-    assert book.answered(A)
-    assert not book.answered(A)
-    assert book.order(ALL, DEAD_S) == [A, B, C]
+    states = ServerStates()
+    assert states.note_failure(A, 0.0)
+    assert not states.note_failure(A, 0.0)
+    assert states.order(ALL, DEAD_S - 1) == [B, C, A]
+    assert states.order(ALL, DEAD_S) == [A, B, C]
+    assert states.order(ALL, DEAD_S) == [B, C, A]
+    assert states.note_answer(A)
+    assert not states.note_answer(A)
+    assert states.order(ALL, DEAD_S) == [A, B, C]
 
 
 def test_a_server_that_stays_dead_is_tried_ever_less_often() -> None:
-    book, now, tries = ServerBook(), 0.0, []
-    book.was_dead(A, now)
+    states, now, tries = ServerStates(), 0.0, []
+    states.note_failure(A, now)
     while now < 4 * MAX_DEAD_S:
         now += 1.0
-        if book.order(ALL, now)[0] == A:
+        if states.order(ALL, now)[0] == A:
             tries.append(now)
-            book.was_dead(A, now)
-            book.was_dead(A, now)
+            states.note_failure(A, now)
+            states.note_failure(A, now)
     gaps = [later - earlier for earlier, later in itertools.pairwise(tries)]
     assert gaps == [60, 120, 240, 480, 900, 900]
 
 
 def test_a_server_whose_try_was_never_finished_is_tried_again() -> None:
-    book = ServerBook()
-    book.was_dead(A, 0.0)
-    assert book.order(ALL, DEAD_S)[0] == A
-    assert book.order(ALL, 2 * DEAD_S)[0] == A
+    states = ServerStates()
+    states.note_failure(A, 0.0)
+    assert states.order(ALL, DEAD_S)[0] == A
+    assert states.order(ALL, 2 * DEAD_S)[0] == A
 
 
 def test_when_all_are_dead_all_are_asked() -> None:
-    book = ServerBook()
+    states = ServerStates()
     for server in ALL:
-        book.was_dead(server, 0.0)
-    assert book.order(ALL, 1.0) == [A, B, C]
+        states.note_failure(server, 0.0)
+    assert states.order(ALL, 1.0) == [A, B, C]
 
 
 def test_a_server_that_is_no_longer_configured_is_forgotten() -> None:
-    book = ServerBook()
-    book.was_dead(A, 0.0)
-    book.order((B, C), 0.0)
-    assert book.order(ALL, 0.0) == [A, B, C]
+    states = ServerStates()
+    states.note_failure(A, 0.0)
+    states.order((B, C), 0.0)
+    assert states.order(ALL, 0.0) == [A, B, C]

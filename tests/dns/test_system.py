@@ -12,9 +12,9 @@ from twisted.logger import capturedLogs
 
 from mailismus.dns.servers import NameServer
 from mailismus.dns.system import (
+    CHECK_S,
     LOCAL_SERVERS,
     LOCALHOST,
-    LOOK_S,
     SystemHosts,
     SystemServers,
     is_local_address,
@@ -48,13 +48,13 @@ def test_a_file_that_changes_is_read_again_and_one_that_goes_is_forgotten(tmp_pa
     path.write_text("nameserver 192.0.2.2\n")
     os.utime(path, ns=(1, 1))
     assert servers() == (NameServer("192.0.2.1"),)
-    clock.advance(LOOK_S)
+    clock.advance(CHECK_S)
     assert servers() == (NameServer("192.0.2.2"),)
     path.unlink()
-    clock.advance(LOOK_S)
+    clock.advance(CHECK_S)
     assert servers() == LOCAL_SERVERS
     path.write_text("nameserver 192.0.2.3\n")
-    clock.advance(LOOK_S)
+    clock.advance(CHECK_S)
     assert servers() == (NameServer("192.0.2.3"),)
 
 
@@ -74,12 +74,12 @@ def test_a_file_that_can_not_be_read_says_what_it_said_last_and_is_tried_again(
     spoil(path)
     with capturedLogs() as events:
         for _ in range(5):
-            clock.advance(LOOK_S)
+            clock.advance(CHECK_S)
             assert hosts.addresses("relay.example") == ("192.0.2.1",)
         assert len(events) == 1
         path.rename(tmp_path / "spoilt")
         path.write_text("192.0.2.2 relay.example\n")
-        clock.advance(LOOK_S)
+        clock.advance(CHECK_S)
         assert hosts.addresses("relay.example") == ("192.0.2.2",)
         assert len(events) == 1
 

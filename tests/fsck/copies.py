@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mailismus.spool.aside import UNFINISHED
+from mailismus.spool.quarantine import UNFINISHED
 from tests.durability.crash.tree import EMPTY, Content, Tree
 
 _NOTE = re.compile(rb"from (/[^\n]*) at ([0-9]+)\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
-from mailismus.spool.aside import UNFINISHED
+from mailismus.spool.quarantine import UNFINISHED
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.moments import Doing, behind_one_who_was_killed, moments
 from tests.durability.crash.tree import Tree

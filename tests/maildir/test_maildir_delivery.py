@@ -156,8 +156,8 @@ def test_the_sweep_takes_old_files_alone(tmp_path: pathlib.Path, monkeypatch: py
 
 def test_a_maildir_is_swept_once_a_day() -> None:
     sweeper = Sweeper()
-    assert sweeper.is_due("a", NOW)
-    assert not sweeper.is_due("a", NOW + 3600)
-    assert sweeper.is_due("b", NOW + 3600)
-    assert sweeper.is_due("a", NOW + 25 * 3600)
-    assert sweeper.is_due("a", NOW - 3600)  # the clock was set back
+    assert sweeper.claim("a", NOW)
+    assert not sweeper.claim("a", NOW + 3600)
+    assert sweeper.claim("b", NOW + 3600)
+    assert sweeper.claim("a", NOW + 25 * 3600)
+    assert sweeper.claim("a", NOW - 3600)  # the clock was set back

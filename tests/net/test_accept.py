@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from twisted.logger import globalLogPublisher
 
 from mailismus.errors import StartError
-from mailismus.net.accept import PAUSE_S, Acceptor, has_spoken
+from mailismus.net.accept import PAUSE_S, Acceptor, discard_early_input
 from mailismus.net.listen import ListeningSocket, bind, close_all
 from tests.net.sockets import FakeReactor, Lost
 
@@ -49,7 +49,7 @@ class LostGate:
 
     def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
         self.hosts.append(host)
-        self.early.append(has_spoken(made))
+        self.early.append(discard_early_input(made))
         if self.words is not None:
             return self.words
         self.made.append(self.kind())
@@ -147,7 +147,7 @@ def test_pauses_are_told_of_once_in_a_while(bench: Bench) -> None:
     lines: list[object] = []
     with logged_to(lines.append):
         for _ in range(200):  # 50 s
-            bench.acceptor._wait(OSError(errno.EMFILE, "full"))
+            bench.acceptor._pause_accepting(OSError(errno.EMFILE, "full"))
             bench.clock.advance(PAUSE_S)
     assert len(lines) == 5
 
@@ -205,7 +205,7 @@ def test_clients_that_a_firewall_keeps_away_for_ever_do_not_hold_up_the_turn(
 
 
 def test_stopping_during_a_pause_leaves_no_timer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.acceptor._wait(OSError(errno.EMFILE, "full"))
+    bench.acceptor._pause_accepting(OSError(errno.EMFILE, "full"))
     bench.acceptor.stop()
     assert not bench.clock.getDelayedCalls()
     assert bench.acceptor.fileno() == -1

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from mailismus.observe.metrics_endpoint import LONGEST, MOST, TIMEOUT_S, HttpResponse, MetricsAnswers
+from mailismus.observe.metrics_endpoint import MAX_CONNECTIONS, MAX_REQUEST_BYTES, TIMEOUT_S, HttpResponse, MetricsAnswers
 
 GOOD = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n"
 
@@ -111,7 +111,7 @@ def test_a_head_has_the_length_and_no_content(path: bytes, size: int) -> None:
         (b"\x16\x03\x01\x00\n\n", b"400"),
         (GOOD.replace(b"HTTP/1.1", b"HTTP/2.0"), b"400"),
         (b"EHLO x\r\nMAIL FROM:<>\r\n\r\n", b"400"),
-        (b"x" * (LONGEST + 1), b"431"),
+        (b"x" * (MAX_REQUEST_BYTES + 1), b"431"),
     ],
 )
 def test_only_the_one_question_is_answered(request_: bytes, status: bytes) -> None:
@@ -141,7 +141,7 @@ def test_a_connection_that_is_over_leaves_nothing() -> None:
 
 def test_there_are_no_more_than_so_many_at_once() -> None:
     house = House()
-    made = [house.connect()[0] for _ in range(MOST)]
+    made = [house.connect()[0] for _ in range(MAX_CONNECTIONS)]
     assert house.answers.buildProtocol(None) is None
     made[0].connectionLost(GONE)
     assert house.answers.buildProtocol(None) is not None

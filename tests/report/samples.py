@@ -13,7 +13,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.report.compose import Origin, Report, compose
-from mailismus.report.excerpt import Excerpt, cut_out
+from mailismus.report.excerpt import Excerpt, make_excerpt
 
 ORIGIN = Origin(b"mx.example.net", b"postmaster@example.net", "Delivery Failure Report")
 ARRIVED, FAILED = 1_795_249_893.25, 1_795_249_953.5
@@ -58,7 +58,7 @@ def random(size: int) -> bytes:
 
 def report_of(failed: Message, content: bytes | None = CONTENT, limit: int = 4000) -> Report:
     """Its report; `content` as stored, None: it is lost."""
-    excerpt: Excerpt | None = None if content is None else cut_out(content, len(content), len(content), limit)
+    excerpt: Excerpt | None = None if content is None else make_excerpt(content, len(content), len(content), limit)
     return compose(ORIGIN, REPORT_ID, failed, excerpt, NOW, random)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mailismus.mail.reply import Reply
 from mailismus.report.compose import Origin, compose
-from mailismus.report.excerpt import Excerpt, cut_out
+from mailismus.report.excerpt import Excerpt, make_excerpt
 from tests.report.samples import (
     ARRIVED,
     CONTENT,
@@ -230,7 +230,9 @@ def test_the_boundary_never_occurs_inside() -> None:
         return tries[-1]
 
     content = CONTENT + b"--=_" + (b"00" * 15) + b"\r\n--=_" + (b"01" * 15) + b"--\r\n"
-    report = compose(ORIGIN, REPORT_ID, message(bounce()), cut_out(content, len(content), len(content), 4000), NOW, unlucky)
+    report = compose(
+        ORIGIN, REPORT_ID, message(bounce()), make_excerpt(content, len(content), len(content), 4000), NOW, unlucky
+    )
     assert len(tries) == 3
     assert parsed(report).get_boundary() == "=_" + "02" * 15
     assert len(parts_of(parsed(report))) == 3

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Entry
 from mailismus.report.compose import compose
-from mailismus.report.excerpt import cut_out, quote, stuff
+from mailismus.report.excerpt import make_excerpt, quote, stuff
 from tests.report.samples import NOW, ORIGIN, REPORT_ID, blocks_of, bounce, message, parts_of, unstuffed
 
 HOSTILE = st.sampled_from(
@@ -44,7 +44,7 @@ def bounces(draw: st.DrawFn) -> list[Entry]:
 def test_a_report_always_is_one(entries: list[Entry], sender: bytes, content: bytes | None, limit: int, seed: bytes) -> None:
     seeds = iter(range(1, 1000))
     failed = message(*entries, sender=sender, size=len(content or b""))
-    excerpt = None if content is None else cut_out(content, len(content), len(content), limit)
+    excerpt = None if content is None else make_excerpt(content, len(content), len(content), limit)
     report = compose(
         ORIGIN, REPORT_ID, failed, excerpt, NOW, lambda size: (seed * size)[2:] + next(seeds).to_bytes(2, "big")
     )
@@ -90,7 +90,7 @@ def parsed_without_the_original(content: bytes) -> EmailMessage:
 @given(CONTENTS, st.integers(1, 3000))
 def test_what_is_returned_is_a_beginning_of_the_message(content: bytes, limit: int) -> None:
     stored = stuff(content)
-    excerpt = cut_out(stored, len(content), len(stored), limit)
+    excerpt = make_excerpt(stored, len(content), len(stored), limit)
     assert content.startswith(excerpt.content)
     assert excerpt.is_whole == (len(content) <= limit)
     assert excerpt.size_bytes == len(content)

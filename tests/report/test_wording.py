@@ -50,8 +50,8 @@ from tests.report.samples import FAILED, HOST, bounce, message, notice_of, repor
         (451, b"4.4.3", b"the address of x can't be found", b"none", Cause.NO_NAME_SERVICE),
         (451, b"4.7.1", b"Greylisted", HOST, Cause.PUT_OFF),
         (450, b"", b"not now", HOST, Cause.PUT_OFF),
-        (451, b"4.3.0", b"out of memory", HOST, Cause.THEIR_TROUBLE),
-        (452, b"4.3.1", b"no space for the maildir", b"local", Cause.OUR_TROUBLE),
+        (451, b"4.3.0", b"out of memory", HOST, Cause.REMOTE_FAILURE),
+        (452, b"4.3.1", b"no space for the maildir", b"local", Cause.LOCAL_FAILURE),
         (451, b"", b"no idea", b"none", Cause.NOT_REACHED),
     ],
 )
@@ -65,7 +65,7 @@ def test_without_a_reply_nothing_is_made_up() -> None:
 
 @pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.name.lower())
 def test_every_cause_says_what_whose_and_what_to_do(cause: Cause) -> None:
-    for sentence in (cause.value.what, cause.value.side, cause.value.advice):
+    for sentence in (cause.value.event, cause.value.side, cause.value.advice):
         assert sentence[0].isupper() or sentence.startswith("{domain}")
         assert sentence.endswith(".")
         assert sentence.isascii()

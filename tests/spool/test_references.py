@@ -27,11 +27,11 @@ def complete(most_ids: int = 0, most_unsure: int = 100) -> ReferenceCache:
     return cache
 
 
-def walked(cache: ReferenceCache, *lines: SpoolId) -> list[SpoolId]:
-    walk = cache.begin_walk()
+def scaned(cache: ReferenceCache, *lines: SpoolId) -> list[SpoolId]:
+    scan = cache.begin_scan()
     for spool_id in lines:
-        walk.saw(spool_id, 3)
-    return walk.end()
+        scan.saw_line(spool_id, 3)
+    return scan.end()
 
 
 # New messages
@@ -41,7 +41,7 @@ def test_the_last_drop_releases() -> None:
     cache = complete()
     cache.add(new(1), 3)
     assert [cache.drop(new(1)), cache.drop(new(1)), cache.drop(new(1))] == [Verdict.KEEP, Verdict.KEEP, Verdict.RELEASE]
-    assert (len(cache), cache.walks) == (0, 0)
+    assert (len(cache), cache.scans) == (0, 0)
 
 
 def test_several_entries_are_dropped_at_once() -> None:
@@ -55,14 +55,14 @@ def test_what_is_released_or_never_heard_of_is_unsure() -> None:
     cache.add(new(1), 1)
     cache.drop(new(1))
     assert [cache.drop(new(1)), cache.drop(new(9)), cache.drop(old(1))] == [Verdict.UNSURE] * 3
-    assert sorted(walked(cache)) == [old(1), new(1), new(9)]
+    assert sorted(scaned(cache)) == [old(1), new(1), new(9)]
 
 
 def test_more_drops_than_entries_never_release() -> None:
     cache = complete()
     cache.add(new(1), 2)
     assert [cache.drop(new(1), 3), cache.drop(new(1)), cache.drop(new(1))] == [Verdict.UNSURE] * 3
-    assert walked(cache) == [new(1)]
+    assert scaned(cache) == [new(1)]
     assert len(cache) == 0
 
 
@@ -91,7 +91,7 @@ def test_a_count_that_overflows_is_unsure_and_never_wraps() -> None:
     for spool_id, count in ((new(1), 65_535), (new(2), 65_535), (new(3), 1_000_000)):
         assert cache.drop(spool_id, count - 1) is Verdict.UNSURE
         assert cache.drop(spool_id) is Verdict.UNSURE
-    assert sorted(walked(cache)) == [new(1), new(2), new(3)]
+    assert sorted(scaned(cache)) == [new(1), new(2), new(3)]
     assert len(cache) == 0
 
 
@@ -104,9 +104,9 @@ def test_what_does_not_fit_is_unsure_and_what_is_counted_is_never_thrown_out() -
         cache.add(new(number), 2)
     assert len(cache) == 2
     assert [cache.drop(new(number)) for number in (1, 2, 3)] == [Verdict.KEEP, Verdict.KEEP, Verdict.UNSURE]
-    assert walked(cache, new(1), new(2), new(3)) == []
+    assert scaned(cache, new(1), new(2), new(3)) == []
     assert [cache.drop(new(number)) for number in (1, 2, 3)] == [Verdict.RELEASE, Verdict.RELEASE, Verdict.UNSURE]
-    assert walked(cache) == [new(3)]
+    assert scaned(cache) == [new(3)]
 
 
 def test_what_did_not_fit_is_not_counted_when_there_is_room_again() -> None:
@@ -127,7 +127,7 @@ def test_what_was_forgotten_is_not_counted_again() -> None:
     cache.add(new(1), 1)
     assert cache.drop(new(1)) is Verdict.UNSURE
     cache.forget(new(1))
-    assert walked(cache) == []
+    assert scaned(cache) == []
 
 
 def test_what_was_found_at_start_is_not_counted_by_what_comes_later() -> None:
@@ -139,32 +139,32 @@ def test_what_was_found_at_start_is_not_counted_by_what_comes_later() -> None:
 # What was found at start
 
 
-def test_until_the_walk_at_start_is_over_what_was_found_is_unsure_and_what_is_new_is_exact() -> None:
+def test_until_the_scan_at_start_is_over_what_was_found_is_unsure_and_what_is_new_is_exact() -> None:
     cache = ReferenceCache(0, FIRST_NEW)
     cache.add(new(1), 1)
     assert (cache.drop(old(1)), cache.drop(new(1))) == (Verdict.UNSURE, Verdict.RELEASE)
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     cache.add(new(2), 1)
-    walk.saw(old(2), 2)
+    scan.saw_line(old(2), 2)
     assert (cache.drop(old(2)), cache.drop(new(2))) == (Verdict.UNSURE, Verdict.RELEASE)
-    assert (cache.is_complete, cache.needs_walk) == (False, True)
-    assert walk.end() == [old(1)]
-    assert (cache.is_complete, cache.needs_walk) == (True, True)
+    assert (cache.is_complete, cache.needs_scan) == (False, True)
+    assert scan.end() == [old(1)]
+    assert (cache.is_complete, cache.needs_scan) == (True, True)
 
 
-def test_the_walk_at_start_counts() -> None:
+def test_the_scan_at_start_counts() -> None:
     cache = ReferenceCache(0, FIRST_NEW)
-    assert walked(cache, old(1), old(2), old(1), new(1)) == []
-    assert (cache.is_complete, cache.needs_walk, len(cache)) == (True, False, 2)
+    assert scaned(cache, old(1), old(2), old(1), new(1)) == []
+    assert (cache.is_complete, cache.needs_scan, len(cache)) == (True, False, 2)
     assert [cache.drop(old(1)), cache.drop(old(1)), cache.drop(old(2))] == [Verdict.KEEP, Verdict.RELEASE, Verdict.RELEASE]
 
 
 def test_a_message_with_one_recipient_takes_no_room() -> None:
     cache = ReferenceCache(0, FIRST_NEW)
-    walk = cache.begin_walk()
-    walk.saw(old(1), 1)
-    walk.count_line(old(1), 1)
-    assert walk.end() == []
+    scan = cache.begin_scan()
+    scan.saw_line(old(1), 1)
+    scan.count_line(old(1), 1)
+    assert scan.end() == []
     assert len(cache) == 0
 
 
@@ -172,135 +172,135 @@ def test_the_limit_never_leaves_a_message_partly_counted() -> None:
     """One that was left out stays so, even if there is room again when the next of its lines is seen."""
     cache = ReferenceCache(1, FIRST_NEW)
     cache.add(new(1), 1)
-    walk = cache.begin_walk()
-    walk.saw(old(1), 2)
+    scan = cache.begin_scan()
+    scan.saw_line(old(1), 2)
     cache.drop(new(1))
-    walk.saw(old(1), 2)
-    walk.end()
+    scan.saw_line(old(1), 2)
+    scan.end()
     assert (len(cache), cache.drop(old(1))) == (0, Verdict.UNSURE)
 
 
-def test_the_walk_at_start_leaves_no_trust_in_what_was_settled_meanwhile() -> None:
-    """Three lines: one settled before the walk comes to it, one seen, one seen later."""
+def test_the_scan_at_start_leaves_no_trust_in_what_was_settled_meanwhile() -> None:
+    """Three lines: one settled before the scan comes to it, one seen, one seen later."""
     cache = ReferenceCache(0, FIRST_NEW)
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     assert cache.drop(old(1)) is Verdict.UNSURE
-    walk.saw(old(1), 3)
-    walk.saw(old(1), 3)
-    assert walk.end() == []
+    scan.saw_line(old(1), 3)
+    scan.saw_line(old(1), 3)
+    assert scan.end() == []
     assert [cache.drop(old(1)), cache.drop(old(1))] == [Verdict.UNSURE] * 2
-    assert walked(cache) == [old(1)]
+    assert scaned(cache) == [old(1)]
     assert len(cache) == 0
 
 
-def test_the_walk_at_start_leaves_no_trust_in_what_was_moved_meanwhile() -> None:
-    """Of two lines, one moves to where the walk has been: only the other one is seen."""
+def test_the_scan_at_start_leaves_no_trust_in_what_was_moved_meanwhile() -> None:
+    """Of two lines, one moves to where the scan has been: only the other one is seen."""
     cache = ReferenceCache(0, FIRST_NEW)
-    walk = cache.begin_walk()
-    walk.count_line(old(1), 2)
-    walk.saw(old(1), 2)
-    walk.end()
+    scan = cache.begin_scan()
+    scan.count_line(old(1), 2)
+    scan.saw_line(old(1), 2)
+    scan.end()
     assert cache.drop(old(1)) is Verdict.UNSURE
 
 
-def test_a_walk_at_start_that_was_cut_short_never_was() -> None:
+def test_a_scan_at_start_that_was_cut_short_never_was() -> None:
     cache = ReferenceCache(0, FIRST_NEW)
-    walk = cache.begin_walk()
-    walk.saw(old(1), 2)
+    scan = cache.begin_scan()
+    scan.saw_line(old(1), 2)
     cache.drop(old(2))
-    walk.abandon()
-    assert (cache.is_complete, len(cache), cache.walks, cache.walk) == (False, 0, 0, None)
-    assert walked(cache, old(1), old(1)) == [old(2)]
+    scan.abandon()
+    assert (cache.is_complete, len(cache), cache.scans, cache.scan) == (False, 0, 0, None)
+    assert scaned(cache, old(1), old(1)) == [old(2)]
     assert [cache.drop(old(1)), cache.drop(old(1))] == [Verdict.KEEP, Verdict.RELEASE]
 
 
-def test_completing_while_the_walk_at_start_runs_is_refused() -> None:
+def test_completing_while_the_scan_at_start_runs_is_refused() -> None:
     cache = ReferenceCache(0, FIRST_NEW)
-    cache.begin_walk()
+    cache.begin_scan()
     with pytest.raises(ValueError, match="not over"):
         cache.complete()
 
 
-# Walks
+# Scans
 
 
-def test_a_walk_releases_what_it_saw_no_line_of() -> None:
+def test_a_scan_releases_what_it_saw_no_line_of() -> None:
     cache = complete()
     for number in (1, 2, 3):
         cache.drop(old(number))
-    assert sorted(walked(cache, old(2), old(7))) == [old(1), old(3)]
-    assert (cache.walks, cache.needs_walk, len(cache.unsure)) == (1, False, 0)
+    assert sorted(scaned(cache, old(2), old(7))) == [old(1), old(3)]
+    assert (cache.scans, cache.needs_scan, len(cache.unsure)) == (1, False, 0)
 
 
-def test_what_was_settled_during_a_walk_waits_for_the_next() -> None:
+def test_what_was_settled_during_a_scan_waits_for_the_next() -> None:
     cache = complete()
     cache.drop(old(1))
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     cache.drop(old(1))
     cache.drop(old(2))
-    assert walk.end() == []
-    assert sorted(walked(cache)) == [old(1), old(2)]
+    assert scan.end() == []
+    assert sorted(scaned(cache)) == [old(1), old(2)]
 
 
-def test_what_was_seen_and_then_settled_waits_for_the_next_walk() -> None:
+def test_what_was_seen_and_then_settled_waits_for_the_next_scan() -> None:
     cache = complete()
     cache.drop(old(1))
-    walk = cache.begin_walk()
-    walk.saw(old(1), 2)
+    scan = cache.begin_scan()
+    scan.saw_line(old(1), 2)
     cache.drop(old(1))
-    assert walk.end() == []
-    assert walked(cache) == [old(1)]
+    assert scan.end() == []
+    assert scaned(cache) == [old(1)]
 
 
-def test_what_got_a_line_during_a_walk_waits_for_the_next() -> None:
+def test_what_got_a_line_during_a_scan_waits_for_the_next() -> None:
     cache = complete()
     cache.drop(old(1))
-    walk = cache.begin_walk()
-    walk.count_line(old(1), 2)
-    assert walk.end() == []
-    assert (cache.needs_walk, walked(cache, old(1)), cache.needs_walk) == (True, [], False)
+    scan = cache.begin_scan()
+    scan.count_line(old(1), 2)
+    assert scan.end() == []
+    assert (cache.needs_scan, scaned(cache, old(1)), cache.needs_scan) == (True, [], False)
 
 
-def test_what_is_added_during_a_walk_waits_for_the_next() -> None:
+def test_what_is_added_during_a_scan_waits_for_the_next() -> None:
     cache = complete(most_ids=1)
     cache.add(new(1), 1)
     cache.add(new(2), 2)
     cache.drop(new(2))
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     cache.add(new(2), 1)
-    assert walk.end() == []
+    assert scan.end() == []
     assert new(2) in cache.unsure
 
 
-def test_a_walk_that_was_cut_short_releases_nothing() -> None:
+def test_a_scan_that_was_cut_short_releases_nothing() -> None:
     cache = complete()
     cache.drop(old(1))
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     cache.drop(old(2))
-    walk.abandon()
-    assert (cache.walks, len(cache.unsure)) == (0, 2)
-    assert sorted(walked(cache)) == [old(1), old(2)]
+    scan.abandon()
+    assert (cache.scans, len(cache.unsure)) == (0, 2)
+    assert sorted(scaned(cache)) == [old(1), old(2)]
 
 
-def test_a_walk_releases_nothing_that_is_counted_exactly() -> None:
+def test_a_scan_releases_nothing_that_is_counted_exactly() -> None:
     """Asked about by mistake, or its lines could not be read."""
     cache = complete()
     cache.add(new(1), 2)
     cache.unsure.add(new(1))
-    assert walked(cache) == []
+    assert scaned(cache) == []
     assert [cache.drop(new(1)), cache.drop(new(1))] == [Verdict.KEEP, Verdict.RELEASE]
 
 
-def test_there_is_one_walk_at_a_time_and_it_ends_once() -> None:
+def test_there_is_one_scan_at_a_time_and_it_ends_once() -> None:
     cache = complete()
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     with pytest.raises(ValueError, match="runs already"):
-        cache.begin_walk()
-    walk.end()
-    for act in (walk.end, walk.abandon):
+        cache.begin_scan()
+    scan.end()
+    for act in (scan.end, scan.abandon):
         with pytest.raises(ValueError, match="is over"):
             act()
-    assert cache.walks == 1
+    assert cache.scans == 1
 
 
 def test_unsure_ids_are_bounded_and_what_found_no_room_is_counted() -> None:
@@ -308,25 +308,25 @@ def test_unsure_ids_are_bounded_and_what_found_no_room_is_counted() -> None:
     for number in (1, 2, 3, 3, 1):
         assert cache.drop(old(number)) is Verdict.UNSURE
     assert (len(cache.unsure), cache.unsure.is_full, cache.unsure.missed) == (2, True, 2)
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     assert not cache.unsure.add(old(4))
     assert cache.unsure.add(old(1))
-    walk.end()
+    scan.end()
     assert (cache.unsure.is_full, cache.unsure.add(old(3)), cache.unsure.missed) == (False, True, 3)
-    assert sorted(walked(cache)) == [old(1), old(3)]
+    assert sorted(scaned(cache)) == [old(1), old(3)]
 
 
 def test_a_message_takes_at_most_32_bytes() -> None:
     """Memory is judged, speed is printed."""
     count = 250_000
     cache = ReferenceCache(count, FIRST_NEW)
-    walk = cache.begin_walk()
+    scan = cache.begin_scan()
     began = time.perf_counter()
     for number in range(count // 2):
-        walk.saw(old(number), 2)
-        walk.saw(old(number), 2)
+        scan.saw_line(old(number), 2)
+        scan.saw_line(old(number), 2)
     saw_ns = (time.perf_counter() - began) / count * 1e9
-    walk.end()
+    scan.end()
     began = time.perf_counter()
     for number in range(count // 2):
         cache.add(new(number), 2)

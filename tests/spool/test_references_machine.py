@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.references import ReferenceCache, Verdict, Walk
+from mailismus.spool.references import ReferenceCache, ScanCount, Verdict
 
 EPOCH = 1 << 32
 FIRST_NEW = SpoolId(5 * EPOCH)
@@ -25,7 +25,7 @@ PLACES = 2
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Lines of messages lie in places that a walk reads one after the other, while they are settled and moved."""
+    """Lines of messages lie in places that a scan reads one after the other, while they are settled and moved."""
 
     most_ids = 0
     most_unsure = 100
@@ -35,7 +35,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.cache = ReferenceCache(self.most_ids, FIRST_NEW, self.most_unsure)
         self.lines: dict[SpoolId, list[int]] = {}
         self.files: set[SpoolId] = set()
-        self.walk: Walk | None = None
+        self.scan: ScanCount | None = None
         self.next_place = 0
         self.last_number = 0
         for number, places in enumerate(found):
@@ -80,42 +80,42 @@ class QueueMachine(RuleBasedStateMachine):
         spool_id = data.draw(st.sampled_from(self.live()))
         places = self.lines[spool_id]
         places[data.draw(st.integers(0, len(places) - 1))] = place
-        if self.walk is not None:
-            self.walk.count_line(spool_id, 2)
+        if self.scan is not None:
+            self.scan.count_line(spool_id, 2)
 
-    @precondition(lambda self: self.walk is None)
+    @precondition(lambda self: self.scan is None)
     @rule()
-    def begin_walk(self) -> None:
-        self.walk = self.cache.begin_walk()
+    def begin_scan(self) -> None:
+        self.scan = self.cache.begin_scan()
         self.next_place = 0
-        self.read_a_place(self.walk)
+        self.read_a_place(self.scan)
 
-    def read_a_place(self, walk: Walk) -> None:
+    def read_a_place(self, scan: ScanCount) -> None:
         for spool_id, places in self.lines.items():
             for _ in range(places.count(self.next_place)):
-                walk.saw(spool_id, 2)
+                scan.saw_line(spool_id, 2)
         self.next_place += 1
 
-    @precondition(lambda self: self.walk is not None)
+    @precondition(lambda self: self.scan is not None)
     @rule()
-    def walk_goes_on(self) -> None:
-        assert self.walk is not None
+    def scan_goes_on(self) -> None:
+        assert self.scan is not None
         if self.next_place < PLACES:
-            self.read_a_place(self.walk)
+            self.read_a_place(self.scan)
             return
-        released = self.walk.end()
-        self.walk = None
+        released = self.scan.end()
+        self.scan = None
         for spool_id in released:
             self.release(spool_id)
 
-    @precondition(lambda self: self.walk is not None)
+    @precondition(lambda self: self.scan is not None)
     @rule(chance=st.integers(0, 7))
-    def abandon_walk(self, chance: int) -> None:
-        """Seldom: a walk should mostly come to its end."""
+    def abandon_scan(self, chance: int) -> None:
+        """Seldom: a scan should mostly come to its end."""
         if chance == 7:
-            assert self.walk is not None
-            self.walk.abandon()
-            self.walk = None
+            assert self.scan is not None
+            self.scan.abandon()
+            self.scan = None
 
     @rule(data=st.data())
     def offer_what_lies_in_the_silos(self, data: st.DataObject) -> None:
@@ -127,17 +127,17 @@ class QueueMachine(RuleBasedStateMachine):
         assert not self.most_ids or len(self.cache) <= self.most_ids
         assert len(self.cache.unsure) <= self.most_unsure
 
-    def whole_walk(self) -> None:
-        self.begin_walk()
-        while self.walk is not None:
-            self.walk_goes_on()
+    def whole_scan(self) -> None:
+        self.begin_scan()
+        while self.scan is not None:
+            self.scan_goes_on()
 
     def teardown(self) -> None:
         if not hasattr(self, "cache"):
             return
-        while self.walk is not None:
-            self.walk_goes_on()
-        self.whole_walk()
+        while self.scan is not None:
+            self.scan_goes_on()
+        self.whole_scan()
         for spool_id in self.live():
             places = self.lines[spool_id]
             verdict = self.cache.drop(spool_id, len(places))
@@ -145,14 +145,14 @@ class QueueMachine(RuleBasedStateMachine):
             assert verdict is not Verdict.KEEP
             if verdict is Verdict.RELEASE:
                 self.release(spool_id)
-        self.whole_walk()
+        self.whole_scan()
         if not self.cache.unsure.missed:
             assert not self.files, "bytes are left for ever"
         while self.files:
             before = len(self.files)
             for spool_id in sorted(self.files):
                 self.cache.unsure.add(spool_id)
-            self.whole_walk()
+            self.whole_scan()
             assert len(self.files) < before
         assert len(self.cache) == 0
 

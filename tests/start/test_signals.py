@@ -99,4 +99,4 @@ def test_the_plugin_remembers_signals_when_it_is_chosen_and_not_before(monkeypat
     (ours,) = [plugin for plugin in getPlugins(IServiceMaker) if plugin.tapname == "mailismus"]
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL, "another plugin's run is none of our business"
     ours.options()
-    assert [signal.getsignal(number) for number in ASKING] == [remember()._note] * 2
+    assert [signal.getsignal(number) for number in ASKING] == [remember()._on_signal] * 2

@@ -167,7 +167,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
         "Messages that found no room among those; their files may stay until the next start.",
         lambda q: q.release.references.unsure.missed,
     ),
-    counter("mailismus_walks_total", "Walks over all lines.", lambda q: q.release.references.walks),
+    counter("mailismus_walks_total", "Walks over all lines.", lambda q: q.release.references.scans),
     counter("mailismus_strays_total", "Message files removed that no entry needed.", lambda q: q.release.walk.strays),
     counter(
         "mailismus_unlinks_failed_total", "Message files that could not be removed.", lambda q: q.release.unlinks_failed

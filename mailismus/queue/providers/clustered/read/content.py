@@ -16,8 +16,8 @@ from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import IContent
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
-from mailismus.spool.aside import set_aside
 from mailismus.spool.message_file import MessageFileReader, open_message
+from mailismus.spool.quarantine import quarantine_file
 
 
 class WholeContent:
@@ -131,7 +131,7 @@ class Contents:
 
     def _on_corrupt(self, error: Corrupt) -> None:
         """A message file does not check: it is set aside as it is, whatever becomes of the message."""
-        act = partial(set_aside, self._disk, error.path, self._corrupt_path)
+        act = partial(quarantine_file, self._disk, error.path, self._corrupt_path)
         self._worker.run(act).addCallbacks(
             self._on_quarantined, self._not_set_aside, callbackArgs=(error,), errbackArgs=(error,)
         )

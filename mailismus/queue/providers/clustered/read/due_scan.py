@@ -25,7 +25,7 @@ from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLin
 from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
-from mailismus.spool.aside import keep
+from mailismus.spool.quarantine import write_whole
 
 UNREADABLE_S = 60.0
 """Seconds until a cluster that can't be read is tried again."""
@@ -53,7 +53,7 @@ def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: byte
     path = os.path.join(directory, name)
     is_new = not disk.exists(path)
     if is_new:
-        keep(disk, path, [note, data])
+        write_whole(disk, path, [note, data])
     disk.sync_directory(directory)  # always: whoever made it may have been killed before this
     return is_new
 

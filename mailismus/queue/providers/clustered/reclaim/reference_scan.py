@@ -89,7 +89,7 @@ class ReferenceScan:
         """A line of this message is new: it was moved, retried or bounced. To be told before the old one goes."""
         if self.is_running:
             self._protected.add(spool_id)
-        walk = self._references.walk
+        walk = self._references.scan
         if walk is not None:
             walk.count_line(spool_id, recipient_count)
 
@@ -105,12 +105,12 @@ class ReferenceScan:
     async def _run(self) -> None:
         self.has_failed = False
         is_first = not self.has_looked
-        walk = self._references.begin_walk()
+        walk = self._references.begin_scan()
         seen: array[int] = array("Q")
         for young in self._young.messages.values():
             if young.is_in_silo:
                 for _ in young.entries:
-                    walk.saw(young.message.spool_id, young.message.recipient_count)
+                    walk.saw_line(young.message.spool_id, young.message.recipient_count)
         for cluster in list(self._reader.resting.clusters.values()):
             if self._is_stopped:
                 walk.abandon()
@@ -125,7 +125,7 @@ class ReferenceScan:
                 walk.abandon()
                 return
             lines, bad = read
-            self._see(cluster, lines, marked, walk.saw, seen if is_first else None)
+            self._see(cluster, lines, marked, walk.saw_line, seen if is_first else None)
             if bad:
                 await self._set_aside(cluster, bad)
             for line in bad:

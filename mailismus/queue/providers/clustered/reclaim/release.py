@@ -154,7 +154,7 @@ class Release:
         """Look at all lines when there is something that only this can tell, many ids at a time."""
         if self._is_stopped or self.walk.is_running or self._timer is not None:
             return
-        if self.walk.has_looked and not self.references.needs_walk:
+        if self.walk.has_looked and not self.references.needs_scan:
             return
         delay_s = 0.0 if not self.walk.has_looked or self.references.unsure.is_full else WALK_S
         if self.walk.has_failed:

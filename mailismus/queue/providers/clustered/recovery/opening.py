@@ -47,7 +47,7 @@ from mailismus.queue.providers.clustered.recovery.cluster_files import find_clus
 from mailismus.queue.providers.clustered.recovery.missing_journal import refuse_lost_journal
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
-from mailismus.spool.aside import NO_LINKS
+from mailismus.spool.quarantine import NO_LINKS
 from mailismus.spool.silo import SILO_NAMES
 
 _log = Logger()

@@ -1,6 +1,6 @@
 """Setting aside: copies of what a repair is about to change, in `queue/corrupt/`, with a first line that says where from.
 
-*Rules*: the copy is whole and durable before anything is changed. It gets its name when it is whole (`spool.aside`), so that
+*Rules*: the copy is whole and durable before anything changes. It gets its name when whole (`spool.quarantine`), so that
 a repair that was stopped leaves no half of one under a good name. What has been copied already, by a start or by a repair
 before, is not copied again.
 """
@@ -15,7 +15,7 @@ from itertools import chain
 from mailismus.disk.interface import IDisk, IFile, NameKind
 from mailismus.errors import Unavailable
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX
-from mailismus.spool.aside import PIECE, keep
+from mailismus.spool.quarantine import PIECE, write_whole
 
 _LONGEST_NAME = 180
 """Bytes: a file system takes 255, and more follows."""
@@ -84,7 +84,7 @@ class Aside:
         for variant in _variants(name):
             path = self._path(variant)
             if not self._disk.exists(path):
-                keep(self._disk, path, chain([note], _pieces(source, offset, end)))
+                write_whole(self._disk, path, chain([note], _pieces(source, offset, end)))
                 break
             if self._disk.describe(path).kind is NameKind.FILE and self._is_kept(path, note, source, offset, end):
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.config.values.settings import EightBit
-from mailismus.deliver.objection import NO_OBJECTIONS, Objections
+from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.smtp.client_opening import NOTHING, Offers
 
 LIMITED = Offers(size=True, max_size_bytes=1000)
@@ -22,8 +22,8 @@ LIMITED = Offers(size=True, max_size_bytes=1000)
     ],
 )
 def test_a_message_larger_than_the_host_takes_fails(offers: Offers, size_bytes: int, reply: bytes) -> None:
-    objection = Objections(offers, EightBit.SEND).to(size_bytes, False)
-    assert (bytes(objection) if objection else b"") == reply
+    refusal = HostCapabilities(offers, EightBit.SEND).refusal(size_bytes, False)
+    assert (bytes(refusal) if refusal else b"") == reply
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ def test_a_message_larger_than_the_host_takes_fails(offers: Offers, size_bytes: 
 def test_8_bit_mail_fails_where_it_shall_not_be_sent_as_it_is(
     offers: Offers, eightbit: EightBit, is_eightbit: bool, fails: bool
 ) -> None:
-    objection = Objections(offers, eightbit).to(10, is_eightbit)
-    assert (objection is not None) is fails
-    if objection is not None:
-        assert objection.is_permanent
-        assert objection.enhanced == b"5.6.3"
+    refusal = HostCapabilities(offers, eightbit).refusal(10, is_eightbit)
+    assert (refusal is not None) is fails
+    if refusal is not None:
+        assert refusal.is_permanent
+        assert refusal.enhanced == b"5.6.3"
 
 
 def test_nothing_is_held_against_a_host_that_has_said_nothing() -> None:
-    assert NO_OBJECTIONS.to(1 << 60, True) is None
+    assert ALL_CAPABILITIES.refusal(1 << 60, True) is None

@@ -1,7 +1,7 @@
-"""Setting aside: what does not check, or may belong to what does not, is kept for whoever can mend it.
+"""Quarantine: keep damaged files, and files that may belong to damaged records, for a later repair.
 
-*Rules*: what has its name there is whole. A copy is made under another name first: half a copy, left by a crash, would pass
-for what was set aside before, and its source would go. Everything here blocks.
+*Rules*: a file under its final name is complete. A copy is written under a temporary name first. Otherwise a partial copy,
+left by a crash, would pass for a complete one, and its source would be removed. Every function blocks.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Iterable, Iterator
 from mailismus.disk.interface import IDisk, close_read
 
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
-"""What a file system says that makes no hard link here."""
+"""Errors of file systems that can't make this hard link."""
 
 PIECE = 1 << 20
-"""Bytes copied at once."""
+"""Bytes copied at a time."""
 
 UNFINISHED = ".part"
-"""Behind the name of a copy while it is made."""
+"""Suffix of a copy that is not complete."""
 
 
-def set_aside(disk: IDisk, path: str, directory: str) -> bool:
-    """Another name for a file in this directory, or a copy where that is another file system; False: it has been there.
-    Durable afterwards. Raises OSError."""
+def quarantine_file(disk: IDisk, path: str, directory: str) -> bool:
+    """Link a file into this directory, or copy it to another file system. False: the directory has a file of this name
+    already. Durable afterwards. Raises OSError."""
     new_path = os.path.join(directory, os.path.basename(path))
     if disk.exists(new_path):
-        disk.sync_directory(directory)  # whoever set it aside may have been killed before this
+        disk.sync_directory(directory)  # the process that linked it may have been killed before its sync
         return False
     try:
         disk.link(path, new_path)
@@ -37,13 +37,14 @@ def set_aside(disk: IDisk, path: str, directory: str) -> bool:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        keep(disk, new_path, _pieces(disk, path))
+        write_whole(disk, new_path, _pieces(disk, path))
     disk.sync_directory(directory)
     return True
 
 
-def keep(disk: IDisk, path: str, pieces: Iterable[bytes]) -> None:
-    """A file of these pieces gets this name, whole or not at all. Durable afterwards, but for the name. Raises OSError."""
+def write_whole(disk: IDisk, path: str, pieces: Iterable[bytes]) -> None:
+    """Write a file of these pieces under this name, atomically. Durable afterwards: the bytes, not the name. Raises
+    OSError."""
     new_path = path + UNFINISHED
     if disk.exists(new_path):
         disk.unlink(new_path)

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.aside import PIECE, UNFINISHED, keep, set_aside
+from mailismus.spool.quarantine import PIECE, UNFINISHED, quarantine_file, write_whole
 from mailismus.spool.sweep import sweep_silo
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.moments import moments
@@ -44,7 +44,7 @@ def is_whole(tree: Tree, path: str, content: bytes, *, must_be_there: bool) -> b
 
 
 def aside(disk: TreeDisk) -> bool:
-    return set_aside(disk, "/s/a.msg", "/c")
+    return quarantine_file(disk, "/s/a.msg", "/c")
 
 
 def aside_as_copy(disk: TreeDisk) -> bool:
@@ -98,7 +98,7 @@ def test_half_a_copy_that_a_crash_left_is_made_anew() -> None:
 
 
 def test_a_file_that_is_kept_has_all_its_pieces_or_no_name() -> None:
-    for tree, _ in moments(made, lambda disk: keep(disk, "/c/b", [b"one ", b"two"])):
+    for tree, _ in moments(made, lambda disk: write_whole(disk, "/c/b", [b"one ", b"two"])):
         assert is_whole(tree, "/c/b", b"one two", must_be_there=False)
 
 
