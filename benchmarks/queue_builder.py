@@ -24,7 +24,7 @@ from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, IDraft, IQueue, Placement, Submission
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered import assembly
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.start.server import Reactor
 
@@ -82,7 +82,7 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     settings, clock, disk = load(options.config).settings, WallClock(reactor), PosixDisk()
     threads = ThreadWorker(reactor, "journal"), ThreadWorker(reactor, "files", FILE_THREADS)
     opened = open_queue(settings.queue, disk, threads[1], clock, os.urandom)
-    queue = ClusteredQueue(settings.queue, disk, opened, Workers(*threads), clock, time.time)
+    queue = assembly.build(settings.queue, disk, opened, Workers(*threads), clock, time.time)
     for thread in threads:
         thread.start()
     await queue.open()

@@ -41,6 +41,7 @@ from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.providers.clustered import assembly
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.report.task import ReportTask
@@ -204,7 +205,7 @@ def build(
     try:
         # Waits are counted by the reactor's clock, which does not jump; times at rest are of day.
         timers = cast(IReactorTime, reactor)
-        queue = ClusteredQueue(settings.queue, disk, opened, Workers(journal_thread, file_threads), timers, time.time)
+        queue = assembly.build(settings.queue, disk, opened, Workers(journal_thread, file_threads), timers, time.time)
         manager = QueueManager(
             queue,
             settings.queue.retry,

@@ -42,9 +42,16 @@ class Budget:
         """Whether more is used than shall be."""
         return self.used > self.most
 
-    def has_room(self, size: int) -> bool:
-        """Whether so many more fit."""
-        return self.used + size <= self.most
+    def take(self, size: int) -> bool:
+        """Use so many more, if they fit; return whether they do."""
+        has_room = self.used + size <= self.most
+        if has_room:
+            self.used += size
+        return has_room
+
+    def give_back(self, size: int) -> None:
+        """So many are used no more."""
+        self.used -= size
 
 
 class _State(enum.Enum):

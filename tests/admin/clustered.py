@@ -19,7 +19,7 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, ICountingPlan, Message, Summary
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from tests.admin.samples import LATER, MX
 from tests.admin.worlds import Serving, World
@@ -53,7 +53,7 @@ class Clustered(Serving):
         for thread in threads:
             thread.start()
         opened = open_queue(settings, disk, threads[1], clock, os.urandom)
-        self.provider = ClusteredQueue(settings, disk, opened, Workers(*threads), clock, clock.seconds)
+        self.provider = build(settings, disk, opened, Workers(*threads), clock, clock.seconds)
         self.manager = QueueManager(self.provider, RETRY, clock, clock.seconds, MemoryMailLog())
         self.search, self.read, self.visit_all = self.manager.search, self.manager.read, self.manager.visit_all
         self.stuck = self.manager.stuck

@@ -45,7 +45,7 @@ ROOMS = {
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
     "queue": ("interface", "files", OWN, "providers"),
     "queue.providers.clustered": (
-        *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery"),
+        *("format", "index", "state", "commit", "read", "reclaim", "checkpoint", "recovery"),
         OWN,
         "fsck",
     ),
@@ -68,7 +68,8 @@ PURE = (
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
     *("queue.finding", "queue.gaps", "queue.ages", "queue.retry", "queue.verdict", "queue.audited", "queue.disposition"),
     *("queue.rounds", "queue.files.recipient_line"),
-    *("queue.providers.clustered.format", "queue.providers.clustered.index"),
+    *("queue.providers.clustered.format", "queue.providers.clustered.index", "queue.providers.clustered.state"),
+    "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),
     *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.wording"),

@@ -110,7 +110,7 @@ def checkpoint(world: World) -> None:
 
 def append(world: World) -> None:
     """To the open cluster of incoming mail."""
-    if (Area.INCOMING, "") not in world.server.queue.checkpoints._grows:
+    if (Area.INCOMING, "") not in world.server.queue.checkpoints.files.open_clusters:
         world.store()
         checkpoint(world)
     world.store()
@@ -205,7 +205,7 @@ def _seal(world: World) -> None:
     """A checkpoint whose record has gone into the journal and is not durable yet."""
     checkpoints = world.server.queue.checkpoints
     checkpoints.run()
-    world.server.wait_until(lambda: checkpoints.moving is None or checkpoints.moving.is_sealed)
+    world.server.wait_until(lambda: checkpoints.pending is None or checkpoints.pending.is_sealed)
 
 
 def _while_moved(area: Area | None) -> Operation:

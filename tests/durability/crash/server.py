@@ -19,7 +19,7 @@ import mailismus.queue.providers.clustered.recovery.opening as opening_module
 import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.worker import IWorker, Workers
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
 from tests.clustered.harness import queue_settings
 from tests.durability.crash.disk import TreeDisk
@@ -124,14 +124,14 @@ class Server:
         self.workers = workers
         with small_segments():
             self.opened: Opened = open_queue(settings, disk, workers.files, clock, random_bytes)
-        self.queue = ClusteredQueue(settings, disk, self.opened, workers, clock, clock.seconds)
+        self.queue = build(settings, disk, self.opened, workers, clock, clock.seconds)
         assert self.queue.open().called
 
     @property
     def is_idle(self) -> bool:
         """Nothing is under way."""
         return not any(getattr(worker, "busy", 0) for worker in (self.workers.files, self.workers.journal)) and (
-            self.queue.commits.is_idle and self.queue.checkpoints.moving is None
+            self.queue.commits.is_idle and self.queue.state.pending is None
         )
 
     def step(self) -> None:

@@ -115,7 +115,7 @@ class World:
 
     def is_young(self, queue_id: QueueId) -> bool:
         """Whether its durable copy is in the journal."""
-        young = self.server.queue._index.messages.get(queue_id.spool_id)
+        young = self.server.queue.ledger.memtable.messages.get(queue_id.spool_id)
         return young is not None and queue_id.number in young.entries
 
     def take(self, is_wanted: Callable[[QueueId], bool], most: int, areas: Sequence[Area]) -> list[Message]:

@@ -193,11 +193,11 @@ def quiet(world: World) -> None:
     assert manager is not None
     if manager.in_doubt:
         raise Broken(f"{manager.in_doubt} outcomes are not durable")
-    if queue.checkpoints.moving is not None:
+    if queue.state.pending is not None:
         raise Broken("a checkpoint never ends")
     if files := world.idle_files():
         raise Broken(f"open files: {files}")
-    if queue.drafts.used or queue.behind.used:
+    if queue.parts.drafts.memory.used or queue.parts.drafts.behind.used:
         raise Broken("memory of drafts is not given back")
 
 
