@@ -19,7 +19,7 @@ from twisted.internet.task import deferLater, react
 from mailismus.app import FILE_THREADS, WallClock
 from mailismus.config.read.load import load
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker, Workers
+from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.reply import Reply
@@ -80,7 +80,7 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     """Opens the queue as the server does, fills it and closes it."""
     os.umask(0o077)
     settings, clock, disk = load(options.config).settings, WallClock(reactor), PosixDisk()
-    threads = ThreadWorker(reactor, "journal"), ThreadWorker(reactor, "files", FILE_THREADS)
+    threads = ThreadPool(reactor, "journal"), ThreadPool(reactor, "files", FILE_THREADS)
     opened = open_queue(settings.queue, disk, threads[1], clock, os.urandom)
     queue = assembly.build(settings.queue, disk, opened, Workers(*threads), clock, time.time)
     for thread in threads:

@@ -28,7 +28,7 @@ from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker, Workers
+from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.choice import Fallback
 from mailismus.dns.client import DnsClient
@@ -101,7 +101,7 @@ class MailServer:
         self,
         queue: ClusteredQueue,
         manager: QueueManager,
-        threads: Sequence[ThreadWorker],
+        threads: Sequence[ThreadPool],
         submit: SubmitTask,
         deliver: DeliverTask,
         report: ReportTask,
@@ -197,8 +197,8 @@ def build(
     clock = WallClock(reactor)
     host = settings.application.announcehost
     disk = PosixDisk()
-    journal_thread = ThreadWorker(reactor, "journal")
-    file_threads = ThreadWorker(reactor, "files", FILE_THREADS)
+    journal_thread = ThreadPool(reactor, "journal")
+    file_threads = ThreadPool(reactor, "files", FILE_THREADS)
     begun_at = time.monotonic()
     opened = open_queue(settings.queue, disk, file_threads, clock, os.urandom)
     opening_s = time.monotonic() - begun_at

@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from mailismus.config.values.settings import RetrySettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker, Workers
+from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
@@ -45,7 +45,7 @@ class Clustered(Serving):
         made = self._settings
         spool = attrs.evolve(made.spool, rootpath=str(self.world.path / "spool"))
         settings = attrs.evolve(made, rootpath=str(self.world.path / "queue"), spool=spool)
-        threads = ThreadWorker(self.reactor, "journal"), ThreadWorker(self.reactor, "files")
+        threads = ThreadPool(self.reactor, "journal"), ThreadPool(self.reactor, "files")
         self._threads = threads
         disk = self._disk
         for directory in (settings.rootpath, spool.rootpath):

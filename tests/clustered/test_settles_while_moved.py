@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 from unittest.mock import patch
 
@@ -18,7 +17,7 @@ from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, beyond, ids
-from tests.fakes.worker import ACT_S
+from tests.fakes.worker import ACT_S, MemoryWorker
 
 T = TypeVar("T")
 
@@ -295,27 +294,6 @@ def test_a_checkpoint_number_that_the_journal_names_is_not_used_again() -> None:
     assert harness.opened.next_checkpoint > number
 
 
-class HeldWorker:
-    """A worker whose results are known late, as those of a thread that has much to parse."""
-
-    def __init__(self) -> None:
-        self.held: list[Callable[[], None]] = []
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-        result = function()
-        self.held.append(lambda: done.callback(result))
-        return done
-
-    def stop(self) -> None:
-        pass
-
-    def release(self) -> None:
-        held, self.held = self.held, []
-        for tell in held:
-            tell()
-
-
 def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     harness, bench, queue = running()
     bench.put(addresses(2))
@@ -323,12 +301,12 @@ def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     first, second = bench.take_ids()
     bench.remove([first])
     bench, queue = queue_again(harness, queue)
-    worker, queue.parts.reader._worker = queue.parts.reader._worker, HeldWorker()
+    worker, queue.parts.reader._worker = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
     taken: list[QueueId] = []
     queue.take(Area.INCOMING, 10, bench.now(), 10).addCallback(lambda messages: taken.extend(ids(messages)))
     held = queue.parts.reader._worker
-    assert isinstance(held, HeldWorker)
-    assert held.held
+    assert isinstance(held, MemoryWorker)
+    assert held.results
     queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
@@ -350,11 +328,11 @@ def with_a_line_to_mark() -> tuple[ClusteredHarness, ClusteredQueue, QueueId]:
 
 def test_what_was_marked_behind_a_read_is_not_found_by_a_search() -> None:
     harness, queue, second = with_a_line_to_mark()
-    worker, held = queue.parts.reader._worker, HeldWorker()
+    worker, held = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
     queue.parts.reader._worker = held
     found: list[QueueId] = []
     queue.search(Filter(), None, 10).addCallback(lambda page: found.extend(ids(page.messages)))
-    assert held.held
+    assert held.results
     queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
@@ -369,11 +347,11 @@ def test_what_was_marked_behind_a_read_is_not_counted_by_a_flush() -> None:
     harness.advance(60)
     first, _ = bench.take_ids(Area.DEFERRED)
     bench.remove([first])
-    worker, held = queue.parts.reader._worker, HeldWorker()
+    worker, held = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
     queue.parts.reader._worker = held
     flushed: list[int] = []
     queue.visit_all(Filter(), bench.now()).addCallback(lambda all_of_it: flushed.append(all_of_it.entries))
-    assert held.held
+    assert held.results
     queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
@@ -383,10 +361,10 @@ def test_what_was_marked_behind_a_read_is_not_counted_by_a_flush() -> None:
 
 def test_what_was_marked_behind_the_read_of_a_walk_is_not_counted_as_live() -> None:
     harness, queue, _ = with_a_line_to_mark()
-    worker, held = queue.parts.reader._worker, HeldWorker()
+    worker, held = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
     queue.parts.reader._worker = held
     harness.clock.advance(0)
-    assert held.held, "the walk has not begun"
+    assert held.results, "the walk has not begun"
     queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
@@ -549,15 +527,15 @@ def test_what_moved_from_before_a_walk_to_behind_it_keeps_its_bytes() -> None:
     assert isinstance(again, ClusteredQueue)
     bench = Bench(harness, again)
     walk = again.parts.release.walk
-    held = walk._worker = HeldWorker()
+    held = walk._worker = MemoryWorker(is_prompt=True, holds_results=True)
     walk._reader = ClusterReader(held, walk._reader.resting)
     harness.clock.advance(0)
-    assert held.held, "the walk has not begun"
+    assert held.results, "the walk has not begun"
     away = [queue_id for queue_id in bench.take_ids() if queue_id.spool_id == moved]
     bench.defer(away, bench.now() + 3600)
     checkpoint(harness, again)
     checkpoint(harness, again)
-    while not again.parts.release.walk.has_looked or held.held:
+    while not again.parts.release.walk.has_looked or held.results:
         held.release()
         harness.clock.advance(ACT_S)
     assert bench.read(moved) == b"needed still"

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TypeVar
 
 import attrs
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
@@ -18,12 +18,12 @@ import mailismus.queue.providers.clustered.checkpoint.write as writebehind_modul
 import mailismus.queue.providers.clustered.recovery.opening as opening_module
 import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
-from mailismus.disk.worker import IWorker, Workers
+from mailismus.disk.worker import Workers
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
 from tests.clustered.harness import queue_settings
 from tests.durability.crash.disk import TreeDisk
-from tests.fakes.worker import ACT_S, ClockWorker
+from tests.fakes.worker import ACT_S, ClockWorker, MemoryWorker
 
 T = TypeVar("T")
 
@@ -79,22 +79,17 @@ def no_tables() -> AbstractContextManager[None]:
     return _instead("IdTable", _NoTable, references_module)
 
 
-class LookingWorker:
-    """`IWorker` for whoever only looks: acts at once; what is to be done in the background by and by is never done."""
+class LookingWorker(MemoryWorker):
+    """`IWorker` for code that only looks: runs calls at once; what is handed over before, to be done in the background, is
+    never done."""
 
     def __init__(self) -> None:
+        super().__init__(is_prompt=True)
         self.is_looking = False
 
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        if not self.is_looking:
-            return Deferred()
-        try:
-            return succeed(function())
-        except Exception:
-            return fail(Failure())  # type: ignore[no-untyped-call]  # Twisted's
-
-    def stop(self) -> None:
-        pass
+    def begin(self, act: Callable[[], None], name: str) -> None:
+        if self.is_looking:
+            act()
 
 
 class CountingWorker(ClockWorker):
@@ -181,8 +176,4 @@ def new_clock(at: float = BEGIN_AT) -> Clock:
 
 def clock_workers(clock: Clock) -> Workers:
     """As a server has them."""
-    return Workers(_as_worker(CountingWorker(clock)), _as_worker(CountingWorker(clock)))
-
-
-def _as_worker(worker: CountingWorker) -> IWorker:
-    return worker
+    return Workers(CountingWorker(clock), CountingWorker(clock))

@@ -132,7 +132,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     counter("mailismus_checkpoints_total", "Checkpoints made.", lambda q: q.checkpoints.counts.made),
     counter(
         "mailismus_checkpoints_abandoned_total",
-        "Checkpoints that were abandoned.",
+        "Checkpoints that came to nothing.",
         lambda q: q.checkpoints.counts.abandoned,
     ),
     counter("mailismus_checkpoint_seconds_total", "How long those made took.", lambda q: q.checkpoints.counts.took_s),

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class TurnWorker:
-    """A worker that works at once and tells of it in the next turn of the clock."""
+    """`IWorker` without a thread: it runs a call at once and gives the result back in the next turn of the clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -40,7 +40,13 @@ class TurnWorker:
         self._clock.callLater(0, result.chainDeferred, done)
         return done
 
+    def start(self) -> None:
+        """There is no thread."""
+
     def stop(self) -> None:
+        """Nothing is under way."""
+
+    def leave(self) -> None:
         """Nothing is under way."""
 
 
