@@ -14,7 +14,6 @@ Modules, each with what it is:
     connector   a connection to the host that the schedule chooses
     protocol    one session over a socket
     sessions    all sessions: gives them jobs, collects outcomes
-    workers     threads for blocking calls
     deposit     one message into one maildir
     turns       which local delivery is next. Pure
     hanging     local deliveries that hang. Pure

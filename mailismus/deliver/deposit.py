@@ -17,7 +17,7 @@ from twisted.logger import Logger
 
 from mailismus.config.values.settings import MessageStoreSettings
 from mailismus.deliver.job import Job
-from mailismus.deliver.workers import WorkRunner
+from mailismus.disk.worker import IWorker
 from mailismus.mail.reply import Reply
 from mailismus.maildir.delivery import Delivery, begin_delivery
 from mailismus.maildir.names import NameSource
@@ -47,7 +47,7 @@ class Deposits:
         self,
         store: MessageStoreSettings,
         names: NameSource,
-        workers: WorkRunner,
+        workers: IWorker,
         utc: Callable[[], float],
         monotonic: Callable[[], float],
     ) -> None:

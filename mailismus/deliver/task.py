@@ -36,7 +36,7 @@ from mailismus.deliver.schedule import Hop
 from mailismus.deliver.sessions import Sessions
 from mailismus.deliver.settling import DeliveryCounters, Settling
 from mailismus.deliver.watch import HangWatch
-from mailismus.deliver.workers import ThreadPool, WorkRunner
+from mailismus.disk.worker import IWorker, ThreadPool
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
 from mailismus.maildir.names import NameSource
@@ -59,7 +59,7 @@ class DeliveryContext(Protocol):
     @property
     def monotonic(self) -> Callable[[], float]: ...
     @property
-    def local_workers(self) -> WorkRunner: ...
+    def local_workers(self) -> IWorker: ...
 
 
 class RealDeliveryContext:
@@ -68,7 +68,7 @@ class RealDeliveryContext:
     def __init__(self, tcp: IReactorTCP, clock: IReactorTime, threads: IReactorFromThreads) -> None:
         self.tcp, self.clock = tcp, clock
         self.monotonic = time.monotonic
-        self.local_workers = ThreadPool("maildir", MAX_THREADS + 1, threads.callFromThread)  # one more for the mount table
+        self.local_workers = ThreadPool(threads, "maildir", MAX_THREADS + 1)  # one more for the mount table
 
 
 class DeliverTask:
@@ -172,6 +172,7 @@ class DeliverTask:
     def start(self) -> None:
         """Begin, after `delay_start`."""
         self._is_running = True
+        self._context.local_workers.start()
         self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
 
     def stop(self, deadline: float) -> Deferred[None]:
@@ -196,7 +197,7 @@ class DeliverTask:
                 finished.callback(None)
 
         done.addCallback(in_time)
-        finished.addCallback(lambda _: self._context.local_workers.stop())
+        finished.addCallback(lambda _: self._context.local_workers.leave())
         return finished
 
     def forget_deaths(self) -> None:

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.hanging import HANGS_AFTER_S, ActiveDeliveries, Hang
 from mailismus.deliver.job import Job
-from mailismus.deliver.workers import WorkRunner
+from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
 from mailismus.maildir.mounts import Mounts, read_mounts
@@ -36,7 +36,7 @@ class HangWatch:
 
     _log = Logger()
 
-    def __init__(self, deposits: Deposits, workers: WorkRunner) -> None:
+    def __init__(self, deposits: Deposits, workers: IWorker) -> None:
         self._deposits, self._workers = deposits, workers
         self._mounts = Mounts()
         self._mounts_read_at: float | None = None

@@ -1,14 +1,14 @@
 """Workers: where blocking calls run, so that the reactor's thread never waits for a disk.
 
-A worker runs what it is handed and gives the result back in the reactor's thread. One thread runs in the order handed
-over. Handing over and back costs about 30 us: hand over per batch, never per message.
+A worker runs a call elsewhere and gives its result back in the reactor's thread. Handing over and back costs about 30 us:
+hand over per batch or per delivery, never per message.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Protocol, TypeVar
 
 import attrs
@@ -20,52 +20,87 @@ T = TypeVar("T")
 
 
 class IWorker(Protocol):
-    """Runs blocking calls."""
+    """Runs blocking calls.
 
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        """Run it; fires, in the reactor's thread, with its result or its exception."""
-
-    def stop(self) -> None:
-        """Run what was handed over, then end. Waits for that. Nothing may be handed over afterwards."""
-
-
-class ThreadWorker:
-    """`IWorker` over daemon threads. Not started before `start`: threads do not survive the fork of a daemon."""
-
-    def __init__(self, reactor: IReactorFromThreads, name: str, threads: int = 1) -> None:
-        self._reactor = reactor
-        self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._threads = [threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True) for n in range(threads)]
+    - *Order*: with one thread calls run in the order handed over; with several they begin in that order, and may overlap and
+      end in any order.
+    - *Fork*: no thread exists before `start`, since threads do not survive the fork of a daemon. Calls handed over before
+      `start` wait for it.
+    - *On demand*: a thread is made when a call finds none free, up to the limit; further calls wait. A thread that was made
+      stays.
+    - *Hanging*: a call can't be cut off. `stop` waits for it, `leave` does not. Threads are daemons: one that hangs keeps no
+      program from ending.
+    """
 
     def start(self) -> None:
-        """Begin to work; what was handed over before is done now."""
-        for thread in self._threads:
-            thread.start()
+        """Begin to run calls. Does nothing when called again."""
+
+    def run(self, function: Callable[[], T]) -> Deferred[T]:
+        """Run this call. Fires in the reactor's thread with its result, or with the exception that it raised."""
+
+    def stop(self) -> None:
+        """Run what was handed over, then end. Blocks until then. Nothing may be handed over afterwards."""
+
+    def leave(self) -> None:
+        """As `stop`, but wait for nothing: calls that have not ended may be lost with the process."""
+
+
+class ThreadPool:
+    """`IWorker` over daemon threads, `limit` at most."""
+
+    def __init__(self, reactor: IReactorFromThreads, name: str, limit: int = 1) -> None:
+        """`name`: of the threads, which are numbered from 0 on."""
+        self._reactor = reactor
+        self._name = name
+        self._limit = limit
+        self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._unfinished = 0
+        """Calls handed over whose results are not known in the reactor's thread."""
+        self._is_started = False
+
+    def start(self) -> None:
+        self._is_started = True
+        self._grow()
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
         done: Deferred[T] = Deferred()
 
         def act() -> None:
             try:
-                result = function()
-            except Exception:
-                self._reactor.callFromThread(done.errback, Failure())  # type: ignore[no-untyped-call]  # Twisted's
-            else:
-                self._reactor.callFromThread(done.callback, result)
+                result: T | Failure = function()
+            except Exception:  # the caller gets it; the thread lives on
+                result = Failure()  # type: ignore[no-untyped-call]  # Twisted's
+            self._reactor.callFromThread(self._finish, done, result)
 
         self._inbox.put(act)
+        self._unfinished += 1
+        if self._is_started and len(self._threads) < self._limit:
+            self._grow()
         return done
 
     def stop(self) -> None:
         self.leave()
         for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+            thread.join()
 
     def leave(self) -> None:
-        """As `stop`, but wait for nothing: a call that hangs does not keep the program from ending."""
         for _ in self._threads:
             self._inbox.put(None)
+
+    def _grow(self) -> None:
+        """Make the threads that are lacking."""
+        while len(self._threads) < min(self._limit, self._unfinished):
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _finish(self, done: Deferred[T], result: T | Failure) -> None:
+        self._unfinished -= 1
+        if isinstance(result, Failure):
+            done.errback(result)
+        else:
+            done.callback(result)
 
     def _work(self) -> None:
         while (act := self._inbox.get()) is not None:
@@ -74,7 +109,7 @@ class ThreadWorker:
 
 @attrs.frozen
 class Workers:
-    """Where blocking calls run: the journal's one thread, and a few for files."""
+    """Workers of a queue: one thread for the journal, a few for files."""
 
     journal: IWorker
     files: IWorker

@@ -80,6 +80,15 @@ class Pressure:
         """Seconds that a message would wait."""
         return max(self._barriers.expected_s, self._files.expected_s)
 
+    def begin_file(self) -> None:
+        """A large message is being made durable."""
+        self.finishing += 1
+
+    def end_file(self) -> None:
+        """It is durable, or failed."""
+        self.finishing -= 1
+        self.finished += 1
+
     def start(self) -> None:
         """Begin to look."""
         self._timer = self._reactor.callLater(LOOK_S, self._look)

@@ -166,6 +166,14 @@ class JournalWriter:
             ):
                 raise
 
+    def set_epoch(self, epoch: int) -> None:
+        """Headers of segments that are begun from now on tell this epoch: it is durable."""
+        self.epoch = epoch
+
+    def move_horizon(self, horizon: int) -> None:
+        """Nothing up to the batch of this sequence number is needed any more. Never moves back."""
+        self.horizon = max(self.horizon, horizon)
+
     def turn_over(self) -> None:
         """The next batch begins a fresh segment, whose header denies whatever lies behind the last good batch. The sick ones
         are not looked for any more."""

@@ -14,7 +14,6 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -22,6 +21,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from mailismus.disk.worker import IWorker
 from mailismus.observe.audit import Audited, format_json, format_line
 from mailismus.observe.audit_file import AuditFile
 from mailismus.observe.metrics import Metric, Number, counter
@@ -38,7 +38,6 @@ DATES = {"DT": "%Y%m%d", "Y": "%Y", "M": "%m", "D": "%d", "h": "%H"}
 """Tokens of file names, and what they stand for in the words of `strftime`."""
 
 _DATE = re.compile(r"%(" + "|".join(DATES) + r")%")
-T = TypeVar("T")
 
 
 @attrs.frozen
@@ -54,12 +53,6 @@ LINES = Layout(format_line, "%Y-%m-%d %H:%M:%S", time.localtime)
 """As the original Mailismus has them."""
 JSON = Layout(format_json, "%Y-%m-%dT%H:%M:%S", time.gmtime)
 """One object a line."""
-
-
-class AuditWorker(Protocol):
-    """One thread (`disk.worker`)."""
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]: ...
 
 
 def name_at(template: str, moment: time.struct_time) -> str:
@@ -82,7 +75,7 @@ class AuditLog:
     _log = Logger()
 
     def __init__(
-        self, template: str, layout: Layout, worker: AuditWorker, clock: IReactorTime, now: Callable[[], float]
+        self, template: str, layout: Layout, worker: IWorker, clock: IReactorTime, now: Callable[[], float]
     ) -> None:
         self._template, self._layout = template, layout
         self._worker, self._clock, self._now = worker, clock, now

@@ -46,6 +46,17 @@ class Budget:
         """Whether this many more bytes fit."""
         return self.used + size <= self.most
 
+    def take(self, size: int) -> bool:
+        """Use so many more, if they fit; return whether they do."""
+        has_room = self.has_room(size)
+        if has_room:
+            self.used += size
+        return has_room
+
+    def give_back(self, size: int) -> None:
+        """So many are used no more."""
+        self.used -= size
+
 
 class _State(enum.Enum):
     OPEN = enum.auto()

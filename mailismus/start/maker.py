@@ -19,7 +19,7 @@ from twisted.logger import Logger
 from twisted.python import usage
 
 from mailismus.config.read.load import Loader, find_file, load
-from mailismus.deliver.workers import ThreadPool
+from mailismus.disk.worker import ThreadPool
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.logfile import EventLog, Log, LogDestination
@@ -117,7 +117,7 @@ def _make_as_user(
         server = build(loaded.settings, reactor, log.maillog, privileges.raised)
     except StartError as error:
         raise loaded.locate(error, file) from error
-    worker = ThreadPool("reload", 1, reactor.callFromThread)
+    worker = ThreadPool(reactor, "reload")
     reloader = Reloader(loaded, OneFile(loader, path), server, worker, reactor)
     return MailismusService(server, reactor, log, notes, reloader, signals, notifier=Notifier(reactor))
 

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from mailismus.config.values.settings import AuditFormat, AuditSettings, Settings
 from mailismus.deliver import metrics as deliver_metrics
 from mailismus.deliver.task import DeliverTask
-from mailismus.disk.worker import ThreadWorker
+from mailismus.disk.worker import ThreadPool
 from mailismus.dns.counters import DnsCounters
 from mailismus.errors import StartError
 from mailismus.net import listen
@@ -51,7 +51,7 @@ class Observation:
     ) -> None:
         self._wanted = settings.admin.metrics
         self._reactor, self._clock = reactor, clock
-        self._threads: list[ThreadWorker] = []
+        self._threads: list[ThreadPool] = []
         """One for each audit log: one that hangs does not keep the other from being written."""
         self._audit_settings = (settings.deliver.audit, settings.report.audit)
         self.audits = Audits(*map(self._make_audit, self._audit_settings))
@@ -64,7 +64,7 @@ class Observation:
     def _make_audit(self, settings: AuditSettings | None) -> AuditLog | None:
         if settings is None:
             return None
-        thread = ThreadWorker(self._reactor, f"audit-{len(self._threads)}")
+        thread = ThreadPool(self._reactor, f"audit-{len(self._threads)}")
         self._threads.append(thread)
         return AuditLog(settings.path, LAYOUTS[settings.format], thread, self._clock, self._clock.seconds)
 

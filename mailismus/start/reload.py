@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 
 from mailismus.config.read.changes import SettingChange, names_of, what_changed
 from mailismus.config.read.load import LoadedConfig, Loader
+from mailismus.disk.worker import IWorker
 from mailismus.errors import ConfigError
 from mailismus.start.server import Server
 
@@ -29,8 +30,6 @@ MAX_NAMED = 10
 LOOK_S = 1.0
 """How often it is looked whether a file hangs."""
 _KEPT = "the old configuration stays in force"
-
-T = TypeVar("T")
 
 
 class State(enum.Enum):
@@ -69,13 +68,6 @@ class OneFile:
         return self.loader.find_hanging()
 
 
-class ReloadWorker(Protocol):
-    """One thread, made when it is needed."""
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        """Run it there; fires in the reactor's thread."""
-
-
 @attrs.frozen
 class _Found:
     """What a reading came to. `take_over` None: a setting changed that can't."""
@@ -90,9 +82,7 @@ class Reloader:
 
     _log = Logger()
 
-    def __init__(
-        self, loaded: LoadedConfig, loading: Loading, server: Server, worker: ReloadWorker, clock: IReactorTime
-    ) -> None:
+    def __init__(self, loaded: LoadedConfig, loading: Loading, server: Server, worker: IWorker, clock: IReactorTime) -> None:
         self._loaded, self._loading, self._server = loaded, loading, server
         self._worker, self._clock = worker, clock
         self._state = State.IDLE
@@ -126,6 +116,7 @@ class Reloader:
     def _begin(self) -> None:
         self._state = State.READING
         self._timer = self._clock.callLater(LOOK_S, self._look)
+        self._worker.start()  # here, behind the fork of a daemon
         self._worker.run(self._find).addBoth(self._found)
 
     def _find(self) -> _Found:

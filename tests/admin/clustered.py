@@ -12,14 +12,14 @@ from twisted.internet.task import deferLater
 from mailismus.config.values.settings import RetrySettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker, Workers
+from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, ICountingPlan, Message, Summary
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from tests.admin.samples import LATER, MX
 from tests.admin.worlds import Serving, World
@@ -45,7 +45,7 @@ class Clustered(Serving):
         made = self._settings
         spool = attrs.evolve(made.spool, rootpath=str(self.world.path / "spool"))
         settings = attrs.evolve(made, rootpath=str(self.world.path / "queue"), spool=spool)
-        threads = ThreadWorker(self.reactor, "journal"), ThreadWorker(self.reactor, "files")
+        threads = ThreadPool(self.reactor, "journal"), ThreadPool(self.reactor, "files")
         self._threads = threads
         disk = self._disk
         for directory in (settings.rootpath, spool.rootpath):
@@ -53,7 +53,7 @@ class Clustered(Serving):
         for thread in threads:
             thread.start()
         opened = open_queue(settings, disk, threads[1], clock, os.urandom)
-        self.provider = ClusteredQueue(settings, disk, opened, Workers(*threads), clock, clock.seconds)
+        self.provider = build(settings, disk, opened, Workers(*threads), clock, clock.seconds)
         self.manager = QueueManager(self.provider, RETRY, clock, clock.seconds, MemoryMailLog())
         self.search, self.read, self.visit_all = self.manager.search, self.manager.read, self.manager.visit_all
         self.stuck = self.manager.stuck

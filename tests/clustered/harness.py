@@ -13,6 +13,7 @@ from mailismus.admin.protocol.wire import decode, decode_part, encode_part
 from mailismus.config.values.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
 from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
+from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
 from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
@@ -56,7 +57,7 @@ class ClusteredHarness:
         self.files, self.journal = files, journal = ClockWorker(self.clock), ClockWorker(self.clock)
         opened = open_queue(self.settings, self.disk, files, self.clock, self._random_bytes)
         self.opened = opened
-        queue = ClusteredQueue(
+        queue = build(
             self.settings, self.disk, opened, Workers(journal, files), self.clock, lambda: float(self.clock.seconds())
         )
         self.wait(queue.open())

@@ -51,13 +51,13 @@ def test_messages_are_answered_at_intervals_while_writing_behind_can_not_keep_up
     assert isinstance(queue, ClusteredQueue)
     harness.settle_down()
     harness.disk.fault = lambda act, path: OSError(5, "injected") if act == "create" and path.endswith(".mqc") else None
-    while not queue.checkpoints.excess:
+    while not queue.parts.segments.excess:
         bench.put(content=b"x" * 100_000)
-    braked = queue.brake.braked
+    braked = queue.parts.brake.braked
     answered: list[float] = []
     for _ in range(3):
         queue.commit([bench.submission()], ()).addCallback(lambda _: answered.append(harness.now()))
     harness.clock.pump([0.0001] * 200)
     assert len(answered) == 3
     assert len(set(answered)) == 3
-    assert queue.brake.braked - braked == 3
+    assert queue.parts.brake.braked - braked == 3

@@ -55,7 +55,7 @@ def test_what_is_over_makes_room_even_where_lines_are_long() -> None:
     harness.clock.pump([0.01] * 2500)
     queue = bench.queue
     assert isinstance(queue, ClusteredQueue)
-    assert queue.checkpoints.used_bytes <= 2 * SEGMENT
+    assert queue.parts.segments.used_bytes <= 2 * SEGMENT
     again = Bench(harness, harness.crash(queue))
     assert len(ids(again.take_until(Area.INCOMING, 5 * len(RECIPIENTS)))) == 5 * len(RECIPIENTS)
 
@@ -175,7 +175,7 @@ def test_references_that_do_not_fit_are_looked_up_by_walks_and_nothing_stays() -
     harness.clock.pump([0.25] * 20)
     queue = bench.queue
     assert isinstance(queue, ClusteredQueue)
-    walks = queue.release.references.scans
+    walks = queue.parts.release.references.scans
     first = bench.take_ids()
     for at in range(0, 15, 3):
         bench.remove(first[at : at + 2])
@@ -184,4 +184,4 @@ def test_references_that_do_not_fit_are_looked_up_by_walks_and_nothing_stays() -
     bench.remove(first[2::3])
     harness.clock.pump([0.25] * 80)
     assert not [n for n in harness.disk.names if n.endswith((".msg", ".mqc"))]
-    assert queue.release.references.scans > walks
+    assert queue.parts.release.references.scans > walks

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import TypeVar
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
@@ -14,6 +13,7 @@ from mailismus.spool.draft import MOST_BEHIND, Budget, SpoolDraft
 from mailismus.spool.message_file import MessageFileReader, MessageFileWriter
 from mailismus.spool.silo import SILO_NAMES, message_path
 from tests.fakes.disk import MemoryDisk
+from tests.fakes.worker import MemoryWorker
 
 T = TypeVar("T")
 
@@ -21,28 +21,12 @@ BUFSIZE = 16_000
 PIECE = b"x" * 65_534 + b"\r\n"
 
 
-class HandWorker:
-    """A worker whose acts are done one by one, when the test says so."""
-
-    def __init__(self) -> None:
-        self.acts: list[tuple[Callable[[], object], Deferred[object]]] = []
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-        self.acts.append((function, cast("Deferred[object]", done)))
-        return done
-
-    def stop(self) -> None:
-        pass
-
-    def work(self) -> None:
-        """The oldest act is done."""
-        function, done = self.acts.pop(0)
-        maybeDeferred(function).chainDeferred(done)
+class OneAtATime(MemoryWorker):
+    """Runs calls when the test says so; those of one draft never wait for one another."""
 
     def work_all(self) -> None:
-        while self.acts:
-            assert len(self.acts) == 1, "two acts on one file at a time"
+        while self.calls:
+            assert len(self.calls) == 1, "two acts on one file at a time"
             self.work()
 
 
@@ -53,7 +37,7 @@ class World:
         self.disk = MemoryDisk()
         for name in ("/s", *(f"/s/{silo}" for silo in SILO_NAMES)):
             self.disk.make_directory(name)
-        self.worker = HandWorker()
+        self.worker = OneAtATime()
         self.budget, self.behind = Budget(most), Budget(most_behind)
 
     def draft(self, number: int = 1) -> SpoolDraft:
@@ -113,7 +97,7 @@ def test_bytes_written_one_by_one_while_the_disk_is_busy_are_all_there() -> None
     draft.write(PIECE)
     draft.write(PIECE)
     draft.write(PIECE)
-    assert world.worker.acts
+    assert world.worker.calls
     for number in range(50_000):
         assert draft.write(b"%d" % (number % 10)) is None
     finished = draft.finish()
@@ -135,7 +119,7 @@ def test_drafts_on_their_way_to_a_stalled_disk_do_not_grow_beyond_their_budget()
     assert len(waiting) == 100
     assert sum(draft.stored_bytes for draft in drafts) == world.behind.used
     assert world.behind.used < world.behind.most + 100 * len(PIECE)
-    while world.worker.acts:
+    while world.worker.calls:
         world.worker.work()
     assert all(wait.called for wait in waiting)
     assert world.behind.used < 100 * BUFSIZE
@@ -154,7 +138,7 @@ def test_whatever_becomes_of_drafts_their_memory_is_given_back() -> None:
     world.worker.work()
     broken.abandon()
     done = finished.finish()
-    while world.worker.acts:
+    while world.worker.calls:
         world.worker.work()
     assert done.called
     kept.keep()

@@ -42,7 +42,7 @@ def seal(harness: ClusteredHarness, bench: Bench) -> None:
     checkpoints = queue_of(bench).checkpoints
     checkpoints.run()
     for _ in range(400):
-        if checkpoints.moving is not None and checkpoints.moving.is_sealed:
+        if checkpoints.pending is not None and checkpoints.pending.is_sealed:
             return
         harness.clock.advance(ACT_S)
     raise AssertionError("never sealed")
@@ -104,7 +104,7 @@ def test_a_record_that_failed_is_denied_before_its_files_go() -> None:
     seal(harness, bench)
     fail_the_next_barrier(harness)
     harness.settle_down()
-    assert queue_of(bench).checkpoints.abandoned == 1
+    assert queue_of(bench).checkpoints.counts.abandoned == 1
     harness.clock.advance(4)
     stop_in_the_next_checkpoint(harness, bench)
     harness.clock.calls.clear()
@@ -130,14 +130,14 @@ def test_a_close_whose_own_checkpoint_fails_waits_until_what_was_refused_with_it
     queue = queue_of(bench)
     closed: list[None] = []
     refused: list[object] = []
-    say = queue.checkpoints._seal
+    say = queue.checkpoints.sealing._append_record
 
     def say_in_one_batch(*args: Any) -> None:
         queue.commit([submission], ()).addErrback(refused.append)
         say(*args)
 
     fail_the_next_barrier(harness)
-    with patch.object(queue.checkpoints, "_seal", say_in_one_batch):
+    with patch.object(queue.checkpoints.sealing, "_append_record", say_in_one_batch):
         queue.close().addCallback(closed.append)
         while not closed:
             harness.clock.advance(ACT_S)

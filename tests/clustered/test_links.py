@@ -61,7 +61,7 @@ def test_each_live_recipient_has_a_name_and_the_last_one_takes_the_bytes_along(l
         assert over == ([] if left else [spool_id])
         linked.rest()
         assert linked.names() == {f"{stem}-{n}.msg": len(left) for n in left}
-    assert linked.queue.release.references.scans <= 1
+    assert linked.queue.parts.release.references.scans <= 1
 
 
 def test_a_message_with_one_recipient_keeps_its_one_name(linked: Linked) -> None:

@@ -103,7 +103,7 @@ def test_the_first_message_after_an_idle_second_is_refused_if_nobody_would_find_
     world.disk.remove_tree(path)
     with pytest.raises(Unavailable, match=f"{path} was removed"):
         world.bench.commit([submission])
-    assert world.queue.presence.missing is not None
+    assert world.queue.parts.presence.missing is not None
 
 
 def test_another_directory_in_its_place_is_refused_until_the_server_is_started_again(world: World) -> None:
@@ -166,19 +166,19 @@ def test_a_large_message_that_lost_its_silo_while_it_came_is_refused(world: Worl
 
 def test_lines_that_are_over_are_marked_when_their_cluster_is_back(world: World) -> None:
     world.checkpoint()
-    assert world.queue.checkpoints.checkpoints == 1
+    assert world.queue.checkpoints.counts.made == 1
     world.bench.take_ids()
     world.disk.rename("/q/incoming", "/away")
     world.bench.gone(world.queue.commit((), [Settlement(QueueId(world.spool_id, 1), None)]))
     for _ in range(3):
         world.checkpoint()
-    assert world.queue.checkpoints.checkpoints == 1
+    assert world.queue.checkpoints.counts.made == 1
     world.disk.rename("/away", "/q/incoming")
     world.later(2)
     for _ in range(3):
         world.bench.put()
         world.checkpoint()
-    assert world.queue.checkpoints.checkpoints > 1
+    assert world.queue.checkpoints.counts.made > 1
     world.restart()
     assert sorted(entry.number for message, entry in world.bench.search() if message.spool_id == world.spool_id) == [2, 3]
 
@@ -200,7 +200,7 @@ def test_a_checkpoint_over_a_directory_that_was_away_meanwhile_comes_to_nothing(
     world.queue.commits.bar(Missing("/q/incoming", "away"))
     world.queue.commits.bar(None)
     world.later(0.4)
-    assert world.queue.checkpoints.abandoned == 1
+    assert world.queue.checkpoints.counts.abandoned == 1
     assert "/q/incoming" in world.disk.directories
     world.disk.fault = None
     world.later(10)
@@ -219,10 +219,10 @@ def test_no_message_file_is_released_because_its_cluster_was_taken_away() -> Non
     world.bench = Bench(world.harness, world.harness.open())
     world.disk.rename("/q/incoming", "/away")  # before the walk of the start has looked
     world.later(5)
-    assert not world.queue.release.walk.has_looked
+    assert not world.queue.parts.release.walk.has_looked
     world.disk.rename("/away", "/q/incoming")
     world.later(120)
-    assert world.queue.release.walk.has_looked
+    assert world.queue.parts.release.walk.has_looked
     assert cluster in world.disk.names
     assert world.bench.read(large) == LARGE
 
@@ -243,8 +243,8 @@ def test_what_lives_in_a_segment_without_a_name_is_written_behind_at_once() -> N
     for path in [path for path in world.disk.names if path.startswith("/q/journal/")]:
         world.disk.unlink(path)
     world.later(4)
-    assert world.queue.checkpoints.checkpoints == 1
-    assert not world.queue.ledger.young.messages
+    assert world.queue.checkpoints.counts.made == 1
+    assert not world.queue.ledger.memtable.messages
 
 
 def test_contents_that_are_in_no_memory_leave_a_segment_without_a_name_at_once() -> None:

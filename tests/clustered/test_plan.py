@@ -34,7 +34,7 @@ class Place:
         self.harness.wait(self.queue.checkpoints.run())
         self.harness.wait(self.queue.checkpoints.run())
         self.harness.settle_down()
-        assert not self.queue.looks.plan().sums[Area.INCOMING].entries
+        assert not self.queue.parts.search.plan().sums[Area.INCOMING].entries
 
     def defer(self, queue_ids: list[QueueId], wait_s: float = 9000.0) -> None:
         self.bench.defer(queue_ids, self.bench.now() + wait_s)
@@ -74,7 +74,7 @@ def test_a_line_that_is_settled_and_not_marked_yet_does_not_count(place: Place) 
         place.bench.put(addresses(1), b"x" * 10)
     place.rest()
     place.bench.remove(place.bench.take_ids(limit=1))
-    assert any(cluster.over for cluster in place.queue.looks.plan().clusters())
+    assert any(cluster.over for cluster in place.queue.parts.search.plan().clusters())
     assert place.count(place.queue.counting_plan())[Area.INCOMING] == AreaCount(2, 2, 20)
 
 
@@ -99,7 +99,7 @@ def test_clusters_that_are_gone_meanwhile_count_nothing(place: Place) -> None:
     place.bench.put(addresses(1))
     place.rest()
     plan = place.queue.counting_plan()
-    gone = next(place.queue.looks.plan().clusters())
+    gone = next(place.queue.parts.search.plan().clusters())
     place.harness.disk.unlink(gone.path)
     assert sum(count.entries for count in place.count(plan).values()) == 1
 
@@ -151,7 +151,7 @@ def test_a_cluster_that_is_over_meanwhile_is_not_missing(two: Place) -> None:
 
 def test_a_cluster_that_is_lost_is_missing(two: Place) -> None:
     parts = parts_of(two)
-    lost = next(two.queue.looks.plan().clusters())
+    lost = next(two.queue.parts.search.plan().clusters())
     two.harness.disk.unlink(lost.path)
     summary = Counted(two, parts).check()
     assert (entries_of(summary), summary.exact) == (1, False)
@@ -160,7 +160,7 @@ def test_a_cluster_that_is_lost_is_missing(two: Place) -> None:
 
 def test_a_cluster_that_is_here_again_counts(two: Place) -> None:
     parts = parts_of(two)
-    lost = next(two.queue.looks.plan().clusters())
+    lost = next(two.queue.parts.search.plan().clusters())
     moved = two.harness.disk.names.pop(lost.path)
     counted = Counted(two, parts)
     two.harness.disk.names[lost.path] = moved

@@ -112,10 +112,10 @@ def test_mail_is_accepted_again_as_soon_as_the_disk_is_quick(logged: list[str]) 
     clients.harness.journal.quick = ("check",)
     clients.harness.journal.slow_s = 30.0
     clients.come(40, 1.0)
-    assert clients.queue.pressure.is_shedding
+    assert clients.queue.parts.pressure.is_shedding
     clients.harness.journal.slow_s = 0.0
     clients.wait(40)
-    assert not clients.queue.pressure.is_shedding
+    assert not clients.queue.parts.pressure.is_shedding
     refused = len(clients.refused)
     clients.come(20, 0.1)
     assert len(clients.refused) == refused

@@ -35,8 +35,8 @@ def seal(world: World) -> None:
     """A checkpoint whose record has gone into the journal and is not durable yet."""
     checkpoints = queue_of(world).checkpoints
     checkpoints.run()
-    world.server.wait_until(lambda: checkpoints.moving is None or checkpoints.moving.is_sealed)
-    assert checkpoints.moving is not None
+    world.server.wait_until(lambda: checkpoints.pending is None or checkpoints.pending.is_sealed)
+    assert checkpoints.pending is not None
 
 
 def test_no_segment_is_free_before_the_record_is_durable(world: World) -> None:
@@ -44,7 +44,7 @@ def test_no_segment_is_free_before_the_record_is_durable(world: World) -> None:
     seal(world)
     assert set(writer_of(world).segments) >= used
     world.settle_down()
-    assert queue_of(world).checkpoints.checkpoints == 1
+    assert queue_of(world).checkpoints.counts.made == 1
     assert min(used) not in writer_of(world).segments
 
 
@@ -54,8 +54,8 @@ def test_a_segment_with_a_batch_behind_the_horizon_is_not_free(world: World) -> 
     checkpoints.run()
     for _ in range(6):  # into the second segment, and beyond
         world.commit([world.send(1, LARGE - 200)])
-    world.server.wait_until(lambda: checkpoints.moving is None)
-    assert checkpoints.checkpoints == 1
+    world.server.wait_until(lambda: checkpoints.pending is None)
+    assert checkpoints.counts.made == 1
     assert first not in writer.segments
     assert second in writer.segments
     assert writer.current is not writer.segments[second]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar
 
 from twisted.internet.defer import Deferred
@@ -14,27 +13,13 @@ from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from tests.fakes.disk import MemoryDisk
+from tests.fakes.worker import MemoryWorker
 
 T = TypeVar("T")
 
 
-class Threads:
-    """A worker with threads for all: what was handed over runs when the test says so."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Callable[[], None]] = []
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-        self.waiting.append(lambda: done.callback(function()))
-        return done
-
-    def stop(self) -> None:
-        """Nothing to end."""
-
-
 def test_the_same_bytes_are_copied_by_one_reader_at_a_time() -> None:
-    disk, threads, resting = MemoryDisk(), Threads(), ClusterIndex()
+    disk, threads, resting = MemoryDisk(), MemoryWorker(), ClusterIndex()
     for path in ("/q", "/q/corrupt"):
         disk.make_directory(path)
     visits = DueScan(disk, "/q", threads, ClusterReader(threads, resting), Memtable(), resting)
@@ -43,9 +28,9 @@ def test_the_same_bytes_are_copied_by_one_reader_at_a_time() -> None:
     bad = [BadLine(40, b"damaged")]
     readers = [Deferred.fromCoroutine(visits.set_aside(cluster, bad)) for _ in range(2)]
     handed_over = []
-    while threads.waiting:
-        handed_over.append(len(threads.waiting))
-        threads.waiting.pop(0)()
+    while threads.calls:
+        handed_over.append(len(threads.calls))
+        threads.work()
     assert handed_over == [1, 1]
     assert all(reader.called for reader in readers)
     (name,) = disk.list_directory("/q/corrupt")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 from unittest.mock import patch
 
@@ -18,7 +17,7 @@ from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, beyond, ids
-from tests.fakes.worker import ACT_S
+from tests.fakes.worker import ACT_S, MemoryWorker
 
 T = TypeVar("T")
 
@@ -46,9 +45,9 @@ def queue_again(harness: ClusteredHarness, queue: ClusteredQueue) -> tuple[Bench
 
 
 def checkpoint(harness: ClusteredHarness, queue: ClusteredQueue) -> None:
-    before = queue.checkpoints.checkpoints
+    before = queue.checkpoints.counts.made
     harness.wait(queue.checkpoints.run())
-    assert queue.checkpoints.checkpoints > before, "it came to nothing"
+    assert queue.checkpoints.counts.made > before, "it came to nothing"
     harness.settle_down()
 
 
@@ -69,7 +68,7 @@ def seal(harness: ClusteredHarness, queue: ClusteredQueue) -> None:
     """A checkpoint whose record waits for its barrier."""
     queue.checkpoints.run()
     for _ in range(400):
-        if queue.checkpoints.moving is not None and queue.checkpoints.moving.is_sealed:
+        if queue.state.pending is not None and queue.state.pending.is_sealed:
             return
         harness.clock.advance(ACT_S)
     raise AssertionError("never sealed")
@@ -112,7 +111,7 @@ def test_the_lines_of_one_cluster_wait_in_memory_not_those_of_all() -> None:
     assert isinstance(again, ClusteredQueue)
     for _ in range(8):
         assert len(bench.take_ids(limit=1)) == 1
-        assert sum(cluster.waiting is not None for cluster in again.ledger.resting.clusters.values()) <= 1
+        assert sum(cluster.waiting is not None for cluster in again.ledger.cluster_index.clusters.values()) <= 1
 
 
 def test_a_message_keeps_its_content_when_one_entry_ends_while_it_is_moved() -> None:
@@ -136,7 +135,7 @@ def test_a_cluster_removed_by_an_abandoned_checkpoint_does_not_stop_the_next() -
     bench.remove(bench.take_ids())
     fail_next(harness, "sync", "/q/incoming")
     harness.wait(queue.checkpoints.run())
-    assert queue.checkpoints.abandoned == 1
+    assert queue.checkpoints.counts.abandoned == 1
     bench.put()
     checkpoint(harness, queue)
     assert len(bench.take_ids()) == 1
@@ -150,7 +149,7 @@ def test_a_cluster_to_be_cut_that_is_removed_does_not_stop_the_next_checkpoint()
     bench.put()
     fail_next(harness, "sync", "/q/incoming")
     harness.wait(queue.checkpoints.run())
-    assert queue.checkpoints.abandoned == 1
+    assert queue.checkpoints.counts.abandoned == 1
     bench.remove([*stays, *bench.take_ids()])
     checkpoint(harness, queue)
     harness.disk.fault = None
@@ -170,7 +169,7 @@ def test_places_that_an_abandoned_checkpoint_wrote_are_never_those_of_other_line
     fail_next(harness, "sync", "/q/journal")
     harness.wait(done)
     harness.settle_down()
-    assert queue.checkpoints.abandoned == 1
+    assert queue.checkpoints.counts.abandoned == 1
     harness.advance(4)
     harness.settle_down()
     stays = bench.put()
@@ -191,7 +190,7 @@ def test_what_a_failed_barrier_says_again_while_it_is_moved_is_there_once() -> N
     bench.put(MANY)
     queue.checkpoints.run()
     harness.clock.advance(ACT_S)
-    assert queue.checkpoints.moving is not None
+    assert queue.state.pending is not None
     fail_next(harness, "sync", "/q/journal")
     refused: list[object] = []
     queue.commit([bench.submission()], ()).addErrback(refused.append)
@@ -242,7 +241,7 @@ def test_a_flush_reaches_what_is_being_moved() -> None:
     bench.defer(bench.take_ids(), bench.now() + 1000)
     queue.checkpoints.run()
     harness.clock.pump([ACT_S] * 5)
-    assert queue.checkpoints.moving is not None
+    assert queue.state.pending is not None
     assert harness.wait(queue.visit_all(Filter(), bench.now())).entries == 1
     harness.settle_down()
     assert len(bench.take_ids(Area.DEFERRED)) == 1
@@ -281,7 +280,7 @@ def test_a_checkpoint_number_that_the_journal_names_is_not_used_again() -> None:
     (over,) = bench.take_ids()
     queue.checkpoints.run()
     harness.clock.advance(ACT_S)
-    moving = queue.checkpoints.moving
+    moving = queue.state.pending
     assert moving is not None
     number = moving.number
     seal(harness, queue)
@@ -295,27 +294,6 @@ def test_a_checkpoint_number_that_the_journal_names_is_not_used_again() -> None:
     assert harness.opened.next_checkpoint > number
 
 
-class HeldWorker:
-    """A worker whose results are known late, as those of a thread that has much to parse."""
-
-    def __init__(self) -> None:
-        self.held: list[Callable[[], None]] = []
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-        result = function()
-        self.held.append(lambda: done.callback(result))
-        return done
-
-    def stop(self) -> None:
-        pass
-
-    def release(self) -> None:
-        held, self.held = self.held, []
-        for tell in held:
-            tell()
-
-
 def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     harness, bench, queue = running()
     bench.put(addresses(2))
@@ -323,13 +301,13 @@ def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     first, second = bench.take_ids()
     bench.remove([first])
     bench, queue = queue_again(harness, queue)
-    worker, queue.reader._worker = queue.reader._worker, HeldWorker()
+    worker, queue.parts.reader._worker = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
     taken: list[QueueId] = []
     queue.take(Area.INCOMING, 10, bench.now(), 10).addCallback(lambda messages: taken.extend(ids(messages)))
-    held = queue.reader._worker
-    assert isinstance(held, HeldWorker)
-    assert held.held
-    queue.reader._worker = worker
+    held = queue.parts.reader._worker
+    assert isinstance(held, MemoryWorker)
+    assert held.results
+    queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     harness.settle_down()
@@ -350,12 +328,12 @@ def with_a_line_to_mark() -> tuple[ClusteredHarness, ClusteredQueue, QueueId]:
 
 def test_what_was_marked_behind_a_read_is_not_found_by_a_search() -> None:
     harness, queue, second = with_a_line_to_mark()
-    worker, held = queue.reader._worker, HeldWorker()
-    queue.reader._worker = held
+    worker, held = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
+    queue.parts.reader._worker = held
     found: list[QueueId] = []
     queue.search(Filter(), None, 10).addCallback(lambda page: found.extend(ids(page.messages)))
-    assert held.held
-    queue.reader._worker = worker
+    assert held.results
+    queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     assert found == [second]
@@ -369,12 +347,12 @@ def test_what_was_marked_behind_a_read_is_not_counted_by_a_flush() -> None:
     harness.advance(60)
     first, _ = bench.take_ids(Area.DEFERRED)
     bench.remove([first])
-    worker, held = queue.reader._worker, HeldWorker()
-    queue.reader._worker = held
+    worker, held = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
+    queue.parts.reader._worker = held
     flushed: list[int] = []
     queue.visit_all(Filter(), bench.now()).addCallback(lambda all_of_it: flushed.append(all_of_it.entries))
-    assert held.held
-    queue.reader._worker = worker
+    assert held.results
+    queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     harness.settle_down()
@@ -383,15 +361,15 @@ def test_what_was_marked_behind_a_read_is_not_counted_by_a_flush() -> None:
 
 def test_what_was_marked_behind_the_read_of_a_walk_is_not_counted_as_live() -> None:
     harness, queue, _ = with_a_line_to_mark()
-    worker, held = queue.reader._worker, HeldWorker()
-    queue.reader._worker = held
+    worker, held = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
+    queue.parts.reader._worker = held
     harness.clock.advance(0)
-    assert held.held, "the walk has not begun"
-    queue.reader._worker = worker
+    assert held.results, "the walk has not begun"
+    queue.parts.reader._worker = worker
     checkpoint(harness, queue)
     held.release()
     harness.settle_down()
-    (cluster,) = queue.ledger.resting.clusters.values()
+    (cluster,) = queue.ledger.cluster_index.clusters.values()
     assert cluster.live == 1
 
 
@@ -402,13 +380,13 @@ def test_what_ends_in_the_batch_of_a_checkpoint_is_marked_when_idle() -> None:
     checkpoint(harness, queue)
     first, second = bench.take_ids()
     bench.remove([first])
-    has_sealed = queue.checkpoints._seal
+    has_sealed = queue.checkpoints.sealing._append_record
 
     def seal_and_settle(*args: Any) -> None:
         has_sealed(*args)
         queue.commit((), (Settlement(second, None),))
 
-    with patch.object(queue.checkpoints, "_seal", seal_and_settle):
+    with patch.object(queue.checkpoints.sealing, "_append_record", seal_and_settle):
         checkpoint(harness, queue)
     harness.clock.pump([0.25] * 60)
     assert not [name for name in harness.disk.names if name.endswith((".mqc", ".msg"))]
@@ -465,7 +443,7 @@ def test_what_a_checkpoint_of_many_files_wrote_is_durable(links: bool) -> None:
     bench.remove(bench.take_ids())
     contents = {bench.put(addresses(2), b"message %d" % number): b"message %d" % number for number in range(FEW_FILES + 4)}
     checkpoint(harness, queue)
-    assert queue.checkpoints.write.whole_syncs == 1
+    assert queue.checkpoints.files.write.whole_syncs == 1
     again = Bench(harness, harness.crash(queue))
     assert sorted(message.spool_id for message, _ in again.search()) == sorted([*contents, *contents])
     for spool_id, content in contents.items():
@@ -486,7 +464,7 @@ def test_what_was_given_back_stays_as_long_when_it_is_moved() -> None:
     assert bench.take_ids() == taken
     bench.commit((), [Settlement(first, None), Settlement(second, Area.INCOMING, bench.now(), 1)])
     assert bench.take_ids() == [second]
-    assert not queue.ledger.young.given_back
+    assert not queue.ledger.memtable.given_back
 
 
 def test_what_was_given_back_and_hastened_does_not_stay_when_it_is_moved() -> None:
@@ -508,7 +486,7 @@ def test_a_checkpoint_asked_for_while_a_batch_is_told_of_begins_behind_it() -> N
     harness.settle_down()
     assert all(deferred.called for deferred in told)
     assert run[0].called
-    assert queue.checkpoints.checkpoints == 1
+    assert queue.checkpoints.counts.made == 1
     found = [message.spool_id for message, _ in Bench(harness, harness.crash(queue)).search()]
     assert sorted(found) == [submission.draft.spool_id for submission in submissions]
 
@@ -526,7 +504,7 @@ def test_what_was_asked_to_end_before_a_checkpoint_began_stays_over() -> None:
 def test_a_segment_whose_barrier_failed_is_never_written_again() -> None:
     harness, bench, queue = running()
     bench.put()
-    sick = queue.opened.writer.current
+    sick = queue.parts.opened.writer.current
     assert sick is not None
     fail_next(harness, "sync", "/q/journal")
     refused: list[object] = []
@@ -536,7 +514,7 @@ def test_a_segment_whose_barrier_failed_is_never_written_again() -> None:
     harness.advance(4)
     checkpoint(harness, queue)
     assert sick.path not in harness.disk.names
-    assert sick.number not in queue.opened.writer.segments
+    assert sick.number not in queue.parts.opened.writer.segments
 
 
 def test_what_moved_from_before_a_walk_to_behind_it_keeps_its_bytes() -> None:
@@ -548,16 +526,16 @@ def test_what_moved_from_before_a_walk_to_behind_it_keeps_its_bytes() -> None:
     again = harness.crash(queue)
     assert isinstance(again, ClusteredQueue)
     bench = Bench(harness, again)
-    walk = again.release.walk
-    held = walk._worker = HeldWorker()
+    walk = again.parts.release.walk
+    held = walk._worker = MemoryWorker(is_prompt=True, holds_results=True)
     walk._reader = ClusterReader(held, walk._reader.resting)
     harness.clock.advance(0)
-    assert held.held, "the walk has not begun"
+    assert held.results, "the walk has not begun"
     away = [queue_id for queue_id in bench.take_ids() if queue_id.spool_id == moved]
     bench.defer(away, bench.now() + 3600)
     checkpoint(harness, again)
     checkpoint(harness, again)
-    while not again.release.walk.has_looked or held.held:
+    while not again.parts.release.walk.has_looked or held.results:
         held.release()
         harness.clock.advance(ACT_S)
     assert bench.read(moved) == b"needed still"

@@ -137,7 +137,7 @@ def test_the_next_epoch_is_durable_before_its_first_use() -> None:
 def test_a_queue_whose_counter_is_full_goes_on_in_the_next_epoch() -> None:
     harness = ClusteredHarness()
     queue = harness.open()
-    queue.naming._spool_ids._counter = 0xFFFF_FFFE
+    queue.parts.naming._spool_ids._counter = 0xFFFF_FFFE
     last = queue.draft().spool_id
     with pytest.raises(Unavailable):
         queue.draft()
@@ -339,7 +339,7 @@ def test_a_start_writes_over_nothing_that_only_the_last_batch_freed() -> None:
     queue = bench.queue
     assert isinstance(queue, ClusteredQueue)
     freed: list[str] = []
-    with patch.object(queue.checkpoints, "_free_segments", side_effect=lambda horizon: freed.extend(used(queue, horizon))):
+    with patch.object(queue.parts.segments, "free", side_effect=lambda horizon, _: freed.extend(used(queue, horizon))):
         harness.wait(queue.checkpoints.run())
     files = [harness.disk.names[name] for name in freed]
     assert files
@@ -348,11 +348,11 @@ def test_a_start_writes_over_nothing_that_only_the_last_batch_freed() -> None:
     harness.clock.calls.clear()
     harness.disk.kill()
     again = harness.open()
-    assert again.opened.writer.current is not None
-    assert harness.disk.names[again.opened.writer.current.path] not in files
+    assert again.parts.opened.writer.current is not None
+    assert harness.disk.names[again.parts.opened.writer.current.path] not in files
     assert sorted(message.spool_id for message, _ in Bench(harness, again).search()) == spool_ids
 
 
 def used(queue: ClusteredQueue, horizon: int) -> list[str]:
     """Segments that hold nothing behind it."""
-    return [one.path for one in queue.opened.writer.segments.values() if one.last_sequence <= horizon]
+    return [one.path for one in queue.parts.opened.writer.segments.values() if one.last_sequence <= horizon]

@@ -35,7 +35,7 @@ class Begun:
 
     def say(self, *records: bytes) -> None:
         """A batch of these records, durable."""
-        self.queue.opened.writer.append(records, sum(map(len, records)))
+        self.queue.parts.opened.writer.append(records, sum(map(len, records)))
 
     def restart(self) -> None:
         """Without power."""
@@ -73,7 +73,7 @@ def test_a_checkpoint_of_a_lower_number_behind_a_higher_one_does_not_count(begun
     begun.say(checkpoint_record(Checkpoint(0, 1, 9, {})))
     begun.say(checkpoint_record(Checkpoint(0, 1, 4, {})))
     begun.restart()
-    assert begun.queue.opened.next_checkpoint == 10
+    assert begun.queue.parts.opened.next_checkpoint == 10
 
 
 def test_only_what_is_asked_for_is_told_of_what_is_over(begun: Begun) -> None:
@@ -98,7 +98,7 @@ def test_an_epoch_that_only_a_lost_header_told_of_is_not_used_again(begun: Begun
 def test_what_a_start_removed_is_gone_durably_with_the_first_checkpoint(begun: Begun) -> None:
     harness = begun.harness
     begun.queue.checkpoints.run()
-    while begun.queue.checkpoints.moving is None or not begun.queue.checkpoints.moving.is_sealed:
+    while begun.queue.state.pending is None or not begun.queue.state.pending.is_sealed:
         harness.clock.advance(ACT_S)
     left = [name for name in harness.disk.names if name.endswith(".mqc")]
     for name in left:
@@ -109,10 +109,10 @@ def test_what_a_start_removed_is_gone_durably_with_the_first_checkpoint(begun: B
     assert [len(message.entries) for message in seen] == [2]  # who looks at a stopped queue sees them once too
     begun.restart()
     assert begun.live() == [begun.spool_id] * 2  # once each: the checkpoint came to nothing
-    assert begun.queue.opened.next_checkpoint == 2  # and has had its number
+    assert begun.queue.parts.opened.next_checkpoint == 2  # and has had its number
     begun.bench.defer(begun.bench.take_ids(), begun.bench.now() + 3600)
     harness.wait(begun.queue.checkpoints.run())
-    assert begun.queue.checkpoints.checkpoints == 1
+    assert begun.queue.checkpoints.counts.made == 1
     harness.disk.power_cut()
     assert not set(left) & set(harness.disk.names)
     begun.restart()

@@ -23,7 +23,7 @@ PAUSE_S = 1.5 * ACT_S
 def _small_slices(request: pytest.FixtureRequest) -> Iterator[None]:
     with (
         patch.object(takeover, "SLICE", 1 if request.cls is None else 5),
-        patch("mailismus.queue.providers.clustered.checkpoint.run.PAUSE_S", PAUSE_S),
+        patch("mailismus.queue.providers.clustered.checkpoint.sealing.PAUSE_S", PAUSE_S),
     ):
         yield
 
@@ -55,11 +55,11 @@ def between(recipients: int, *, links: bool = False, taken: int = 1) -> tuple[Cl
     harness.settle_down()
     bench.put(addresses(recipients))
     queue.checkpoints.run()
-    while queue.checkpoints.checkpoints < 1:
+    while queue.checkpoints.counts.made < 1:
         harness.clock.advance(ACT_S)
     for _ in range(taken - 1):
         harness.clock.advance(PAUSE_S)
-    assert queue.ledger.young.entry_count == recipients - taken
+    assert queue.ledger.memtable.entry_count == recipients - taken
     return harness, bench, queue
 
 
@@ -81,16 +81,16 @@ def test_each_entry_is_seen_and_counted_once_whenever_somebody_looks() -> None:
     for rest in range(1, 5):
         assert sorted(numbers(bench)) == [1, 2, 3, 4]
         assert harness.count(queue.counting_plan()).areas[Area.INCOMING].entries == 4
-        assert queue.ledger.young.entry_count <= 4 - rest
+        assert queue.ledger.memtable.entry_count <= 4 - rest
         harness.clock.advance(PAUSE_S)
-    assert queue.checkpoints.moving is None
+    assert queue.state.pending is None
 
 
 def test_a_search_that_begins_between_two_slices_gives_nothing_twice() -> None:
     harness, _, queue = between(4, taken=2)
     first = harness.wait(queue.search(Filter(), None, 1))
     harness.settle_down()
-    assert queue.checkpoints.moving is None
+    assert queue.state.pending is None
     rest = harness.wait(queue.search(Filter(), first.cursor, 10))
     found = [entry.number for page in (first, rest) for message in page.messages for entry in message.entries]
     assert len(found) == len(set(found)) == 3  # the first page's, and what rested when it began
@@ -177,16 +177,16 @@ def test_a_stop_in_trouble_between_two_slices_ends_too() -> None:
     queue.close().addCallback(closed.append)
     harness.clock.pump([1.0] * 10)
     assert closed
-    assert queue.checkpoints.moving is None
+    assert queue.state.pending is None
 
 
 def test_the_journal_stays_until_all_is_taken_over() -> None:
     harness, _, queue = between(4, taken=2)
-    assert queue.checkpoints.moving is not None
-    assert queue.opened.writer.horizon < queue.checkpoints.moving.horizon
+    assert queue.state.pending is not None
+    assert queue.parts.opened.writer.horizon < queue.state.pending.horizon
     harness.settle_down()
-    assert queue.checkpoints.moving is None
-    assert queue.opened.writer.horizon > 0
+    assert queue.state.pending is None
+    assert queue.parts.opened.writer.horizon > 0
 
 
 def test_a_fault_of_our_own_in_it_stops_mail_and_loses_none() -> None:

@@ -131,7 +131,7 @@ def test_a_cluster_that_is_unlinked_while_it_is_looked_at_is_not_missing(place: 
     page = place.harness.wait(place.queue.search(Filter(), None, 10))
     assert (len(page.messages), page.gaps) == (1, ())
     assert place.flush() == Flushed(2)
-    assert place.queue.reader.failures == 0
+    assert place.queue.parts.reader.failures == 0
 
 
 def said(events: Sequence[LogEvent]) -> list[str]:
@@ -212,7 +212,7 @@ def test_messages_of_a_cluster_that_was_moved_away_keep_their_bytes() -> None:
     for _ in range(3):
         harness.advance(WALK_AGAIN_S)
         harness.settle_down()
-    assert started.release.walk.has_looked
+    assert started.parts.release.walk.has_looked
     bench = Bench(harness, started)
     assert [message.spool_id for message in bench.take_until(Area.INCOMING, 2)] == [spool_id]
     assert bench.read(spool_id) == b"large" * 1000

@@ -10,10 +10,12 @@ import pytest
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.clustered.checkpoint.run import AGAIN_S, MOST_TRIES
-from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter, PendingCheckpoint
+from mailismus.queue.providers.clustered.checkpoint.policy import AGAIN_S
+from mailismus.queue.providers.clustered.checkpoint.segments import MOST_TRIES
+from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.state import PendingCheckpoint
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
 from tests.durability.crash.disk import TreeDisk
@@ -80,10 +82,10 @@ def test_a_cluster_that_can_not_be_marked_holds_up_no_checkpoint_and_its_entries
     resting.bench.put()
     resting.checkpoint()  # comes to nothing: it is the open cluster
     for _ in range(3):
-        made = resting.queue.checkpoints.checkpoints
+        made = resting.queue.checkpoints.counts.made
         resting.bench.put()
         resting.checkpoint()
-        assert resting.queue.checkpoints.checkpoints == made + 1
+        assert resting.queue.checkpoints.counts.made == made + 1
     resting.heal()
     resting.restart()
     assert resting.live() == [3]
@@ -110,12 +112,12 @@ def test_lines_that_can_not_be_cut_off_never_count(resting: Resting) -> None:
     resting.bench.put(addresses(2))
     resting.fail("sync")
     resting.checkpoint()
-    assert resting.queue.checkpoints.abandoned == 1
+    assert resting.queue.checkpoints.counts.abandoned == 1
     resting.fail("truncate", "create", where=lambda path: path.startswith(resting.path))
     for _ in range(2):
         resting.bench.put()
         resting.checkpoint()
-    assert resting.queue.checkpoints.checkpoints == 3
+    assert resting.queue.checkpoints.counts.made == 3
     resting.heal()
     resting.restart()
     assert resting.bench.entry_count() == 3 + 2 + 2
@@ -186,15 +188,15 @@ def test_lines_that_are_cut_off_late_stay_away(resting: Resting) -> None:
     resting.bench.put(addresses(2))
 
     def fault(act: str, path: str) -> OSError | None:
-        is_record = act == "sync" and "/journal/" in path and not resting.queue.checkpoints.abandoned
+        is_record = act == "sync" and "/journal/" in path and not resting.queue.checkpoints.counts.abandoned
         return EIO if is_record or act == "truncate" else None
 
     resting.harness.disk.fault = fault
     resting.checkpoint()
-    assert resting.queue.checkpoints.abandoned == 1
+    assert resting.queue.checkpoints.counts.abandoned == 1
     resting.bench.put()
     resting.checkpoint()  # durable, and with it the whole file system
-    assert resting.queue.checkpoints.checkpoints == 2
+    assert resting.queue.checkpoints.counts.made == 2
     resting.heal()
     written = len(resting.harness.disk.content_of(resting.path))
     resting.bench.put()
@@ -211,7 +213,7 @@ def test_a_crash_in_a_renewal_leaves_the_old_bytes_or_the_new_ones() -> None:
         disk.create("/q/1-1.mqc").write_at(0, [b"line\nline\nrest"])
 
     def act(disk: TreeDisk) -> None:
-        CheckpointWriter(disk, "/q", "/s", 1000).renew(PendingCheckpoint(1, 0, 0.0, {}), "/q/1-1.mqc", 10, [5])
+        CheckpointWriter(disk, "/q", "/s", 1000).rewrite(PendingCheckpoint(1, 0, 0.0), "/q/1-1.mqc", 10, [5])
 
     found = {tree.data_of("/q/1-1.mqc") for tree, _ in moments(before, act)}
     assert found == {b"line\nline\nrest", b"line\nxine\n"}
@@ -242,14 +244,14 @@ def test_a_checkpoint_whose_own_code_fails_is_not_the_last(resting: Resting, mon
         raise ValueError("a bug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(resting.queue.checkpoints, "_seal", broken)
+        patch.setattr(resting.queue.checkpoints.sealing, "_append_record", broken)
         resting.bench.put()
         resting.checkpoint()
-        assert resting.queue.checkpoints.abandoned == 1
+        assert resting.queue.checkpoints.counts.abandoned == 1
         resting.harness.settle_down()
-    made = resting.queue.checkpoints.checkpoints
+    made = resting.queue.checkpoints.counts.made
     resting.checkpoint()
-    assert resting.queue.checkpoints.checkpoints == made + 1
+    assert resting.queue.checkpoints.counts.made == made + 1
 
 
 def leave_content(resting: Resting, young: JournaledMessage) -> None:
@@ -266,13 +268,13 @@ def test_a_message_that_can_not_be_read_in_the_journal_rests_without_its_content
 ) -> None:
     sick = resting.bench.put(content=b"can't be read")
     well = resting.bench.put(content=b"can be read")
-    young = resting.queue.ledger.young.messages
+    young = resting.queue.ledger.memtable.messages
     segment = young[sick].segment
-    path = resting.queue.opened.writer.segments[segment].path
+    path = resting.queue.parts.opened.writer.segments[segment].path
     for spool_id in (sick, well):
         leave_content(resting, young[spool_id])
     offset = young[sick].offset
-    file = resting.queue.opened.writer.segments[segment].file
+    file = resting.queue.parts.opened.writer.segments[segment].file
     read_at = file.read_at
 
     def read(at: int, size: int) -> bytes:
@@ -295,7 +297,7 @@ def test_a_message_that_can_not_be_read_in_the_journal_rests_without_its_content
         resting.bench.read(sick)
     assert {message.spool_id for message, _ in resting.bench.search()} == {resting.spool_id, sick, well}
     filler = resting.bench.put(content=b"x" * 2000)
-    while segment in resting.queue.opened.writer.segments:
+    while segment in resting.queue.parts.opened.writer.segments:
         filler = resting.bench.put(content=b"x" * 2000)
         if filler % 50 == 0:
             resting.checkpoint()
@@ -308,8 +310,8 @@ def test_a_message_that_can_not_be_read_in_the_journal_rests_without_its_content
 def test_a_message_that_was_overwritten_in_the_journal_after_a_start_is_not_delivered(resting: Resting) -> None:
     sick, well = resting.bench.put(content=b"overwritten"), resting.bench.put(content=b"as it was")
     resting.restart()
-    young = resting.queue.ledger.young.messages[sick]
-    file = resting.queue.opened.writer.segments[young.segment].file
+    young = resting.queue.ledger.memtable.messages[sick]
+    file = resting.queue.parts.opened.writer.segments[young.segment].file
     file.write_at(young.offset, [bytes(len(b"overwritten"))])
     with pytest.raises(Unavailable):
         resting.bench.read(sick)
@@ -346,9 +348,9 @@ def test_a_journal_that_could_not_be_written_for_long_takes_mail_soon_after(rest
 
 def test_a_segment_that_can_not_be_begun_is_no_reason_to_say_anything_again(resting: Resting) -> None:
     live = resting.bench.put()
-    young = resting.queue.ledger.young.messages[live]
+    young = resting.queue.ledger.memtable.messages[live]
     segment = young.segment
-    opened = resting.queue.opened
+    opened = resting.queue.parts.opened
     opened.writer.turn_over()
     resting.fail("write", where=lambda path: path.endswith(".mqj"))
     with pytest.raises(Unavailable):

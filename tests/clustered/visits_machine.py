@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar
 
 import attrs
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from mailismus.mail.ids import QueueId, SpoolId
@@ -22,6 +20,7 @@ from mailismus.queue.providers.clustered.index.memtable import JournaledMessage,
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from tests.fakes.disk import MemoryDisk
+from tests.fakes.worker import MemoryWorker
 
 T = TypeVar("T")
 
@@ -30,36 +29,6 @@ AREA = Area.DEFERRED
 MESSAGES = [Message(SpoolId(number), b"a@b.example", b"192.0.2.1", False, START, 10, 100, []) for number in (1, 2, 3)]
 STUCK = 40
 """Visits in one take after which it is given up; there are never as many clusters."""
-
-
-class LateWorker:
-    """`IWorker` whose results are known when they are released: files are read at once, and change meanwhile."""
-
-    def __init__(self) -> None:
-        self._held: list[Callable[[], None]] = []
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-        try:
-            result = function()
-        except OSError:
-            failure = Failure()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
-            self._held.append(lambda: done.errback(failure))
-        else:
-            self._held.append(lambda: done.callback(result))
-        return done
-
-    def release(self) -> None:
-        held, self._held = self._held, []
-        for tell in held:
-            tell()
-
-    @property
-    def is_busy(self) -> bool:
-        return bool(self._held)
-
-    def stop(self) -> None:
-        pass
 
 
 class CountingIndex(ClusterIndex):
@@ -102,7 +71,7 @@ class VisitsMachine(RuleBasedStateMachine):
         self.now = START
         self.disk = MemoryDisk()
         self.disk.make_directory("/q")
-        self.worker = LateWorker()
+        self.worker = MemoryWorker(is_prompt=True, holds_results=True)
         self.index = CountingIndex()
         self.index.visited = []
         self.young = Memtable(self.index.out_of)
@@ -241,7 +210,7 @@ class VisitsMachine(RuleBasedStateMachine):
     @rule()
     def end_take(self) -> None:
         """What is being read has been."""
-        while self.worker.is_busy:
+        while self.worker.results:
             self.worker.release()
             self._look()
         assert self.taking is None, "the take never ends"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import attrs
 import pytest
-from twisted.internet.defer import Deferred, execute, succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from mailismus.config.values.settings import (
@@ -36,6 +36,7 @@ from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.fakes.network import Network
 from tests.fakes.sink import Script, SinkFactory
 from tests.fakes.stuffing import stuffed_dots
+from tests.fakes.worker import MemoryWorker
 
 R = TypeVar("R")
 
@@ -43,47 +44,21 @@ DIRECTORY = Directory(frozenset({b"home.example"}), frozenset({b"joe", b"ann"}),
 CONTENT = b"Received: by test\r\n\r\nHello\r\n..dot\r\n"
 
 
-class Now:
-    """Workers that do it at once, in the same thread."""
-
-    def __init__(self) -> None:
-        self.is_stopped = False
-
-    def run(self, function: Callable[[], R]) -> Deferred[R]:
-        return execute(function)
-
-    def stop(self) -> None:
-        self.is_stopped = True
-
-
-class Held(Now):
-    """Workers that do nothing until they are told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: list[tuple[Callable[[], Any], Deferred[Any]]] = []
-
-    def run(self, function: Callable[[], R]) -> Deferred[R]:
-        done: Deferred[R] = Deferred()
-        self.waiting.append((function, done))
-        return done
-
-    def go_on(self) -> None:
-        waiting, self.waiting = self.waiting, []
-        for function, done in waiting:
-            execute(function).addCallbacks(done.callback, done.errback)
+def prompt_workers() -> MemoryWorker:
+    """Workers that run each call at once, in the same thread."""
+    return MemoryWorker(is_prompt=True)
 
 
 class Hangs(Exception):
     """A file system does not answer."""
 
 
-class Freezer(Now):
+class Freezer(MemoryWorker):
     """Workers for which the maildirs of some users hang: they do at once what touches no such maildir, and the rest when it
     is thawed."""
 
     def __init__(self, patch: pytest.MonkeyPatch, *users: bytes) -> None:
-        super().__init__()
+        super().__init__(is_prompt=True)
         self.frozen = set(users)
         self.waiting: list[tuple[Callable[[], Any], Deferred[Any]]] = []
 
@@ -154,7 +129,7 @@ class World:
         self.jumped_s = 0.0
         """How far the wall clock has jumped, as against the monotonic one."""
         self.monotonic: Callable[[], float] = lambda: float(self.clock.seconds()) - self.jumped_s
-        self.local_workers: Any = Now()
+        self.local_workers: Any = prompt_workers()
 
     def jump(self, seconds: float) -> None:
         """The time of day does; timers do not, and neither does the monotonic clock."""
@@ -211,11 +186,11 @@ class Bench:
         delays_s: tuple[float, ...] = (900.0, 1800.0, 7200.0, 14400.0),
         has_relay: bool = True,
         users: tuple[bytes, ...] = (b"joe", b"ann"),
-        workers: Now | None = None,
+        workers: MemoryWorker | None = None,
         **changes: Any,
     ) -> None:
         self.world = World()
-        self.world.local_workers = workers or Now()
+        self.world.local_workers = workers or prompt_workers()
         self.clock: Clock = self.world.clock
         self.network: Network = self.world.tcp
         self.maillog = MemoryMailLog()

@@ -7,7 +7,8 @@ import pathlib
 import pytest
 
 from mailismus.queue.interface import Area
-from tests.deliver.harness import Bench, Held, files_of, stopped
+from tests.deliver.harness import Bench, files_of, stopped
+from tests.fakes.worker import MemoryWorker
 
 
 def test_local_mail_lies_in_the_maildir_with_its_trace_fields(tmp_path: pathlib.Path) -> None:
@@ -83,17 +84,17 @@ def test_trouble_with_a_maildir_defers(
 
 
 def test_half_the_local_deliveries_for_one_user_and_a_stop_waits_for_them(tmp_path: pathlib.Path) -> None:
-    held = Held()
+    held = MemoryWorker()
     bench = Bench(store=str(tmp_path), workers=held)
     bench.task.start()
     for _ in range(15):
         bench.put(b"joe@home.example")
     bench.run(0.5)
-    assert len(held.waiting) == 5
+    assert len(held.calls) == 5
     over = stopped(bench, 30)
     bench.run(1)
     assert over == []
-    held.go_on()
+    held.work_waiting()
     bench.run(1)
     assert len(over) == 1
     assert bench.statuses() == {"sent": 5}
@@ -101,22 +102,22 @@ def test_half_the_local_deliveries_for_one_user_and_a_stop_waits_for_them(tmp_pa
 
 
 def test_ten_local_deliveries_at_once(tmp_path: pathlib.Path) -> None:
-    held = Held()
+    held = MemoryWorker()
     bench = Bench(store=str(tmp_path), workers=held)
     bench.task.start()
     for user in (b"joe", b"ann", b"joe"):
         for _ in range(6):
             bench.put(user + b"@home.example")
     bench.run(0.5)
-    assert len(held.waiting) == 10
-    while held.waiting:
-        held.go_on()
+    assert len(held.calls) == 10
+    while held.calls:
+        held.work_waiting()
         bench.run(0.1)
     assert bench.statuses() == {"sent": 18}
 
 
 def test_a_local_delivery_that_hangs_is_in_doubt_at_the_deadline(tmp_path: pathlib.Path) -> None:
-    bench = Bench(store=str(tmp_path), workers=Held())
+    bench = Bench(store=str(tmp_path), workers=MemoryWorker())
     bench.task.start()
     bench.put(b"joe@home.example")
     bench.run(0.5)

@@ -9,7 +9,7 @@ from typing import cast
 
 from twisted.internet.interfaces import IReactorFromThreads
 
-from mailismus.disk.worker import ThreadWorker
+from mailismus.disk.worker import ThreadPool
 
 
 class Calls:
@@ -26,8 +26,8 @@ class Calls:
             self._calls.get(timeout=60)()
 
 
-def worker_on(calls: Calls, threads: int = 1) -> ThreadWorker:
-    return ThreadWorker(cast(IReactorFromThreads, calls), "test", threads)
+def worker_on(calls: Calls, threads: int = 1) -> ThreadPool:
+    return ThreadPool(cast(IReactorFromThreads, calls), "test", threads)
 
 
 def test_acts_run_in_order_and_results_come_back_in_the_caller_s_thread() -> None:
@@ -77,3 +77,56 @@ def test_stopping_waits_for_what_was_handed_over() -> None:
         worker.run(lambda number=number: done.append(number))  # type: ignore[misc]  # mypy can't infer a lambda with a default
     worker.stop()
     assert sorted(done) == list(range(20))
+
+
+def test_threads_are_made_when_calls_find_none_free_and_no_more_than_the_limit() -> None:
+    calls = Calls()
+    worker = worker_on(calls, threads=2)
+    worker.start()
+    gate, names = threading.Event(), set[str]()
+
+    def work() -> None:
+        names.add(threading.current_thread().name)
+        gate.wait(60)
+
+    worker.run(lambda: names.add(threading.current_thread().name))
+    calls.run(1)
+    assert names == {"test-0"}
+    for _ in range(4):
+        worker.run(work)
+    gate.set()
+    calls.run(4)
+    worker.stop()
+    assert names <= {"test-0", "test-1"}
+
+
+def test_calls_that_follow_one_another_share_one_thread() -> None:
+    calls = Calls()
+    worker = worker_on(calls, threads=4)
+    worker.start()
+    names: list[str] = []
+    for _ in range(4):
+        worker.run(lambda: names.append(threading.current_thread().name))
+        calls.run(1)
+    worker.stop()
+    assert names == ["test-0"] * 4
+
+
+def test_leaving_waits_for_no_call_that_hangs() -> None:
+    calls = Calls()
+    worker = worker_on(calls)
+    worker.start()
+    gate = threading.Event()
+    worker.run(lambda: gate.wait(60))
+    worker.leave()  # it would not return otherwise
+    assert not gate.is_set()
+    gate.set()
+
+
+def test_no_thread_is_made_before_the_start() -> None:
+    calls = Calls()
+    worker = worker_on(calls)
+    before = threading.active_count()
+    worker.run(lambda: None)
+    assert threading.active_count() == before
+    worker.stop()

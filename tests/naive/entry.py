@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker
+from mailismus.disk.worker import ThreadPool
 from mailismus.errors import StartError
 from mailismus.observe.metrics import Reader
 from mailismus.queue.interface import Area
@@ -37,7 +37,7 @@ class OpenedNaiveQueue:
     """`IOpenedQueue`."""
 
     def __init__(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> None:
-        self._threads = ThreadWorker(reactor, "files", 4)
+        self._threads = ThreadPool(reactor, "files", 4)
         self.queue = open_naive(settings, PosixDisk(), self._threads, clock)
         self.figures = NaiveFigures(self.queue)
 

@@ -7,15 +7,13 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import LogEvent, formatEvent
-from twisted.python.failure import Failure
 
 from mailismus.config.values.names import DATE_TOKENS
 from mailismus.observe.audit_log import (
@@ -34,38 +32,11 @@ from mailismus.observe.audit_log import (
     Layout,
 )
 from tests.fakes.events import Events
+from tests.fakes.worker import MemoryWorker
 from tests.observe.test_audit import RELAYED
 
 T = TypeVar("T")
 NOON = calendar.timegm((2026, 11, 20, 12, 0, 0))
-
-
-class HandWorker:
-    """A worker whose acts are done when a test says so; `fault` is what they fail with."""
-
-    def __init__(self) -> None:
-        self.acts: list[Callable[[], None]] = []
-        self.fault: OSError | None = None
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-
-        def act() -> None:
-            try:
-                if self.fault is not None:
-                    raise self.fault
-                result = function()
-            except OSError:
-                done.errback(Failure())  # type: ignore[no-untyped-call]  # Twisted's
-            else:
-                done.callback(result)
-
-        self.acts.append(act)
-        return done
-
-    def work(self) -> None:
-        while self.acts:
-            self.acts.pop(0)()
 
 
 class House:
@@ -73,7 +44,7 @@ class House:
 
     def __init__(self, directory: Path, template: str = "audit.log", layout: Layout = LINES) -> None:
         self.directory = directory
-        self.clock, self.worker = Clock(), HandWorker()
+        self.clock, self.worker = Clock(), MemoryWorker()
         self.clock.advance(NOON)
         self.log = AuditLog(str(directory / template), layout, self.worker, self.clock, self.clock.seconds)
         self.events: list[LogEvent] = []
@@ -84,7 +55,7 @@ class House:
 
     def pass_time(self, seconds: float = FLUSH_S) -> None:
         self.clock.advance(seconds)
-        self.worker.work()
+        self.worker.work_all()
 
     def lines(self, name: str = "audit.log") -> list[str]:
         path = self.directory / name
@@ -109,19 +80,19 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_a_line_is_written_within_a_second_and_not_by_the_reactors_thread(house: House) -> None:
     house.write(2)
-    assert house.worker.acts == []
+    assert house.worker.calls == []
     house.clock.advance(FLUSH_S)
     assert house.lines() == []
-    house.worker.work()
+    house.worker.work_all()
     assert len(house.lines()) == 2
     assert " Relayed id=0000000100000002-1; " in house.lines()[0]
     assert house.clock.getDelayedCalls() == []
 
 
 def test_many_lines_do_not_wait(house: House) -> None:
-    while not house.worker.acts:
+    while not house.worker.calls:
         house.write()
-    house.worker.work()
+    house.worker.work_all()
     assert sum(len(line) + 1 for line in house.lines()) >= FLUSH_BYTES
     assert house.log.line_count == len(house.lines())
 
@@ -129,11 +100,11 @@ def test_many_lines_do_not_wait(house: House) -> None:
 def test_lines_that_come_while_a_write_is_under_way_come_behind_it(house: House) -> None:
     house.write()
     house.clock.advance(FLUSH_S)
-    (first,) = house.worker.acts
+    (first,) = house.worker.calls
     house.write(3)
     house.clock.advance(FLUSH_S)
-    assert house.worker.acts == [first]
-    house.worker.work()
+    assert house.worker.calls == [first]
+    house.worker.work_all()
     assert len(house.lines()) == 4
 
 
@@ -191,7 +162,7 @@ def test_after_a_rotation_the_next_lines_are_in_a_new_file(house: House) -> None
     (house.directory / "audit.log").rename(house.directory / "old.log")
     house.write()
     house.log.reopen()
-    house.worker.work()
+    house.worker.work_all()
     assert (len(house.lines("old.log")), (house.directory / "audit.log").exists()) == (2, True)
     house.write()
     house.pass_time()
@@ -221,8 +192,8 @@ def test_what_is_too_much_is_dropped_and_counted(house: House) -> None:
     room = MAX_BACKLOG // line_bytes - 1
     house.write(room + 7)
     assert (house.log.lost, house.log.line_count) == (7, room + 1)
-    assert len(house.worker.acts) == 1
-    house.worker.work()
+    assert len(house.worker.calls) == 1
+    house.worker.work_all()
     house.write(3)
     house.pass_time(RETRY_S)
     assert house.log.lost == 10
@@ -249,7 +220,7 @@ def test_a_stop_waits_for_the_last_lines_but_not_for_ever(house: House) -> None:
     over: list[None] = []
     house.log.close().addCallback(over.append)
     assert over == []
-    house.worker.work()
+    house.worker.work_all()
     assert (over, len(house.lines()), house.clock.getDelayedCalls()) == ([None], 1, [])
     house.write()
     house.log.close().addCallback(over.append)
@@ -262,7 +233,7 @@ def test_a_stop_does_not_wait_for_a_log_that_can_not_be_written(house: House) ->
     house.write(2)
     over: list[None] = []
     house.log.close().addCallback(over.append)
-    house.worker.work()
+    house.worker.work_all()
     assert (over, house.clock.getDelayedCalls()) == ([None], [])
     assert [event["log_level"].name for event in house.events] == ["error", "error"]
     assert formatEvent(house.events[-1]).endswith("is closed without its last 2 lines")
@@ -271,7 +242,7 @@ def test_a_stop_does_not_wait_for_a_log_that_can_not_be_written(house: House) ->
 def test_a_stop_is_silent_when_all_was_written(house: House) -> None:
     house.write(3)
     house.log.close()
-    house.worker.work()
+    house.worker.work_all()
     assert (len(house.lines()), house.events) == (3, [])
 
 
@@ -289,7 +260,7 @@ def test_a_write_that_hangs_is_told_of_once_and_mail_goes_on(house: House) -> No
         house.clock.advance(HANGS_AFTER_S)
     (event,) = house.events
     assert f"{house.directory}/audit.log has not taken a line for 60 s" in formatEvent(event)
-    house.worker.work()
+    house.worker.work_all()
     house.pass_time(HANGS_AFTER_S)
     assert len(house.lines()) == 6
     assert len(house.events) == 1

@@ -10,7 +10,6 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import LogEvent, formatEvent
-from twisted.python.failure import Failure
 
 from mailismus.config.read.document import parse
 from mailismus.config.read.load import LoadedConfig, load_tree
@@ -19,6 +18,7 @@ from mailismus.errors import ConfigError
 from mailismus.start.reload import LOOK_S, Reloader
 from mailismus.start.server import Listening
 from tests.config.corpus import in_queue, in_server
+from tests.fakes.worker import MemoryWorker
 from tests.start.test_service import Events
 
 FILE = "/srv/mail/m.xml"
@@ -77,36 +77,12 @@ class FakeFile:
 
 
 @attrs.define
-class FakeThread:
-    """A thread that does what it was given when the test says so."""
-
-    inbox: list[Callable[[], None]] = attrs.Factory(list)
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-
-        def act() -> None:
-            try:
-                result = function()
-            except Exception:
-                done.errback(Failure())
-            else:
-                done.callback(result)
-
-        self.inbox.append(act)
-        return done
-
-    def work(self) -> None:
-        self.inbox.pop(0)()
-
-
-@attrs.define
 class Bench:
     """A server that began with an empty file, and what the file says now."""
 
     server: FakeServer = attrs.Factory(FakeServer)
     file: FakeFile = attrs.Factory(FakeFile)
-    thread: FakeThread = attrs.Factory(FakeThread)
+    thread: MemoryWorker = attrs.Factory(MemoryWorker)
     clock: Clock = attrs.Factory(Clock)
     reloader: Reloader = attrs.field(init=False)
 
@@ -200,7 +176,7 @@ def test_a_storm_of_requests_is_one_reload_and_at_most_one_more() -> None:
         bench.file.text = in_server("<maxrecips>6</maxrecips>")
         bench.thread.work()
     assert over.called
-    assert bench.thread.inbox == []
+    assert bench.thread.calls == []
     assert [settings.listeners[0].server.maxrecips for settings in bench.server.taken] == [5, 6]
     assert len(events) == 2
     assert not bench.clock.calls
@@ -238,7 +214,7 @@ def test_further_requests_while_a_file_hangs_are_refused_and_make_no_thread() ->
             assert over is not None
             assert over.called
     assert lines(events) == first * 3
-    assert len(bench.thread.inbox) == 1
+    assert len(bench.thread.calls) == 1
 
 
 def test_a_file_that_answers_too_late_is_not_taken_over_and_the_next_request_is() -> None:

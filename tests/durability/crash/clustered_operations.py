@@ -30,7 +30,7 @@ def queue_of(world: World) -> ClusteredQueue:
 
 def is_young(world: World, queue_id: QueueId) -> bool:
     """Whether the entry's durable copy is in the journal."""
-    message = queue_of(world)._index.messages.get(queue_id.spool_id)
+    message = queue_of(world).ledger.memtable.messages.get(queue_id.spool_id)
     return message is not None and queue_id.number in message.entries
 
 
@@ -55,7 +55,7 @@ def checkpoint(world: World) -> None:
 
 def append(world: World) -> None:
     """To the open cluster of incoming mail."""
-    if (Area.INCOMING, "") not in queue_of(world).checkpoints._grows:
+    if (Area.INCOMING, "") not in queue_of(world).checkpoints.files.open_clusters:
         world.store()
         checkpoint(world)
     world.store()
@@ -118,7 +118,7 @@ def _seal(world: World) -> None:
     """A checkpoint whose record has gone into the journal and is not durable yet."""
     checkpoints = queue_of(world).checkpoints
     checkpoints.run()
-    world.server.wait_until(lambda: checkpoints.moving is None or checkpoints.moving.is_sealed)
+    world.server.wait_until(lambda: checkpoints.pending is None or checkpoints.pending.is_sealed)
 
 
 def while_moved(area: Area | None) -> Operation:

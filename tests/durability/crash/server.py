@@ -5,37 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import QueueSettings
-from mailismus.disk.worker import IWorker, Workers
+from mailismus.disk.worker import Workers
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.subjects.interface import RandomBytes, Subject
-from tests.fakes.worker import ACT_S, ClockWorker
+from tests.fakes.worker import ACT_S, ClockWorker, MemoryWorker
 
 T = TypeVar("T")
 
 BEGIN_AT = 1_700_000_000.0
 
 
-class LookingWorker:
-    """`IWorker` for whoever only looks: acts at once; what is to be done in the background by and by is never done."""
+class LookingWorker(MemoryWorker):
+    """`IWorker` for code that only looks: runs calls at once; what is handed over before, to be done in the background, is
+    never done."""
 
     def __init__(self) -> None:
+        super().__init__(is_prompt=True)
         self.is_looking = False
 
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        if not self.is_looking:
-            return Deferred()
-        try:
-            return succeed(function())
-        except Exception:
-            return fail(Failure())  # type: ignore[no-untyped-call]  # Twisted's
-
-    def stop(self) -> None:
-        pass
+    def begin(self, act: Callable[[], None], name: str) -> None:
+        if self.is_looking:
+            act()
 
 
 class CountingWorker(ClockWorker):
@@ -128,8 +123,4 @@ def new_clock(at: float = BEGIN_AT) -> Clock:
 
 def clock_workers(clock: Clock) -> Workers:
     """As a server has them."""
-    return Workers(_as_worker(CountingWorker(clock)), _as_worker(CountingWorker(clock)))
-
-
-def _as_worker(worker: CountingWorker) -> IWorker:
-    return worker
+    return Workers(CountingWorker(clock), CountingWorker(clock))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.checkpoint.write import PendingCheckpoint
+from mailismus.queue.providers.clustered.state import PendingCheckpoint
 from tests.durability.faults.clustered import queue_of
 from tests.durability.faults.world import DEFERRED, World
 
@@ -101,15 +101,15 @@ def test_nothing_expires_before_another_attempt(seconds: float) -> None:
 @pytest.mark.parametrize("seconds", [-YEAR_S, YEAR_S], ids=["back", "ahead"])
 def test_what_stays_is_written_behind_and_mail_is_accepted(seconds: float) -> None:
     world = filled()
-    made = queue_of(world).checkpoints.checkpoints
+    made = queue_of(world).checkpoints.counts.made
     jump(world, seconds)
     world.later(20)
-    assert queue_of(world).checkpoints.checkpoints > made
-    made = queue_of(world).checkpoints.checkpoints
+    assert queue_of(world).checkpoints.counts.made > made
+    made = queue_of(world).checkpoints.counts.made
     assert world.store(2)
     world.later(20)
-    assert queue_of(world).checkpoints.checkpoints > made
-    assert not queue_of(world).pressure.is_shedding
+    assert queue_of(world).checkpoints.counts.made > made
+    assert not queue_of(world).parts.pressure.is_shedding
 
 
 def test_a_checkpoint_that_came_to_nothing_before_a_jump_is_made_again() -> None:
@@ -117,11 +117,11 @@ def test_a_checkpoint_that_came_to_nothing_before_a_jump_is_made_again() -> None
     world.disk.is_ill = lambda act, path: act == "sync" and path.endswith(".mqc")
     world.checkpoint()
     world.disk.is_ill = None
-    made = queue_of(world).checkpoints.checkpoints
+    made = queue_of(world).checkpoints.counts.made
     jump(world, -YEAR_S)
     world.later(20)
     world.settle_down(2)
-    assert queue_of(world).checkpoints.checkpoints > made
+    assert queue_of(world).checkpoints.counts.made > made
 
 
 def test_what_came_by_a_clock_a_year_ahead_expires_in_its_time() -> None:
@@ -153,7 +153,7 @@ def move_until(world: World, is_far: Callable[[PendingCheckpoint], bool]) -> Non
     checkpoints = queue_of(world).checkpoints
     checkpoints.run()
     for _ in range(10_000):
-        if checkpoints.moving is not None and is_far(checkpoints.moving):
+        if checkpoints.pending is not None and is_far(checkpoints.pending):
             return
         world.harness.clock.advance(0.0001)
     raise AssertionError("it never gets so far")
@@ -269,8 +269,8 @@ def test_how_long_checkpoints_take_is_counted_by_a_clock_that_does_not_jump() ->
     world.start()
     world.store(1)
     queue = queue_of(world)
-    queue.now = queue.checkpoints._now = lambda: world.harness.now() + next(jumps)
+    queue._now = queue.state.now = lambda: world.harness.now() + next(jumps)
     jumps = itertools.count(0, int(YEAR_S))
     world.checkpoint()
-    assert queue.checkpoints.checkpoints
-    assert queue.checkpoints.took_s < 10
+    assert queue.checkpoints.counts.made
+    assert queue.checkpoints.counts.took_s < 10

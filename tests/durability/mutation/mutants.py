@@ -68,7 +68,15 @@ _APPENDS = frozenset(
 """Where `append` writes, or hands on to be written."""
 _APPEND = "append there"
 
-_MEMORY = frozenset(("young", "_young", "index", "_index", "resting", "_resting", "references", "_references", "walk"))
+_CALLBACKS = frozenset(("_on_batch",))
+"""Callbacks under whose names nothing is defined, and which hand something to the journal."""
+
+_MEMORY = frozenset(
+    (
+        *("young", "_young", "index", "_index", "resting", "_resting", "references", "_references", "walk"),
+        *("memtable", "_memtable", "cluster_index", "_cluster_index"),
+    )
+)
 """Whose methods change memory alone, whatever others do that are called the same."""
 
 
@@ -298,7 +306,7 @@ def _functions_that_touch(files: tuple[str, ...]) -> frozenset[str]:
         for owner, name, node in _functions(ast.parse(source))
         if not name.startswith("__")
     ]
-    names = BARRIERS | CHANGES | {_APPEND}
+    names = BARRIERS | CHANGES | _CALLBACKS | {_APPEND}
     while True:
         more: set[str] = set()
         for owner, name, inside in called:

@@ -33,34 +33,34 @@ NEEDLESS: dict[str, str] = {
         "Nobody is told of the file before both are done, and no header that checks is in it."
     ),
     "order | clustered/closing.py | Closing._close | self._checkpoints.stop() <> self._commits.hurry()": _APART,
-    "order | clustered/provider.py | ClusteredQueue.close | self.presence.stop() <> self.space.stop()": _APART,
-    "order | clustered/provider.py | ClusteredQueue.close | self.space.stop() <> self.pressure.stop()": _APART,
-    "order | clustered/provider.py | ClusteredQueue.close | self.pressure.stop() <> self.release.stop()": _APART,
-    "order | clustered/provider.py | ClusteredQueue.commit_is_durable | for (young, entries, content_offset), draft in "
-    "zip(item.youngs, item.drafts, strict=True): <> for settlement in item.settlements:": (
+    "order | clustered/provider.py | ClusteredQueue.close | parts.presence.stop() <> parts.space.stop()": _APART,
+    "order | clustered/provider.py | ClusteredQueue.close | parts.space.stop() <> parts.pressure.stop()": _APART,
+    "order | clustered/provider.py | ClusteredQueue.close | parts.pressure.stop() <> parts.release.stop()": _APART,
+    "order | clustered/provider.py | ClusteredQueue.commit_is_durable | for (journaled, entries, content_offset), draft in "
+    "zip(item.messages, item.drafts, stric.. <> for settlement in item.settlements:": (
         "They are of different messages: one is settled after the commit that brought it."
     ),
-    "order | clustered/provider.py | ClusteredQueue._on_batch | self._refused.drop() <> self.checkpoints.on_batch()": (
+    "order | clustered/batch_results.py | BatchResults.on_durable | self._refused.drop() <> self._checkpoints.on_batch()": (
         "The files of refused messages are no part of a checkpoint."
     ),
-    "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster in list(self._resting.clusters.values()): <> for cluster_id in "
-    "self._distrusted - kept.gone.keys() - moving.grown.keys():": "An empty one is written anew before it goes: in vain.",
+    "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster in list(self._cluster_index.clusters.values()): <> for cluster_id in "
+    "self._distrusted - kept.gone.keys() - pending.grown.keys():": "An empty one is written anew before it goes: in vain.",
     "order | clustered/recovery/opening.py | begin_journal | if reuse is Reuse.WHAT_IS_FREE: <> _write_first_batch(loaded, pool, "
     "writer, beside_epoch)": "Which file takes the batch is all that changes.",
     "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
-    "order | clustered/checkpoint/run.py | CheckpointRunner.on_batch | self._pool.top_up() <> if self.moving is None and "
-    "(self._young.entry_count >= MOST_ENTRIES or self._commit.item..": _AHEAD,
-    "order | clustered/checkpoint/run.py | CheckpointRunner._tick | self._pool.top_up() <> if self._sick & "
-    "self._writer.segments.keys() or (since is not None and (not 0 <= now - s..": _AHEAD,
-    "order | clustered/checkpoint/run.py | CheckpointRunner._run | await self._write_contents(moving, youngs) <> for start in "
+    "order | clustered/checkpoint/run.py | CheckpointRunner.on_batch | self._segments.top_up() <> if state.pending is None and "
+    "self._policy.is_over_limit(state.memtable.entry_count, item..": _AHEAD,
+    "order | clustered/checkpoint/run.py | CheckpointRunner._tick | self._segments.top_up() <> if self._segments.has_failed "
+    "or self._policy.is_due(state.now(), state.memtable.oldest_s..": _AHEAD,
+    "order | clustered/checkpoint/files.py | CheckpointFiles.work | await self._write_contents(pending, messages) <> for start in "
     "range(0, len(entries), SLICE):": _BOTH_BEFORE,
-    "order | clustered/checkpoint/run.py | CheckpointRunner._free_segments | for number, segment in "
+    "order | clustered/checkpoint/segments.py | JournalSegments.free | for number, segment in "
     "sorted(writer.segments.copy().items()): <> self._pool.top_up()": _AHEAD,
-    "order | clustered/checkpoint/write.py | CheckpointWriter.make_durable | if with_rest: <> self._sync(moving)": _BOTH_BEFORE,
+    "order | clustered/checkpoint/write.py | CheckpointWriter.make_durable | if with_rest: <> self._sync(pending)": _BOTH_BEFORE,
     "order | clustered/checkpoint/write.py | CheckpointWriter._sync | self._disk.sync_file_system(self._queue_path) <> "
     "self._disk.sync_file_system(self._spool_path)": _BOTH_BEFORE,
     "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster_id in sorted(self._dead, key=str): <> for cluster in "
-    "list(self._resting.clusters.values()):": _OTHER_FILES,
+    "list(self._cluster_index.clusters.values()):": _OTHER_FILES,
     "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
     "owed.items():": _OTHER_FILES,
     "order | clustered/recovery/opening.py | _open_clusters | for path in leftovers: <> rescued = salvage(loaded, disk, root, "

@@ -101,37 +101,39 @@ RULES: dict[str, Rule] = {
     "mail is refused until what is kept is durable": _journal(
         "commit", "self._to_recover = len(self._waiting)\n", "self._to_recover = 0\n"
     ),
-    "a sick segment is not used again": _clustered("provider", "self.checkpoints.add_failed(sick)", "pass"),
+    "a sick segment is not used again": _clustered("checkpoint/segments", "self._failed.update(failed)", "pass"),
     "a segment is used again only when no batch behind the horizon is in it": _clustered(
-        "checkpoint/run", "if segment.last_sequence <= horizon and segment is", "if segment is"
+        "checkpoint/segments", "if segment.last_sequence <= horizon and segment is", "if segment is"
     ),
     "the journal stays until all is taken over": _clustered(
-        "checkpoint/run",
-        "        self._go_on(moving)\n\n    def hurry",
-        "        self._free_segments(moving.horizon)\n        self._go_on(moving)\n\n    def hurry",
+        "checkpoint/sealing",
+        "        self._go_on(pending)\n\n    def hurry",
+        "        self._segments.free(pending.horizon, ())\n        self._go_on(pending)\n\n    def hurry",
     ),
     "a cluster grows over what is taken over alone": _clustered(
         "checkpoint/apply",
-        "            cluster.length = length\n",
-        "            cluster.length = self._moving.grown[cluster_id]\n",
+        "            cluster.grow(length, ",
+        "            cluster.grow(self._pending.grown[cluster_id], ",
     ),
-    "what a durable checkpoint moved is not said again": _clustered("provider", "        self.checkpoints.hurry()\n", ""),
+    "what a durable checkpoint moved is not said again": _clustered(
+        "batch_results", "        self._checkpoints.hurry()\n", ""
+    ),
     "segments are free only when the record is durable": _clustered(
-        "checkpoint/run",
-        "        moving.is_sealed = True\n",
-        "        moving.is_sealed = True\n        self._free_segments(moving.horizon)\n",
+        "checkpoint/sealing",
+        "        pending.mark_sealed()\n",
+        "        pending.mark_sealed()\n        self._segments.free(pending.horizon, ())\n",
     ),
     "a failed batch is denied though nothing is said again": _clustered(
-        "provider", "return again or [EpochItem(epoch_record(self.naming.epoch), lambda: None)]", "return again"
+        "batch_results", "return rewritten or [EpochItem(epoch_record(self._naming.epoch), _ignore)]", "return rewritten"
     ),
     "no checkpoint begins before all is said again": _clustered(
-        "checkpoint/run", "if self.moving is None and self._commit.trouble is not None:", "if False:"
+        "checkpoint/run", "if self.is_broken or self._commit.trouble is not None:", "if self.is_broken:"
     ),
     "a checkpoint over directories that are away comes to nothing": _clustered(
-        "checkpoint/run", "        self._presence.check()  #", "        pass  #"
+        "checkpoint/files", "        self._presence.check()  #", "        pass  #"
     ),
     "what lives in a sick segment leaves it soon": _clustered(
-        "checkpoint/run", "self._sick & self._writer.segments.keys()", "False"
+        "checkpoint/segments", "self._failed & self._writer.segments.keys()", "False"
     ),
     "bytes stay while a cluster is away": _clustered("reclaim/reference_scan", "if not read.gaps:", "if True:"),
     "a checkpoint begins between two batches": _clustered("checkpoint/run", "if self._commit.is_telling:", "if False:"),
@@ -164,7 +166,7 @@ RULES: dict[str, Rule] = {
         "recovery/opening", "            disk.unlink(cluster_id.path(root))\n", "            pass\n"
     ),
     "a start has open clusters cut": _clustered(
-        "checkpoint/cleanup", "{c.id: c.length for c in resting.clusters.values() if c.length is not None}", "{}"
+        "checkpoint/cleanup", "{c.id: c.length for c in cluster_index.clusters.values() if c.length is not None}", "{}"
     ),
     "numbers of removed clusters are not used again": _clustered(
         "recovery/opening", "max([loaded.checkpoint, *named, *(cluster_id", "max([loaded.checkpoint, *(cluster_id"
@@ -187,11 +189,11 @@ RULES: dict[str, Rule] = {
     "a large one's lines wait for its file": _clustered("provider", "        if is_streaming:\n", "        if False:\n"),
     "a settle names where its line rests": _clustered(
         "ledger",
-        "message, entry, place = resting.message, resting.entry, resting.place",
-        "message, entry, place = resting.message, resting.entry, None",
+        "message, entry, place = clustered.message, clustered.entry, clustered.place",
+        "message, entry, place = clustered.message, clustered.entry, None",
     ),
     "a settle names the new place once the record is said": _clustered(
-        "ledger", "            return moving.places[queue_id]\n", "            return None\n"
+        "ledger", "            return pending.places[queue_id]\n", "            return None\n"
     ),
     "bytes wait for the last durable settle": _clustered(
         "ledger",
@@ -203,34 +205,34 @@ RULES: dict[str, Rule] = {
     ),
     # checkpoints
     "the horizon is what has been applied": _clustered(
-        "checkpoint/run", "self._commit.applied_sequence", "self._writer.sequence"
+        "checkpoint/run", "self._commit.applied_sequence", "self._commit._writer.sequence"
     ),
     "the horizon is not behind that": _clustered(
         "checkpoint/run", "self._commit.applied_sequence", "self._commit.applied_sequence - 1"
     ),
     "everything is durable before the record": _clustered(
-        "checkpoint/run",
-        "            await self._worker.run(partial(self._make_durable, moving, with_rest=self._syncs_all))\n",
+        "checkpoint/files",
+        "        await self._worker.run(partial(self._make_durable, pending, with_rest=self._syncs_all))\n",
         "",
     ),
     "marks wait for the durable settle": _clustered(
-        "checkpoint/run", "frozenset(cluster.owed) for cluster in", "frozenset(cluster.owed | cluster.taken) for cluster in"
+        "checkpoint/files",
+        "frozenset(cluster.owed) for cluster in",
+        "frozenset(cluster.owed | cluster.taken) for cluster in",
     ),
     "what is settled while it is moved is told before the record": _clustered(
-        "ledger", "        moving.late.add(queue_id)\n", ""
+        "ledger", "        pending.late.add(queue_id)\n", ""
     ),
-    "and what was asked for before": _clustered(
-        "checkpoint/run", "{queue_id for queue_id in self._mover.asked if queue_id in moving.entries}", "set()"
-    ),
+    "and what was asked for before": _clustered("state", "{queue_id for queue_id in asked if queue_id in entries}", "set()"),
     "and is owed its mark": _clustered(
-        "ledger", "                resting.owe(cluster, place.offset)\n", "                pass\n"
+        "ledger", "                cluster_index.owe(cluster, place.offset)\n", "                pass\n"
     ),
     "a cluster with a live line stays": _clustered("checkpoint/cleanup", "cluster.is_empty\n", "True\n"),
     "a cluster that grows stays": _clustered(
-        "checkpoint/cleanup", "                and cluster.id not in moving.grown\n", ""
+        "checkpoint/cleanup", "                and cluster.id not in pending.grown\n", ""
     ),
     "committed lengths are in the record": _clustered(
-        "checkpoint/run", "{grown.id: grown.length for grown in grows.values()} | self", "self"
+        "checkpoint/files", "{grown.id: grown.length for grown in written.grows.values()} | self", "self"
     ),
     "and lengths of what could not be cut": _clustered(
         "checkpoint/cleanup",
@@ -240,7 +242,9 @@ RULES: dict[str, Rule] = {
     "and those of what could not be unlinked": _clustered(
         "checkpoint/cleanup", "return found | dict.fromkeys(self._dead - kept.swept, 0)", "return found"
     ),
-    "and places of what could not be marked": _clustered("checkpoint/run", "[*places, *kept.places()]", "places"),
+    "and places of what could not be marked": _clustered(
+        "checkpoint/sealing", "[*places, *written.kept.places()]", "places"
+    ),
     "a checkpoint begun before a barrier failed is abandoned": _clustered(
         "checkpoint/run", "        if self._commit.interruptions != interruptions:\n", "        if False:\n"
     ),
@@ -248,15 +252,17 @@ RULES: dict[str, Rule] = {
         "checkpoint/cleanup", "                self._dead.add(cluster_id)\n", "                pass\n"
     ),
     "what it appended is cut off": _clustered(
-        "checkpoint/cleanup", "self._uncut[cluster_id] = self._resting", "_ = self._resting"
+        "checkpoint/cleanup", "self._uncut[cluster_id] = self._cluster_index", "_ = self._cluster_index"
     ),
     "what it appended to does not grow": _clustered(
-        "checkpoint/run",
-        "if grown.id not in moving.grown and grown.id.path",
+        "checkpoint/files",
+        "if grown.id not in pending.grown and grown.id.path",
         "if grown.id.path",
     ),
     "what it could not sync does not grow": _clustered(
-        "checkpoint/run", "grown.id not in moving.grown and grown.id.path(self._queue_path) not in moving.suspects", "True"
+        "checkpoint/files",
+        "grown.id not in pending.grown and grown.id.path(self.queue_path) not in pending.suspects",
+        "True",
     ),
     "a cluster whose sync failed is written anew": _clustered(
         "checkpoint/cleanup", "                self._distrusted.add(cluster_id)\n", "                pass\n"
@@ -264,14 +270,14 @@ RULES: dict[str, Rule] = {
     "it is not cut or marked as if well": _clustered(
         "checkpoint/cleanup", "return cluster_id not in self._distrusted", "return True"
     ),
-    "an abandoned checkpoint has had its number": _clustered("checkpoint/run", "            self._next_number += 1\n", ""),
+    "an abandoned checkpoint has had its number": _clustered("state", "        self._next_number += 1\n", ""),
     "the first checkpoint syncs what a start changed": _clustered(
-        "checkpoint/run",
+        "checkpoint/files",
         '        self._syncs_all = True\n        """The next',
         '        self._syncs_all = False\n        """The next',
     ),
     "so does one behind an abandoned one": _clustered(
-        "checkpoint/run", "        self._syncs_all = True\n        self._tell()\n", "        self._tell()\n"
+        "checkpoint/files", "        }\n        self._syncs_all = True\n", "        }\n"
     ),
     # rescues
     "what a lost checkpoint moved is rescued": _clustered(
@@ -295,7 +301,7 @@ RULES: dict[str, Rule] = {
         "read/content", "if not young.has_written(content):", "if False:"
     ),
     "a content that does not check is not moved": _clustered(
-        "checkpoint/write", "if young.has_written(content) else", "if True else"
+        "checkpoint/write", "if journaled.has_written(content) else", "if True else"
     ),
     # bytes
     "the file of a refused message stays until its batch is denied": _at(

@@ -117,7 +117,7 @@ def test_a_module_that_is_imported_already_can_not_be_changed(mutants: list[Muta
 
 CHOSEN = {
     "barrier | journal/writer.py | JournalWriter.append | segment.file.sync()": "I",
-    "cover | clustered/checkpoint/write.py | CheckpointWriter._append | moving.files.add(path)": "I1",
+    "cover | clustered/checkpoint/write.py | CheckpointWriter._append | pending.files.add(path)": "I1",
     "rule | journal/replay.py | a later header denies what a barrier failed for": "I",
 }
 

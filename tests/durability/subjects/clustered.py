@@ -17,6 +17,7 @@ import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
+from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
 from tests.clustered.harness import queue_settings
@@ -67,7 +68,7 @@ class ClusteredRunning:
 
     @property
     def is_idle(self) -> bool:
-        return self.queue.commits.is_idle and self.queue.checkpoints.moving is None
+        return self.queue.commits.is_idle and self.queue.state.pending is None
 
     def hurry(self) -> None:
         self.queue.commits.hurry()
@@ -76,9 +77,9 @@ class ClusteredRunning:
         self.queue.checkpoints.run()
 
     def unrest(self) -> str | None:
-        if self.queue.checkpoints.moving is not None:
+        if self.queue.state.pending is not None:
             return "a checkpoint never ends"
-        if self.queue.drafts.used or self.queue.behind.used:
+        if self.queue.parts.drafts.memory.used or self.queue.parts.drafts.behind.used:
             return "memory of drafts is not given back"
         return None
 
@@ -113,7 +114,7 @@ class ClusteredSubject:
     ) -> ClusteredRunning:
         with small_segments():
             opened = open_queue(settings, disk, workers.files, clock, random_bytes)
-        return ClusteredRunning(ClusteredQueue(settings, disk, opened, workers, clock, clock.seconds), opened)
+        return ClusteredRunning(build(settings, disk, opened, workers, clock, clock.seconds), opened)
 
     def is_commit_barrier(self, path: str) -> bool:
         return path.startswith("/q/journal/")

@@ -1,6 +1,6 @@
-"""Acceptance: whether a message may begin, asked before its content is sent, so that the client keeps its mail.
+"""Admission control: whether a message may begin, asked before its content is sent, so that the client keeps its mail.
 
-*Rules*: 452 (`full`) where room is wanting, 451 for any other trouble. Nothing here holds up what empties the queue.
+*Rules*: 452 (`full`) for lack of space, 451 for any other trouble. Deliveries and settlements are never refused.
 """
 
 from __future__ import annotations
@@ -12,36 +12,41 @@ from mailismus.errors import Unavailable
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.pressure import Pressure
+from mailismus.journal.writer import NoSegment
 from mailismus.queue.files.free_space import SpaceWatch
-from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
+from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_full(error: OSError) -> bool:
-    """Whether it tells of a want of room."""
+    """Return whether the error means lack of space."""
     return error.errno in _FULL
 
 
 def as_unavailable(trouble: OSError) -> Unavailable:
-    """What a client is to be told of the journal's trouble."""
+    """Return the error that a client is told for trouble of the journal."""
     if isinstance(trouble, Missing):
         return Unavailable(str(trouble))
     return Unavailable(f"the journal can't be written: {trouble}", is_full(trouble))
 
 
 class AdmissionControl:
-    """Whoever knows of a reason is asked. `is_closing`: nothing begins any more."""
+    """Raises `Unavailable` if any component cannot take mail."""
 
     def __init__(
-        self, commits: GroupCommit, checkpoints: CheckpointRunner, pool: SegmentPool, space: SpaceWatch, pressure: Pressure
+        self, commits: GroupCommit, segments: JournalSegments, pool: SegmentPool, space: SpaceWatch, pressure: Pressure
     ) -> None:
-        self._commits, self._checkpoints, self._pool = commits, checkpoints, pool
+        self._commits, self._segments, self._pool = commits, segments, pool
         self._space, self._pressure = space, pressure
-        self.is_closing = False
+        self._is_closing = False
+
+    def close(self) -> None:
+        """Admit no message any more."""
+        self._is_closing = True
 
     def reason(self) -> str:
-        """Why no mail is accepted now; empty: it is."""
+        """Return why no mail is accepted now; empty: mail is accepted."""
         try:
             self.check()
         except Unavailable as error:
@@ -49,18 +54,23 @@ class AdmissionControl:
         return ""
 
     def check(self) -> None:
-        """Raises `Unavailable` where a message could not be committed now, or not soon."""
+        """Raise `Unavailable` if a message could not be committed now, or only after a long wait."""
         trouble = self._commits.trouble
         if trouble is not None:
             raise as_unavailable(trouble)
         if self._pressure.is_shedding:
             raise Unavailable(f"the disk is slow: a message would wait {self._pressure.expected_s:.0f} s for it")
-        if self._checkpoints.is_full:
+        if self._segments.is_full:
             raise Unavailable("the journal is twice as long as `maxsize`: the disk is behind", full=True)
         if self._space.is_short:
             raise Unavailable("the file system is full", full=True)
         if self._pool.is_short:
             error = self._pool.error
             raise Unavailable(f"no journal segment can be made: {error}", error is None or is_full(error))
-        if self.is_closing:
+        if self._is_closing:
             raise Unavailable("the queue is closing")
+
+
+def may_be_found(error: OSError) -> bool:
+    """Return whether a commit that failed with this error may be found after a crash: something of it was written."""
+    return not isinstance(error, NoSegment | Missing)

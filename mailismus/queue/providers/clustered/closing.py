@@ -1,6 +1,6 @@
-"""Closing: what was asked for is written, what is young is written behind, and nothing that a start needs.
+"""Closing: write pending items, and move the entries of the memtable by checkpoints, so that the next start is short.
 
-*Rules*: a slow disk is waited for, a sick one is not.
+*Rules*: a slow disk is waited for, a journal that can't be written is not.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 
 GIVE_UP_S = 5.0
-"""Seconds that a close waits for a journal that can't be written: what was settled meanwhile may be tried twice."""
+"""Seconds that a close waits for a journal that can't be written: entries settled meanwhile may be delivered twice."""
 
 
 class Closing:
-    """The end of one queue. `released` is called last."""
+    """Closes one queue. `released` is called last."""
 
     _log = Logger()
 
@@ -30,39 +30,39 @@ class Closing:
         commits: GroupCommit,
         checkpoints: CheckpointRunner,
         pressure: Pressure,
-        young: Memtable,
+        memtable: Memtable,
         reactor: IReactorTime,
         released: Callable[[], None],
     ) -> None:
         self._commits, self._checkpoints, self._pressure = commits, checkpoints, pressure
-        self._young, self._reactor, self._released = young, reactor, released
+        self._memtable, self._reactor, self._released = memtable, reactor, released
         self._idle: Deferred[None] | None = None
 
     def begin(self) -> Deferred[None]:
-        """Fires when all that was asked for is durable, or never will be."""
+        """Begin to close; fires when every item is durable or failed."""
         if self._commits.trouble is not None:
             return self._close()
         last = self._checkpoints.run()
-        last.addCallback(lambda _: self._checkpoints.run() if self._young.messages else None)
+        last.addCallback(lambda _: self._checkpoints.run() if self._memtable.messages else None)
         return last.addCallback(lambda _: self._close())
 
     def _close(self) -> Deferred[None]:
         self._checkpoints.stop()
         self._idle = Deferred()
         self._commits.hurry()
-        # In a turn of its own: in this one a barrier may have failed, and what is to be said because of it is on its way.
-        self._reactor.callLater(0, self.look)
+        # In a turn of its own: in this one a barrier may have failed, and the items that it demands are on their way.
+        self._reactor.callLater(0, self.check)
         self._reactor.callLater(GIVE_UP_S, self._give_up)
         return self._idle.addCallback(lambda _: self._released())
 
-    def look(self) -> None:
-        """Something has ended: perhaps that was all."""
+    def check(self) -> None:
+        """A batch or a message file has ended: finish if nothing else is under way."""
         if self._idle is not None and self._commits.is_idle and not self._pressure.finishing:
             idle, self._idle = self._idle, None
             idle.callback(None)
 
     def _give_up(self) -> None:
-        """It has taken long: go on waiting for a slow disk, not for a sick one."""
+        """It has taken long: go on waiting for a slow disk, not for a journal in trouble."""
         if self._idle is None:
             return
         if self._commits.trouble is None:

@@ -1,14 +1,14 @@
-"""The ledger: what becomes of entries, in the records that say it and in the indexes once it is durable.
+"""Ledger: what a settlement does to an entry, in records and, once they are durable, in the indexes.
 
-    young --settled--> over | young again (retry, bounce)
+    memtable --settled--> gone | memtable again (retry, bounce)
       |
-      +--checkpoint--> resting --settled--> over | young again
+      +--checkpoint--> cluster index --settled--> gone | memtable again
 
-*Rules*: indexes change when it is durable, never before. A settle names where its line rests, or will rest once the
-checkpoint under way is durable (`checkpoint`). Bytes go when no entry is left that needs them: at once where that is
-known, after a walk over all lines where it is not (`release`).
+*Rules*: indexes change when the records are durable, never before. A settlement names where the line of its entry is, or
+will be once the checkpoint under way is durable (`checkpoint`). Message bytes go when no entry is left that needs them: at
+once where that is known, after a scan over all lines where it is not (`release`).
 
-*Not here*: batches and barriers (`journal.commit`), who waits (`provider`).
+*Not here*: batches and barriers (`journal.commit`), waiters (`waiters`).
 """
 
 from __future__ import annotations
@@ -18,70 +18,62 @@ from collections.abc import Callable, Sequence
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
-from mailismus.queue.providers.clustered.checkpoint.write import PendingCheckpoint
 from mailismus.queue.providers.clustered.commit.items import CommitItem
 from mailismus.queue.providers.clustered.format.cluster import FoundLine, Place
 from mailismus.queue.providers.clustered.format.record import lines_record, settled_record
-from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
-from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
+from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
+from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.reclaim.release import Release
+from mailismus.queue.providers.clustered.state import PendingCheckpoint, QueueState
 from mailismus.spool.draft import Budget, SpoolDraft
 
 CONTENT_BYTES = 32 << 20
-"""Memory of all young contents together; beyond it they are read from the journal."""
+"""Bytes of memory for contents of journaled messages; further contents are read from the journal."""
 
 
 class Ledger:
-    """The entries of one queue. `moving` tells of the checkpoint under way; `woken` is called when something may have
-    become due by a move."""
+    """Entries of one queue. `moved` is called when a checkpoint moved entries: something may be due in a cluster."""
 
-    def __init__(
-        self,
-        young: Memtable,
-        resting: ClusterIndex,
-        release: Release,
-        moving: Callable[[], PendingCheckpoint | None],
-        woken: Callable[[], None],
-    ) -> None:
-        self._moving = moving
-        self._woken = woken
-        self.young = young
-        self.resting = resting
+    def __init__(self, state: QueueState, release: Release, moved: Callable[[], None]) -> None:
+        self._state = state
+        self._moved = moved
+        self.memtable = state.memtable
+        self.cluster_index = state.cluster_index
         self.release = release
         self._contents = Budget(CONTENT_BYTES)
         self.asked: dict[QueueId, int] = {}
-        """Entries whose settle has gone into the journal and is not durable yet: how often (`takeover.Mover`)."""
+        """Entries whose settlement has gone into the journal and is not durable yet: how often (`apply.EntryMover`)."""
         self._ending: set[QueueId] = set()
-        """Of those, the ones that are over then."""
+        """Of those, entries that are gone once it is durable."""
         self._in_vain: dict[SpoolId, int] = {}
-        """Messages in the journal whose message files abandoned checkpoints left (`PendingCheckpoint.contents`)."""
+        """Messages in the journal of which abandoned checkpoints left message files (`PendingCheckpoint.contents`)."""
 
     # records
 
     def add_settlements(self, item: CommitItem, settlements: Sequence[Settlement]) -> list[Settlement]:
-        """Records of these settlements; gives those of entries that are neither young nor out."""
-        strangers: list[Settlement] = []
-        messages, asked = self.young.messages, self.asked
+        """Add the records of these settlements. Return those of unknown entries: not in the memtable, nor handed out."""
+        unknown: list[Settlement] = []
+        messages, asked = self.memtable.messages, self.asked
         known: list[Settlement] = []
         over: list[tuple[QueueId, Place | None]] = []
         lines: list[bytes] = []
         for settlement in settlements:
             spool_id, number = queue_id = settlement.queue_id
-            young = messages.get(spool_id)
-            entry = young.entries.get(number) if young is not None else None
+            journaled = messages.get(spool_id)
+            entry = journaled.entries.get(number) if journaled is not None else None
             place: Place | None = None
             if entry is not None:
-                assert young is not None
-                message = young.message
-                place = self._place_of_moving(queue_id, entry)
+                assert journaled is not None
+                message = journaled.message
+                place = self._place_in_checkpoint(queue_id, entry)
             else:
-                resting = self.resting.out.get(queue_id)
-                if resting is None:
-                    strangers.append(settlement)
+                clustered = self.cluster_index.out.get(queue_id)
+                if clustered is None:
+                    unknown.append(settlement)
                     continue
-                message, entry, place = resting.message, resting.entry, resting.place
+                message, entry, place = clustered.message, clustered.entry, clustered.place
             if queue_id in self._ending:
-                continue  # it is over already: what comes behind that would be alive at the next start
+                continue  # it is settled already: a record behind that one would be live at the next start
             known.append(settlement)
             asked[queue_id] = asked.get(queue_id, 0) + 1
             if settlement.area is None:
@@ -97,60 +89,59 @@ class Ledger:
         for record in lines:
             item.add(record)
         item.settlements = known
-        return strangers
+        return unknown
 
-    def _place_of_moving(self, queue_id: QueueId, entry: Entry) -> Place | None:
-        """Where the line of a young entry will be when the checkpoint under way is durable, if that has been said."""
-        moving = self._moving()
-        if moving is None or moving.entries.get(queue_id) is not entry:
+    def _place_in_checkpoint(self, queue_id: QueueId, entry: Entry) -> Place | None:
+        """Where the line of an entry will be when the checkpoint under way is durable, if its record has been written."""
+        pending = self._state.pending
+        if pending is None or pending.entries.get(queue_id) is not entry:
             return None
-        if moving.is_sealed:
-            return moving.places[queue_id]
-        moving.late.add(queue_id)
+        if pending.is_sealed:
+            return pending.places[queue_id]
+        pending.late.add(queue_id)
         return None
 
     # once it is durable
 
-    def arrive(self, young: JournaledMessage, entries: list[Entry], segment: int, offset: int, now: float) -> None:
-        """A new message; its content begins at this offset of this segment, or is in its silo."""
-        young.segment, young.offset = segment, offset
-        self.hold_content(young)
-        young.entries = {entry.number: entry for entry in entries}
-        self.young.add(young, now)
-        if young.is_in_silo:
-            self.release.track(young.message, len(entries))
+    def arrive(self, journaled: JournaledMessage, entries: list[Entry], segment: int, offset: int, now: float) -> None:
+        """A new message is durable; its content begins at this offset of this segment, or is in its silo."""
+        journaled.arrive(entries, segment, offset)
+        self.hold_content(journaled)
+        self.memtable.add(journaled, now)
+        if journaled.is_in_silo:
+            self.release.track(journaled.message, len(entries))
 
     def settle(self, settlement: Settlement, now: float) -> bool:
-        """A settlement is durable; whether its message is over."""
+        """A settlement is durable; return whether it was the last of its message."""
         spool_id, number = queue_id = settlement.queue_id
         self.unask(queue_id)
-        young = self.young.messages.get(spool_id)
-        entry = young.entries.get(number) if young is not None else None
-        if young is not None and entry is not None:
+        journaled = self.memtable.messages.get(spool_id)
+        entry = journaled.entries.get(number) if journaled is not None else None
+        if journaled is not None and entry is not None:
             if settlement.area is not None:
-                self.young.settle(young, number, successor_of(entry, settlement, settlement.area), now)
+                self.memtable.settle(journaled, number, successor_of(entry, settlement, settlement.area), now)
                 return False
-            is_last = self.young.settle(young, number, None, now)
-            if young.is_in_silo:
-                return self.release.entry_is_over(young.message, number)
+            is_last = self.memtable.settle(journaled, number, None, now)
+            if journaled.is_in_silo:
+                return self.release.entry_is_over(journaled.message, number)
             if is_last:
-                self.forget_content(young)
-                moving = self._moving()
-                if spool_id in self._in_vain and (moving is None or queue_id not in moving.entries):
+                self.forget_content(journaled)
+                pending = self._state.pending
+                if spool_id in self._in_vain and (pending is None or queue_id not in pending.entries):
                     self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
             return is_last
-        resting = self.resting.settle(queue_id)
-        if resting is None:
+        clustered = self.cluster_index.settle(queue_id)
+        if clustered is None:
             return False
-        self.young.unpark(spool_id)
+        self.memtable.unpark(spool_id)
         if settlement.area is None:
-            return self.release.entry_is_over(resting.message, number)
-        self.release.count_line(resting.message)
-        if young is None:
-            young = JournaledMessage(resting.message)
-            young.is_in_silo = True
-            self.young.add(young, now)
-        self.young.put(young, successor_of(resting.entry, settlement, settlement.area), now)
+            return self.release.entry_is_over(clustered.message, number)
+        self.release.count_line(clustered.message)
+        if journaled is None:
+            journaled = JournaledMessage(clustered.message)
+            journaled.put_in_silo()
+            self.memtable.add(journaled, now)
+        self.memtable.put(journaled, successor_of(clustered.entry, settlement, settlement.area), now)
         return False
 
     def unask(self, queue_id: QueueId) -> None:
@@ -162,81 +153,77 @@ class Ledger:
             self._ending.discard(queue_id)
 
     def refuse(self, settlement: Settlement) -> None:
-        """It has failed, and never was."""
+        """The commit of a settlement failed: it does not count."""
         queue_id = settlement.queue_id
         self.unask(queue_id)
         if settlement.area is None:
             self._ending.discard(queue_id)
-        moving = self._moving()
-        if moving is not None and not moving.is_sealed and queue_id in moving.late and queue_id not in self.asked:
-            young = self.young.messages.get(queue_id.spool_id)
-            if young is not None and young.entries.get(queue_id.number) is moving.entries[queue_id]:
-                moving.late.discard(queue_id)
+        pending = self._state.pending
+        if pending is not None and not pending.is_sealed and queue_id in pending.late and queue_id not in self.asked:
+            journaled = self.memtable.messages.get(queue_id.spool_id)
+            if journaled is not None and journaled.entries.get(queue_id.number) is pending.entries[queue_id]:
+                pending.late.discard(queue_id)
 
-    def abandon_moves(self, moving: PendingCheckpoint) -> None:
-        """A checkpoint came to nothing (`takeover.Mover`): of messages that are over meanwhile nothing is left."""
-        self._in_vain |= moving.contents
-        for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.young.messages]:
+    def abandon_moves(self, pending: PendingCheckpoint) -> None:
+        """A checkpoint was abandoned (`apply.EntryMover`): remove its files of messages that are gone meanwhile."""
+        self._in_vain |= pending.contents
+        for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.memtable.messages]:
             self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
 
-    def move_entries(self, moving: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:
-        """A checkpoint is durable (`takeover.Mover`): these of what it moved rest, but for what was settled meanwhile."""
-        index, resting = self.young, self.resting
+    def move_entries(self, pending: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:
+        """A checkpoint is durable (`apply.EntryMover`): move these entries, but not those that were settled meanwhile."""
+        memtable, cluster_index = self.memtable, self.cluster_index
         for queue_id in queue_ids:
             spool_id, number = queue_id
-            entry, place = moving.entries[queue_id], moving.places[queue_id]
-            cluster = resting.clusters[place.cluster]
-            young = index.messages.get(spool_id)
-            is_live = young is not None and young.entries.get(number) is entry
-            if young is not None and is_live:
-                self.release.count_line(young.message)
-            if spool_id not in moving.met:
-                moving.met.add(spool_id)
-                self._on_written(moving, spool_id, young)
-            if young is None or not is_live:
-                resting.owe(cluster, place.offset)
-                if moving.contents.get(spool_id) and (young is None or number not in young.entries):
+            entry, place = pending.entries[queue_id], pending.places[queue_id]
+            cluster = cluster_index.clusters[place.cluster]
+            journaled = memtable.messages.get(spool_id)
+            is_live = journaled is not None and journaled.entries.get(number) is entry
+            if journaled is not None and is_live:
+                self.release.count_line(journaled.message)
+            if spool_id not in pending.met:
+                pending.met.add(spool_id)
+                self._on_written(pending, spool_id, journaled)
+            if journaled is None or not is_live:
+                cluster_index.owe(cluster, place.offset)
+                if pending.contents.get(spool_id) and (journaled is None or number not in journaled.entries):
                     self.release.remove_name(spool_id, number)  # it was settled while the content was written
                 continue
-            if number in young.out or queue_id in self.asked:
-                resting.hold(ClusteredEntry(young.message, entry, cluster, place.offset))
+            if number in journaled.out or queue_id in self.asked:
+                cluster_index.hold(ClusteredEntry(journaled.message, entry, cluster, place.offset))
             else:
-                line = FoundLine(place.offset, False, young.message, entry)
-                if queue_id in index.given_back:
-                    resting.stay(cluster, line, index.given_back[queue_id])
+                line = FoundLine(place.offset, False, journaled.message, entry)
+                if queue_id in memtable.given_back:
+                    cluster_index.stay(cluster, line, memtable.given_back[queue_id])
                 else:
-                    resting.arrive(cluster, line, moving.now)
-            index.move(young, number)
-        self._woken()
+                    cluster_index.arrive(cluster, line, pending.now)
+            memtable.move(journaled, number)
+        self._moved()
 
-    def _on_written(self, moving: PendingCheckpoint, spool_id: SpoolId, young: JournaledMessage | None) -> None:
-        """The message's content has been written behind, or was in its silo already."""
+    def _on_written(self, pending: PendingCheckpoint, spool_id: SpoolId, journaled: JournaledMessage | None) -> None:
+        """The content of a message is in its silo: the checkpoint wrote it, or it was there already."""
         self._in_vain.pop(spool_id, None)
-        if young is None:
-            if moving.contents.get(spool_id) == 0:
+        if journaled is None:
+            if pending.contents.get(spool_id) == 0:
                 self.release.remove(spool_id)  # all of it was settled while its content was written
-        elif not young.is_in_silo:
-            self.release.track(young.message, len(young.entries))
-            self.forget_content(young)
-            young.is_in_silo = True
+        elif not journaled.is_in_silo:
+            self.release.track(journaled.message, len(journaled.entries))
+            self.forget_content(journaled)
+            journaled.put_in_silo()
 
-    def hold_content(self, young: JournaledMessage) -> None:
+    def hold_content(self, journaled: JournaledMessage) -> None:
         """Keep the content in memory while there is room."""
-        content = young.content
-        if content is not None:
-            if self._contents.has_room(len(content)):
-                self._contents.used += len(content)
-            else:
-                young.leave_content(content)
+        content = journaled.content
+        if content is not None and not self._contents.take(len(content)):
+            journaled.leave_content(content)
 
-    def forget_content(self, young: JournaledMessage) -> None:
-        content, young.content = young.content, None
-        if content is not None:
-            self._contents.used -= len(content)
+    def forget_content(self, journaled: JournaledMessage) -> None:
+        """Free the memory of the content."""
+        self._contents.give_back(journaled.drop_content())
 
 
 def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledMessage, list[Entry]]:
-    """The message and the entries that a submission makes."""
+    """Return the message and the entries of a submission."""
     envelope, received_at = submission.envelope, submission.received_at
     recipients = envelope.recipients
     message = Message(
@@ -250,22 +237,22 @@ def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledM
         [],
         envelope.stuffed_dots,
     )
-    young = JournaledMessage(message)
+    journaled = JournaledMessage(message)
     if draft.is_in_silo:
-        young.is_in_silo = True
+        journaled.put_in_silo()
     else:
-        young.content = b"".join(draft.parts)
+        journaled.hold_content(b"".join(draft.parts))
     if submission.placements is None:
         incoming = Area.INCOMING
-        return young, [Entry(n, recipient, incoming, received_at) for n, recipient in enumerate(recipients, 1)]
-    return young, [
+        return journaled, [Entry(n, recipient, incoming, received_at) for n, recipient in enumerate(recipients, 1)]
+    return journaled, [
         Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host)
         for p in submission.placements
     ]
 
 
 def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
-    """The entry as it goes on."""
+    """Return the entry that takes the place of a settled one."""
     return Entry(
         entry.number, entry.recipient, area, settlement.due_at, settlement.attempts, settlement.reply, settlement.host
     )

@@ -30,18 +30,18 @@ class ClusteredFigures:
     def refusals(self) -> Mapping[str, bool]:
         queue = self._queue
         return {
-            "journal_failed": queue.commits.trouble is not None and queue.presence.missing is None,
-            "missing": queue.presence.missing is not None,
-            "journal_long": queue.checkpoints.is_full,
-            "no_segment": queue.opened.pool.is_short,
-            "minfree": queue.space.is_short,
-            "slow_disk": queue.pressure.is_shedding,
+            "journal_failed": queue.commits.trouble is not None and queue.parts.presence.missing is None,
+            "missing": queue.parts.presence.missing is not None,
+            "journal_long": queue.parts.segments.is_full,
+            "no_segment": queue.parts.opened.pool.is_short,
+            "minfree": queue.parts.space.is_short,
+            "slow_disk": queue.parts.pressure.is_shedding,
         }
 
 
 def _entries(queue: ClusteredQueue) -> Counts:
-    memtable, clustered = queue.ledger.young, dict.fromkeys(Area, 0)
-    for cluster in queue.ledger.resting.clusters.values():
+    memtable, clustered = queue.ledger.memtable, dict.fromkeys(Area, 0)
+    for cluster in queue.ledger.cluster_index.clusters.values():
         clustered[cluster.id.area] += cluster.live or 0
     counts: Counts = {}
     for area in Area:
@@ -52,24 +52,24 @@ def _entries(queue: ClusteredQueue) -> Counts:
 
 def _clusters(queue: ClusteredQueue) -> Counts:
     counts = dict.fromkeys(Area, 0)
-    for cluster in queue.ledger.resting.clusters.values():
+    for cluster in queue.ledger.cluster_index.clusters.values():
         counts[cluster.id.area] += 1
     return {(area.value,): count for area, count in counts.items()}
 
 
 def _uncounted(queue: ClusteredQueue) -> int:
-    return sum(cluster.live is None for cluster in queue.ledger.resting.clusters.values())
+    return sum(cluster.live is None for cluster in queue.ledger.cluster_index.clusters.values())
 
 
 def _oldest_young_s(queue: ClusteredQueue) -> float:
-    since = queue.ledger.young.oldest_since()
-    return 0.0 if since is None else max(0.0, queue.now() - since)
+    since = queue.ledger.memtable.oldest_since()
+    return 0.0 if since is None else max(0.0, queue.state.now() - since)
 
 
 def _of_space(read: Callable[[Space], int]) -> Callable[[ClusteredQueue], Counts | None]:
     def reading(queue: ClusteredQueue) -> Counts | None:
         names = ("queue", "spool")
-        return {(name,): read(space) for name, space in zip(names, queue.space.spaces, strict=False)} or None
+        return {(name,): read(space) for name, space in zip(names, queue.parts.space.spaces, strict=False)} or None
 
     return reading
 
@@ -92,14 +92,14 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     gauge(
         "mailismus_clusters_unreadable",
         "Clusters that could not be read when they were last tried; their entries wait, and the log names each once.",
-        lambda q: q.reader.unreadable,
+        lambda q: q.parts.reader.unreadable,
     ),
     counter(
         "mailismus_cluster_read_failures_total",
         "How often a cluster could not be read, for delivery or for a command.",
-        lambda q: q.reader.failures,
+        lambda q: q.parts.reader.failures,
     ),
-    gauge("mailismus_journal_messages", "Messages in the journal.", lambda q: len(q.ledger.young.messages)),
+    gauge("mailismus_journal_messages", "Messages in the journal.", lambda q: len(q.ledger.memtable.messages)),
     gauge(
         "mailismus_journal_oldest_message_seconds",
         "How long the oldest of them has been there; `maxage` and a few seconds, or checkpoints come to nothing.",
@@ -117,71 +117,81 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     ),
     counter("mailismus_journal_failures_total", "Batches that could not be made durable.", lambda q: q.commits.failures),
     counter(
-        "mailismus_journal_written_bytes_total", "Bytes of batches made durable.", lambda q: q.opened.writer.written_bytes
+        "mailismus_journal_written_bytes_total",
+        "Bytes of batches made durable.",
+        lambda q: q.parts.opened.writer.written_bytes,
     ),
     histogram(
         "mailismus_journal_barrier_seconds",
         "How long a batch took from its write to the return of its barrier.",
-        lambda q: q.opened.writer.barriers_s,
+        lambda q: q.parts.opened.writer.barriers_s,
     ),
     gauge("mailismus_journal_waiting_bytes", "Bytes that gather for the next batch.", lambda q: q.commits.waiting_bytes),
-    gauge("mailismus_journal_used_segments", "Segments in use.", lambda q: len(q.opened.writer.segments)),
-    gauge("mailismus_journal_ready_segments", "Free segments, made ahead.", lambda q: len(q.opened.pool)),
-    counter("mailismus_journal_made_segments_total", "Segments made ahead.", lambda q: q.opened.pool.segments_made),
+    gauge("mailismus_journal_used_segments", "Segments in use.", lambda q: len(q.parts.opened.writer.segments)),
+    gauge("mailismus_journal_ready_segments", "Free segments, made ahead.", lambda q: len(q.parts.opened.pool)),
+    counter("mailismus_journal_made_segments_total", "Segments made ahead.", lambda q: q.parts.opened.pool.segments_made),
     gauge(
         "mailismus_journal_used_bytes",
         "Bytes of the segments in use; `maxsize` bounds it.",
-        lambda q: q.checkpoints.used_bytes,
+        lambda q: q.parts.segments.used_bytes,
     ),
-    counter("mailismus_checkpoints_total", "Checkpoints made.", lambda q: q.checkpoints.checkpoints),
-    counter("mailismus_checkpoints_abandoned_total", "Checkpoints that came to nothing.", lambda q: q.checkpoints.abandoned),
-    counter("mailismus_checkpoint_seconds_total", "How long those made took.", lambda q: q.checkpoints.took_s),
+    counter("mailismus_checkpoints_total", "Checkpoints made.", lambda q: q.checkpoints.counts.made),
+    counter(
+        "mailismus_checkpoints_abandoned_total",
+        "Checkpoints that came to nothing.",
+        lambda q: q.checkpoints.counts.abandoned,
+    ),
+    counter("mailismus_checkpoint_seconds_total", "How long those made took.", lambda q: q.checkpoints.counts.took_s),
     counter(
         "mailismus_checkpoint_whole_syncs_total",
         "Checkpoints that synced their file systems as a whole, because they touched many files.",
-        lambda q: q.checkpoints.write.whole_syncs,
+        lambda q: q.checkpoints.files.write.whole_syncs,
     ),
     counter(
         "mailismus_journal_braked_total",
         "Messages answered late because the journal is longer than `maxsize`.",
-        lambda q: q.brake.braked,
+        lambda q: q.parts.brake.braked,
     ),
-    counter("mailismus_checkpoint_moved_entries_total", "Entries moved into clusters.", lambda q: q.checkpoints.moved),
+    counter(
+        "mailismus_checkpoint_moved_entries_total", "Entries moved into clusters.", lambda q: q.checkpoints.counts.moved
+    ),
     gauge(
         "mailismus_checkpoint_last_timestamp_seconds",
         "When the last checkpoint was made; not there before the first.",
-        lambda q: q.checkpoints.made_at,
+        lambda q: q.checkpoints.counts.made_at,
     ),
     gauge(
         "mailismus_references",
         "Messages of several recipients whose live entries are counted; `maxspidcache` bounds it.",
-        lambda q: len(q.release.references),
+        lambda q: len(q.parts.release.references),
     ),
     gauge(
         "mailismus_references_unsure",
         "Messages of which only a walk over all lines can tell whether they are over.",
-        lambda q: len(q.release.references.unsure),
+        lambda q: len(q.parts.release.references.unsure),
     ),
     counter(
         "mailismus_references_missed_total",
         "Messages that found no room among those; their files may stay until the next start.",
-        lambda q: q.release.references.unsure.missed,
+        lambda q: q.parts.release.references.unsure.missed,
     ),
-    counter("mailismus_walks_total", "Walks over all lines.", lambda q: q.release.references.scans),
-    counter("mailismus_strays_total", "Message files removed that no entry needed.", lambda q: q.release.walk.strays),
+    counter("mailismus_walks_total", "Walks over all lines.", lambda q: q.parts.release.references.scans),
+    counter("mailismus_strays_total", "Message files removed that no entry needed.", lambda q: q.parts.release.walk.strays),
     counter(
-        "mailismus_unlinks_failed_total", "Message files that could not be removed.", lambda q: q.release.unlinks_failed
+        "mailismus_unlinks_failed_total",
+        "Message files that could not be removed.",
+        lambda q: q.parts.release.unlinks_failed,
     ),
     counter(
         "mailismus_corrupt_total",
         "What did not check and was set aside in `corrupt`: batches and records of the journal, lines of clusters.",
-        lambda q: {("journal",): q.opened.set_aside, ("line",): q.visits.bad_lines},
+        lambda q: {("journal",): q.parts.opened.set_aside, ("line",): q.parts.visits.bad_lines},
         "what",
     ),
     gauge(
         "mailismus_draft_bytes",
         "Memory of messages that arrive: kept for the journal, or on the way to the spool.",
-        lambda q: {("journal",): q.drafts.used, ("spool",): q.behind.used},
+        lambda q: {("journal",): q.parts.drafts.memory.used, ("spool",): q.parts.drafts.behind.used},
         "to",
     ),
     gauge(

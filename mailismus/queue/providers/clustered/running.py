@@ -12,11 +12,11 @@ from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadWorker, Workers
+from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.observe.metrics import Reader, meter
 from mailismus.queue.provider import QueueReactor
+from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.metrics import METRICS, ClusteredFigures
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 
 FILE_THREADS = 4
@@ -29,12 +29,12 @@ class OpenedClusteredQueue:
     def __init__(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> None:
         """Lock and open it. Raises `StartError`."""
         disk = PosixDisk()
-        self._threads = (ThreadWorker(reactor, "journal"), ThreadWorker(reactor, "files", FILE_THREADS))
+        self._threads = (ThreadPool(reactor, "journal"), ThreadPool(reactor, "files", FILE_THREADS))
         self._opened = open_queue(settings, disk, self._threads[1], clock, os.urandom)
         try:
             # Waits are counted by the reactor's clock, which does not jump; times at rest are of day.
             timers = cast(IReactorTime, reactor)
-            self.queue = ClusteredQueue(settings, disk, self._opened, Workers(*self._threads), timers, time.time)
+            self.queue = build(settings, disk, self._opened, Workers(*self._threads), timers, time.time)
         except BaseException:
             self._opened.release()
             raise

@@ -1,13 +1,13 @@
-"""Upkeep: what a checkpoint does to files of earlier ones. Each of these acts may fail and hold up nothing.
+"""Cleanup: changes that a checkpoint makes to files of earlier ones. A change that fails does not fail the checkpoint.
 
-State bytes of lines that are over are set; clusters without a live line, and files of checkpoints that came to nothing, are
-unlinked; open clusters lose what lies behind their committed length; a cluster whose sync failed is written anew.
+State bytes of finished lines are set; clusters without a live line, and files of abandoned checkpoints, are unlinked; open
+clusters are cut to their committed length; a cluster whose sync failed is rewritten.
 
-*Rules*: what could not be done is said again in the journal, by each checkpoint until it can be done: marks that are owed as
-places, a length that is committed as a length, a file that is dead as one of length 0. Otherwise the next start, behind that
-checkpoint's horizon, would take the file as it is.
+*Rules*: each checkpoint repeats in the journal what could not be done, until it is done: owed marks as places, a committed
+length as a length, a dead file as length 0. Otherwise the next start, behind that checkpoint's horizon, would take the file
+as it is.
 
-*Not here*: new lines and contents (`writebehind`): without those there is no checkpoint.
+*Not here*: new lines and contents (`write`): without those there is no checkpoint.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from twisted.logger import Logger
 
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter, PendingCheckpoint
+from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.state import PendingCheckpoint
 
 NOBODY = QueueId(SpoolId(0), 1)
-"""Stands before the place of a line that is over in the journal, where the entry is not known any more."""
+"""Stands in the journal before the place of a finished line whose entry is not known any more."""
 
 
 @attrs.define
 class Kept:
-    """What one checkpoint came to with files of earlier ones."""
+    """Changes that one checkpoint made to files of earlier ones, and those that failed."""
 
     gone: dict[ClusterId, Cluster] = attrs.field(factory=dict)
     """Clusters without a live line that are unlinked."""
@@ -42,64 +43,64 @@ class Kept:
     """Dead files that are unlinked."""
 
     def places(self) -> Iterator[tuple[QueueId, Place]]:
-        """Of lines that are over, and not marked."""
+        """Yield the places of finished lines that could not be marked."""
         for cluster, offsets in self.owed.items():
             for offset in sorted(offsets):
                 yield NOBODY, Place(cluster.id, offset)
 
 
 class ClusterCleanup:
-    """What waits to be done. `committed` and `abandoned` tell what became of the checkpoint that did some of it."""
+    """Changes that are due. `committed` and `abandoned` say how the checkpoint ended that made some of them."""
 
     _log = Logger()
 
-    def __init__(self, write: CheckpointWriter, worker: IWorker, resting: ClusterIndex, queue_path: str) -> None:
+    def __init__(self, write: CheckpointWriter, worker: IWorker, cluster_index: ClusterIndex, queue_path: str) -> None:
         self._write = write
         self._worker = worker
-        self._resting = resting
+        self._cluster_index = cluster_index
         self._queue_path = queue_path
-        self._uncut = {c.id: c.length for c in resting.clusters.values() if c.length is not None}
-        """Clusters with bytes behind their committed length: of a checkpoint that came to nothing."""
+        self._uncut = {c.id: c.length for c in cluster_index.clusters.values() if c.length is not None}
+        """Clusters with bytes behind their committed length, written by an abandoned checkpoint."""
         self._dead = {cluster_id for cluster_id, length in self._uncut.items() if not length}
-        """Files of checkpoints that came to nothing."""
+        """Files of abandoned checkpoints."""
         for cluster_id in self._dead:
-            del self._uncut[cluster_id], resting.clusters[cluster_id]
+            del self._uncut[cluster_id], cluster_index.clusters[cluster_id]
         self._distrusted: set[ClusterId] = set()
         """Clusters whose sync failed."""
         self._told: set[str] = set()
-        """Files of which the log says already that they can't be changed."""
+        """Files of which the log said that they can't be changed."""
 
-    async def run(self, moving: PendingCheckpoint, owed: dict[Cluster, frozenset[int]]) -> Kept:
-        """Do what can be done. `owed`: the lines to be marked."""
+    async def run(self, pending: PendingCheckpoint, owed: dict[Cluster, frozenset[int]]) -> Kept:
+        """Make the changes that are due, as far as possible. `owed`: the lines to be marked."""
         kept = Kept()
         for cluster_id in sorted(self._dead, key=str):
-            if await self._try(cluster_id, partial(self._write.unlink, moving, cluster_id.path(self._queue_path))):
+            if await self._try(cluster_id, partial(self._write.unlink, pending, cluster_id.path(self._queue_path))):
                 kept.swept.add(cluster_id)
-        for cluster in list(self._resting.clusters.values()):
+        for cluster in list(self._cluster_index.clusters.values()):
             if (
                 cluster.is_empty
-                and cluster.id not in moving.grown
-                and await self._try(cluster.id, partial(self._write.unlink, moving, cluster.path))
+                and cluster.id not in pending.grown
+                and await self._try(cluster.id, partial(self._write.unlink, pending, cluster.path))
             ):
                 kept.gone[cluster.id] = cluster
                 kept.cut.add(cluster.id)
-        for cluster_id in self._distrusted - kept.gone.keys() - moving.grown.keys():
-            found = self._resting.clusters.get(cluster_id)
+        for cluster_id in self._distrusted - kept.gone.keys() - pending.grown.keys():
+            found = self._cluster_index.clusters.get(cluster_id)
             if found is not None:
                 offsets = owed.get(found, frozenset())
                 length = self._uncut.get(cluster_id)
-                renew = partial(self._write.renew, moving, found.path, length, sorted(offsets))
-                if await self._try(cluster_id, renew):
+                rewrite = partial(self._write.rewrite, pending, found.path, length, sorted(offsets))
+                if await self._try(cluster_id, rewrite):
                     kept.marked[found] = offsets
                     kept.cut.add(cluster_id)
         for cluster_id, length in self._uncut.items():
-            cut = partial(self._write.cut, moving, cluster_id.path(self._queue_path), length)
+            cut = partial(self._write.cut, pending, cluster_id.path(self._queue_path), length)
             if cluster_id not in kept.cut and self._is_trusted(cluster_id) and await self._try(cluster_id, cut):
                 kept.cut.add(cluster_id)
         for cluster, offsets in owed.items():
             if cluster.id in kept.gone or cluster in kept.marked:
                 continue
-            mark = partial(self._write.mark, moving, cluster.path, sorted(offsets))
+            mark = partial(self._write.mark, pending, cluster.path, sorted(offsets))
             done = kept.marked if self._is_trusted(cluster.id) and await self._try(cluster.id, mark) else kept.owed
             done[cluster] = offsets
         return kept
@@ -108,7 +109,7 @@ class ClusterCleanup:
         return cluster_id not in self._distrusted
 
     async def _try(self, cluster_id: ClusterId, act: Callable[[], None]) -> bool:
-        """Whether it could be done."""
+        """Return whether it succeeded."""
         path = cluster_id.path(self._queue_path)
         try:
             await self._worker.run(act)
@@ -123,7 +124,7 @@ class ClusterCleanup:
         return True
 
     def lengths(self, kept: Kept) -> dict[ClusterId, int]:
-        """What a start has to know of files that could not be cut or unlinked."""
+        """Return the lengths that a start must know of files that could not be cut or unlinked."""
         found = {cluster_id: length for cluster_id, length in self._uncut.items() if cluster_id not in kept.cut}
         return found | dict.fromkeys(self._dead - kept.swept, 0)
 
@@ -132,20 +133,20 @@ class ClusterCleanup:
         for cluster, offsets in kept.marked.items():
             cluster.mark_finished(offsets)
         for cluster_id in kept.gone:
-            self._resting.clusters.pop(cluster_id, None)
+            self._cluster_index.clusters.pop(cluster_id, None)
         for cluster_id in kept.cut:
             self._uncut.pop(cluster_id, None)
             self._distrusted.discard(cluster_id)
         self._dead -= kept.swept
         self._distrusted -= kept.gone.keys()
 
-    def abandoned(self, moving: PendingCheckpoint) -> None:
-        """It never was: its own files are dead, and what it wrote behind open clusters is nothing."""
-        for cluster_id in moving.grown:
-            if cluster_id.checkpoint == moving.number:
+    def abandoned(self, pending: PendingCheckpoint) -> None:
+        """The checkpoint was abandoned: its own files are dead, and what it appended to open clusters does not count."""
+        for cluster_id in pending.grown:
+            if cluster_id.checkpoint == pending.number:
                 self._dead.add(cluster_id)
             else:
-                self._uncut[cluster_id] = self._resting.clusters[cluster_id].length or 0
-        for cluster_id in self._resting.clusters:
-            if cluster_id.path(self._queue_path) in moving.suspects:
+                self._uncut[cluster_id] = self._cluster_index.clusters[cluster_id].length or 0
+        for cluster_id in self._cluster_index.clusters:
+            if cluster_id.path(self._queue_path) in pending.suspects:
                 self._distrusted.add(cluster_id)

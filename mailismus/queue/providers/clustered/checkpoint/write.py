@@ -1,8 +1,8 @@
-"""Writing behind: the file work of a checkpoint. Everything here blocks and runs in a worker, slice by slice.
+"""Writes of a checkpoint to cluster and message files. Everything here blocks and runs in a worker, slice by slice.
 
-Contents of young messages go into their silos, their lines into the open cluster of their area and slot (or a new one
-when there is none or it is full), state bytes are set, clusters without a live line are unlinked. Nothing is synced but
-by `make_durable`; nothing counts before the checkpoint's record is durable.
+Contents of journaled messages go into their silos, their lines into the open cluster of their area and slot (or a new
+cluster when there is none or it is full), state bytes are set, clusters without a live line are unlinked. Only
+`make_durable` syncs, but for a cluster that is rewritten; nothing counts before the checkpoint's record is durable.
 """
 
 from __future__ import annotations
@@ -23,54 +23,19 @@ from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place,
 from mailismus.queue.providers.clustered.format.slots import slot_of
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import read_file
+from mailismus.queue.providers.clustered.state import PendingCheckpoint
 from mailismus.spool.message_file import MessageFileWriter, remove_message_file, remove_names
 
 RENEWED = ".new"
-"""Behind the name of a cluster while it is written anew."""
+"""Suffix of a cluster's name while it is rewritten."""
 
 FEW_FILES = 16
 """With no more files than this each is synced by itself; with more, the whole file system at once."""
 
 
-@attrs.define
-class PendingCheckpoint:
-    """One checkpoint under way: what it moves, where to, and what it touched."""
-
-    number: int
-    horizon: int
-    now: float
-    entries: dict[QueueId, Entry]
-    """The live young entries at its beginning."""
-    places: dict[QueueId, Place] = attrs.field(factory=dict)
-    """Where their lines have been written."""
-    grown: dict[ClusterId, int] = attrs.field(factory=dict)
-    """Lengths of the clusters that got lines."""
-    lines: dict[ClusterId, list[QueueId]] = attrs.field(factory=dict)
-    """Entries whose lines they got, in the order of the lines."""
-    late: set[QueueId] = attrs.field(factory=set)
-    """Of `entries`, those whose settle went into the journal since."""
-    is_sealed: bool = False
-    """Its record has gone into the journal: settles name the new places from now on."""
-    contents: dict[SpoolId, int] = attrs.field(factory=dict)
-    """Messages whose content it wrote into their silos, and the highest number of a recipient that may have a name of its
-    own there; 0: the file has the shared name alone."""
-    met: set[SpoolId] = attrs.field(factory=set)
-    """Messages of which entries have been taken over, or were over by then."""
-    files: set[str] = attrs.field(factory=set)
-    directories: set[str] = attrs.field(factory=set)
-    left: set[str] = attrs.field(factory=set)
-    """Directories that files were removed from."""
-    suspects: set[str] = attrs.field(factory=set)
-    """Files whose sync failed: what they hold is in the page cache at best."""
-    lacking: list[SpoolId] = attrs.field(factory=list)
-    """Messages whose content could not be read: they rest without it."""
-    unread: set[int] = attrs.field(factory=set)
-    """Numbers of the segments that hold it."""
-
-
 @attrs.frozen
 class OpenCluster:
-    """A cluster that still grows."""
+    """A cluster that still gets lines. `length`: bytes."""
 
     id: ClusterId
     length: int
@@ -85,7 +50,7 @@ class Unreadable(OSError):
 
 
 class CheckpointWriter:
-    """The acts of one checkpoint after the other. `open_clusters` by area and slot: changed by `commit` alone."""
+    """Writes the files of one checkpoint after the other."""
 
     def __init__(
         self, disk: IDisk, queue_path: str, spool_path: str, largest_cluster: int, *, has_links: bool = False
@@ -99,51 +64,51 @@ class CheckpointWriter:
         self._spool_path = spool_path
         self._largest_cluster = largest_cluster
 
-    def write_contents(self, moving: PendingCheckpoint, youngs: Sequence[tuple[JournaledMessage, bytes]]) -> None:
-        """Message files of these messages. A file that an earlier, abandoned checkpoint left is written anew."""
-        for young, content in youngs:
-            spool_id = young.message.spool_id
+    def write_contents(self, pending: PendingCheckpoint, messages: Sequence[tuple[JournaledMessage, bytes]]) -> None:
+        """Write the files of these messages. A file that an earlier, abandoned checkpoint left is replaced."""
+        for journaled, content in messages:
+            spool_id = journaled.message.spool_id
             writer = MessageFileWriter(self._disk, self._spool_path, spool_id)
             numbers: list[int] = []
-            count = young.message.recipient_count
+            count = journaled.message.recipient_count
             if self._has_links and count > 1:
-                numbers = [n for n in range(1, count + 1) if QueueId(spool_id, n) in moving.entries]
-                moving.contents[spool_id] = count
+                numbers = [n for n in range(1, count + 1) if QueueId(spool_id, n) in pending.entries]
+                pending.contents[spool_id] = count
                 remove_names(self._disk, self._spool_path, spool_id, range(count + 1))
             else:
-                moving.contents[spool_id] = 0
+                pending.contents[spool_id] = 0
                 if self._disk.exists(writer.path):
                     remove_message_file(self._disk, self._spool_path, spool_id)
             try:
                 writer.append([content])
-                moving.files.add(writer.close_unsynced(numbers))
+                pending.files.add(writer.close_unsynced(numbers))
             except OSError:
                 writer.discard()
                 raise
-            moving.directories.add(os.path.dirname(writer.path))
+            pending.directories.add(os.path.dirname(writer.path))
 
     def write_lines(
         self,
-        moving: PendingCheckpoint,
+        pending: PendingCheckpoint,
         entries: Sequence[tuple[Message, Entry]],
         grows: dict[tuple[Area, str], OpenCluster],
     ) -> None:
-        """Lines of these entries. `grows`: the clusters to go on with; those written to take their place."""
+        """Write the lines of these entries. `grows`: the open clusters; updated to the clusters written to."""
         groups: dict[tuple[Area, str], list[tuple[Message, Entry]]] = {}
         for message, entry in entries:
-            slot = slot_of(entry.due_at, moving.now) if entry.area is Area.DEFERRED else ""
+            slot = slot_of(entry.due_at, pending.now) if entry.area is Area.DEFERRED else ""
             groups.setdefault((entry.area, slot), []).append((message, entry))
         for key, group in groups.items():
-            self._write_group(moving, key, group, grows)
+            self._write_group(pending, key, group, grows)
 
     def _write_group(
         self,
-        moving: PendingCheckpoint,
+        pending: PendingCheckpoint,
         key: tuple[Area, str],
         group: list[tuple[Message, Entry]],
         grows: dict[tuple[Area, str], OpenCluster],
     ) -> None:
-        pending: list[bytes] = []
+        pieces: list[bytes] = []
         start = length = 0
         current: OpenCluster | None = grows.get(key)
         if current is not None:
@@ -151,43 +116,43 @@ class CheckpointWriter:
         for message, entry in group:
             line = format_lines(message, [entry])
             if current is None or (0 < self._largest_cluster < length + len(line) and length > len(header_line(current.id))):
-                if current is not None and pending:
-                    self._append(moving, current.id, start, pending)
-                current = self._begin(moving, key)
-                start, length, pending = 0, 0, [header_line(current.id)]
-                length = len(pending[0])
+                if current is not None and pieces:
+                    self._append(pending, current.id, start, pieces)
+                current = self._begin(pending, key)
+                start, length, pieces = 0, 0, [header_line(current.id)]
+                length = len(pieces[0])
             queue_id = QueueId(message.spool_id, entry.number)
-            moving.places[queue_id] = Place(current.id, length)
-            moving.lines.setdefault(current.id, []).append(queue_id)
-            pending.append(line)
+            pending.places[queue_id] = Place(current.id, length)
+            pending.lines.setdefault(current.id, []).append(queue_id)
+            pieces.append(line)
             length += len(line)
-            moving.grown[current.id] = length
+            pending.grown[current.id] = length
         if current is not None:
-            if pending:
-                self._append(moving, current.id, start, pending)
+            if pieces:
+                self._append(pending, current.id, start, pieces)
             grows[key] = OpenCluster(current.id, length)
 
-    def _begin(self, moving: PendingCheckpoint, key: tuple[Area, str]) -> OpenCluster:
+    def _begin(self, pending: PendingCheckpoint, key: tuple[Area, str]) -> OpenCluster:
         area, slot = key
-        number = sum(cluster_id.checkpoint == moving.number for cluster_id in moving.grown) + 1
-        cluster_id = ClusterId(area, slot, moving.number, number)
+        number = sum(cluster_id.checkpoint == pending.number for cluster_id in pending.grown) + 1
+        cluster_id = ClusterId(area, slot, pending.number, number)
         path = cluster_id.path(self._queue_path)
         directory = os.path.dirname(path)
         if not self._disk.exists(directory):
             self._disk.make_directory(directory)
-            moving.directories.add(os.path.dirname(directory))
-        moving.grown[cluster_id] = 0  # first: a file that is made is ours, whatever comes then
+            pending.directories.add(os.path.dirname(directory))
+        pending.grown[cluster_id] = 0  # first: a file that is made is ours, whatever comes then
         self._disk.create(path).close()
-        moving.directories.add(directory)
+        pending.directories.add(directory)
         return OpenCluster(cluster_id, 0)
 
-    def _append(self, moving: PendingCheckpoint, cluster_id: ClusterId, offset: int, pieces: list[bytes]) -> None:
+    def _append(self, pending: PendingCheckpoint, cluster_id: ClusterId, offset: int, pieces: list[bytes]) -> None:
         path = cluster_id.path(self._queue_path)
         self._change(path, lambda file: file.write_at(offset, pieces))
-        moving.files.add(path)
+        pending.files.add(path)
 
-    def mark(self, moving: PendingCheckpoint, path: str, offsets: Sequence[int]) -> None:
-        """State bytes of lines that are over. Harmless when the file is gone, or ends before a line: an abandoned
+    def mark(self, pending: PendingCheckpoint, path: str, offsets: Sequence[int]) -> None:
+        """Set the state bytes of finished lines. No effect when the file is gone, or ends before a line: an abandoned
         checkpoint may have written it, and the journal still names it."""
 
         def act(file: IFile) -> None:
@@ -198,10 +163,10 @@ class CheckpointWriter:
 
         if self._disk.exists(path):
             self._change(path, act)
-            moving.files.add(path)
+            pending.files.add(path)
 
-    def cut(self, moving: PendingCheckpoint, path: str, length: int) -> None:
-        """Bytes behind its committed length go from an open cluster. Harmless when it is gone."""
+    def cut(self, pending: PendingCheckpoint, path: str, length: int) -> None:
+        """Cut an open cluster to its committed length. No effect when it is gone."""
 
         def act(file: IFile) -> None:
             if file.size() > length:
@@ -209,11 +174,11 @@ class CheckpointWriter:
 
         if self._disk.exists(path):
             self._change(path, act)
-            moving.files.add(path)
+            pending.files.add(path)
 
-    def renew(self, moving: PendingCheckpoint, path: str, length: int | None, offsets: Sequence[int]) -> None:
-        """The same lines at the same places, cut to `length` and marked, in another file of this name: for a cluster whose
-        sync failed, and which is never synced again as if well. Harmless when it is gone."""
+    def rewrite(self, pending: PendingCheckpoint, path: str, length: int | None, offsets: Sequence[int]) -> None:
+        """Rewrite a cluster whose sync failed: the same lines at the same places, cut to `length` and marked, in a new file
+        of this name. The file whose sync failed is never synced again. No effect when it is gone."""
         new_path = path + RENEWED
         if self._disk.exists(new_path):
             self._disk.unlink(new_path)
@@ -230,47 +195,47 @@ class CheckpointWriter:
         finally:
             file.close()
         self._disk.rename(new_path, path)
-        moving.files.discard(path)
-        moving.directories.add(os.path.dirname(path))
+        pending.files.discard(path)
+        pending.directories.add(os.path.dirname(path))
 
-    def unlink(self, moving: PendingCheckpoint, path: str) -> None:
-        """A cluster without a live line, or of a checkpoint that came to nothing. Harmless when it is gone."""
+    def unlink(self, pending: PendingCheckpoint, path: str) -> None:
+        """Unlink a cluster without a live line, or one of an abandoned checkpoint. No effect when it is gone."""
         try:
             self._disk.unlink(path)
         except FileNotFoundError:
             pass
-        moving.files.discard(path)
+        pending.files.discard(path)
         directory = os.path.dirname(path)
         if self._disk.exists(directory):
-            moving.directories.add(directory)
-            moving.left.add(directory)
+            pending.directories.add(directory)
+            pending.left.add(directory)
 
-    def make_durable(self, moving: PendingCheckpoint, *, with_rest: bool = False) -> None:
-        """The one barrier over all of it: names made and removed, lines, marks, contents. Then slots that are empty go,
-        which nobody needs to be durable. `with_rest`: over whatever else was done in the queue's file system too."""
+    def make_durable(self, pending: PendingCheckpoint, *, with_rest: bool = False) -> None:
+        """The one barrier over all of it: names made and removed, lines, marks, contents. Then remove empty slots; that need
+        not be durable. `with_rest`: the barrier covers the whole file system of the queue."""
         if with_rest:
-            moving.suspects |= moving.files
+            pending.suspect_all_files()
             self._disk.sync_file_system(self._queue_path)
-            moving.suspects.clear()
-        self._sync(moving)
-        for directory in moving.left:
+            pending.suspects.clear()
+        self._sync(pending)
+        for directory in pending.left:
             if os.path.dirname(directory) != self._queue_path:
                 with suppress(OSError):
                     self._disk.remove_directory(directory)
 
-    def _sync(self, moving: PendingCheckpoint) -> None:
-        if len(moving.files) > FEW_FILES:
+    def _sync(self, pending: PendingCheckpoint) -> None:
+        if len(pending.files) > FEW_FILES:
             self.whole_syncs += 1
-            moving.suspects |= moving.files
+            pending.suspect_all_files()
             self._disk.sync_file_system(self._queue_path)
             self._disk.sync_file_system(self._spool_path)
-            moving.suspects.clear()
+            pending.suspects.clear()
             return
-        for path in sorted(moving.files):
-            moving.suspects.add(path)
+        for path in sorted(pending.files):
+            pending.suspects.add(path)
             self._change(path, lambda file: file.sync())
-            moving.suspects.discard(path)
-        for path in sorted(moving.directories):
+            pending.suspects.discard(path)
+        for path in sorted(pending.directories):
             self._disk.sync_directory(path)
 
     def _change(self, path: str, act: Callable[[IFile], None]) -> None:
@@ -283,27 +248,27 @@ class CheckpointWriter:
 
 def copy_contents(
     write: CheckpointWriter,
-    moving: PendingCheckpoint,
-    youngs: Sequence[JournaledMessage],
+    pending: PendingCheckpoint,
+    messages: Sequence[JournaledMessage],
     segments: Mapping[int, Segment],
     given_up: Container[int],
 ) -> None:
-    """Contents out of memory or the journal into silos. Raises `Unreadable`, but of segments that are given up."""
+    """Copy contents out of memory or the journal into silos. Raises `Unreadable`, but not for segments in `given_up`."""
     contents = []
-    for young in youngs:
-        content = young.content
+    for journaled in messages:
+        content = journaled.content
         if content is None:
-            number, size = young.segment, young.message.stored_bytes
+            number, size = journaled.segment, journaled.message.stored_bytes
             try:
-                content = segments[number].file.read_at(young.offset, size)
-                why = "" if young.has_written(content) else "it does not check"
+                content = segments[number].file.read_at(journaled.offset, size)
+                why = "" if journaled.has_written(content) else "it does not check"
             except OSError as error:
                 why = str(error)
             if why and number not in given_up:
-                raise Unreadable(young.message.spool_id, number, why)
+                raise Unreadable(journaled.message.spool_id, number, why)
             if why or content is None:
-                moving.lacking.append(young.message.spool_id)
-                moving.unread.add(number)
+                pending.lacking.append(journaled.message.spool_id)
+                pending.unread.add(number)
                 continue
-        contents.append((young, content))
-    write.write_contents(moving, contents)
+        contents.append((journaled, content))
+    write.write_contents(pending, contents)

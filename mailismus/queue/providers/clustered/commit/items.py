@@ -1,4 +1,4 @@
-"""What the clustered queue writes into its journal, item by item: commits, messages said again, checkpoints."""
+"""Items that the clustered queue writes into its journal: commits, rewritten messages, checkpoints."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from mailismus.queue.providers.clustered.format.record import HEAD, file_record,
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.spool.draft import SpoolDraft
 
-Moved = Callable[[JournaledMessage, int, int], None]
-"""Told that a message now lives in this segment, its content at this offset."""
-
 PLACES_AT_ONCE = 2000
 
 LONGEST_LINE = 6000
@@ -26,17 +23,17 @@ LONGEST_LINE = 6000
 
 
 class ICommitOwner(Protocol):
-    """Who hears what became of a commit."""
+    """Hears how a commit ended."""
 
     def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
-        """It is, at this place."""
+        """The commit is durable, at this offset of this segment."""
 
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
-        """It is not."""
+        """The commit failed."""
 
 
 class _Item:
-    """Records that are written as a whole."""
+    """Records that are written as a whole (`IItem`)."""
 
     __slots__ = ("buffers", "may_fail", "size_bytes")
 
@@ -54,20 +51,20 @@ class _Item:
 class CommitItem(_Item):
     """One commit: submissions and settlements, all or nothing."""
 
-    __slots__ = ("_owner", "done", "drafts", "settlements", "youngs")
+    __slots__ = ("_owner", "done", "drafts", "messages", "settlements")
 
     def __init__(self, owner: ICommitOwner) -> None:
         super().__init__()
         self._owner = owner
-        self.youngs: list[tuple[JournaledMessage, list[Entry], int]] = []
-        """New messages, their entries, and where the content begins behind the start of the item."""
+        self.messages: list[tuple[JournaledMessage, list[Entry], int]] = []
+        """New messages, their entries, and the offset of the content from the start of the item."""
         self.drafts: list[SpoolDraft] = []
         self.settlements: Sequence[Settlement] = ()
         self.done: Deferred[Sequence[SpoolId]] = Deferred()
 
-    def add_message(self, young: JournaledMessage, entries: list[Entry]) -> None:
-        """A new message and all of its entries; its content is `young.content`, or in its silo."""
-        self.youngs.append((young, entries, add_message_records(self, young, entries)))
+    def add_message(self, journaled: JournaledMessage, entries: list[Entry]) -> None:
+        """A new message and all of its entries; its content is `content`, or in its silo."""
+        self.messages.append((journaled, entries, add_message_records(self, journaled, entries)))
         self.may_fail = True
 
     def durable(self, segment: int, offset: int) -> None:
@@ -77,52 +74,52 @@ class CommitItem(_Item):
         self._owner.commit_has_failed(self, error)
 
 
-class SayAgainItem(_Item):
-    """A live message of a sick segment, said again in a fresh one."""
+class RewriteItem(_Item):
+    """A live message of a failed segment, rewritten in a fresh one."""
 
-    __slots__ = ("_content_offset", "_moved", "_young")
+    __slots__ = ("_content_offset", "_journaled")
 
-    def __init__(self, young: JournaledMessage, moved: Moved) -> None:
+    def __init__(self, journaled: JournaledMessage) -> None:
         super().__init__()
-        self._young = young
-        self._moved = moved
+        self._journaled = journaled
         self._content_offset = 0
 
-    def begin(self, entries: list[Entry], content: bytes | None) -> None:
-        """The message and some of its entries; `content` None: it is in its silo."""
-        self._content_offset = add_message_records(self, self._young, entries, content)
+    def begin(self, entries: list[Entry]) -> None:
+        """Add the message and some of its entries."""
+        self._content_offset = add_message_records(self, self._journaled, entries)
 
     def durable(self, segment: int, offset: int) -> None:
-        self._moved(self._young, segment, offset + self._content_offset)
+        self._journaled.move_to(segment, offset + self._content_offset)
 
     def failed(self, error: OSError) -> None:
         raise AssertionError("is written until it is durable") from error
 
 
 class MoreLinesItem(_Item):
-    """Further entries of a message that is said again, because one item can't hold them all."""
+    """Further entries of a message that is rewritten, because one item can't hold them all."""
 
     __slots__ = ()
 
     def durable(self, segment: int, offset: int) -> None:
-        """Nobody waits."""
+        """Nothing waits for it."""
 
     def failed(self, error: OSError) -> None:
         raise AssertionError("is written until it is durable") from error
 
 
-def say_again(young: JournaledMessage, content: bytes | None, most_size: int, moved: Moved) -> list[IItem]:
-    """The items that say all of a message again as it is durable now, none larger than `most_size`. `moved` is called with
-    the new segment and the content's place in it. To be appended at once and in this order."""
-    entries = list(young.entries.values())
-    room = most_size - (len(content) if content is not None else 0)
-    at_once = max(1, min(room, most_size // 2) // LONGEST_LINE)
-    first = SayAgainItem(young, moved)
-    first.begin(entries[:at_once], content)
+def rewrite(journaled: JournaledMessage, largest: int) -> list[IItem]:
+    """Return the items that rewrite a message as it is durable now, none larger than `largest` bytes; its content is in
+    memory or in its silo. To be appended at once and in this order."""
+    entries = list(journaled.entries.values())
+    content = journaled.content
+    room = largest - (len(content) if content is not None else 0)
+    at_once = max(1, min(room, largest // 2) // LONGEST_LINE)
+    first = RewriteItem(journaled)
+    first.begin(entries[:at_once])
     items: list[IItem] = [first]
     for start in range(at_once, len(entries), at_once):
         more = MoreLinesItem()
-        add_lines(more, young, entries[start : start + at_once])
+        add_lines(more, journaled, entries[start : start + at_once])
         items.append(more)
     return items
 
@@ -145,13 +142,13 @@ class EpochItem(_Item):
 
 
 class PlacesItem(_Item):
-    """Places of entries that were settled while they were moved. Nobody waits; without its checkpoint it is nothing."""
+    """Places of entries that were settled while they were moved. Without its checkpoint it does not count."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, entries: Sequence[tuple[QueueId, Place]]) -> list[PlacesItem]:
-        """As many items as it takes."""
+        """Return as many items as it takes."""
         items = []
         for start in range(0, len(entries), PLACES_AT_ONCE):
             item = cls()
@@ -160,14 +157,14 @@ class PlacesItem(_Item):
         return items
 
     def durable(self, segment: int, offset: int) -> None:
-        """Nobody waits."""
+        """Nothing waits for it."""
 
     def failed(self, error: OSError) -> None:
         raise AssertionError("is written until it is durable") from error
 
 
 class CheckpointItem(_Item):
-    """A checkpoint record: the commit instant. When its batch fails the checkpoint never was, whatever can be read."""
+    """A checkpoint record: the commit instant. When its batch fails the checkpoint is abandoned, whatever can be read."""
 
     __slots__ = ("_abandoned", "_done")
 
@@ -185,31 +182,30 @@ class CheckpointItem(_Item):
         self._abandoned()
 
 
-def add_message_records(item: _Item, young: JournaledMessage, entries: list[Entry], content: bytes | None = None) -> int:
-    """The records that begin a message: its content with the lines of one area, then those of the other areas. Gives
-    where the content begins behind the start of the item."""
-    message = young.message
+def add_message_records(item: _Item, journaled: JournaledMessage, entries: list[Entry]) -> int:
+    """Add the records of a message: its content with the lines of one area, then the lines of the other areas. Return the
+    offset of the content from the start of the item."""
+    message = journaled.message
     spool_id = message.spool_id
     area = entries[0].area
     others = [entry for entry in entries if entry.area is not area]
     lines = format_lines(message, [entry for entry in entries if entry.area is area] if others else entries)
     content_offset = item.size_bytes + HEAD.size + len(lines)
-    if content is None:
-        content = young.content
-    if young.is_in_silo:
+    if journaled.is_in_silo:
         item.add(file_record(area, spool_id, lines))
     else:
+        content = journaled.content
         assert content is not None
         item.add(message_head(area, spool_id, lines, len(content)))
         item.add(content)
     if others:
-        add_lines(item, young, others)
+        add_lines(item, journaled, others)
     return content_offset
 
 
-def add_lines(item: _Item, young: JournaledMessage, entries: list[Entry]) -> None:
-    """Lines records for these entries, one an area."""
+def add_lines(item: _Item, journaled: JournaledMessage, entries: list[Entry]) -> None:
+    """Add lines records for these entries, one for each area."""
     for area in Area:
         here = [entry for entry in entries if entry.area is area]
         if here:
-            item.add(lines_record(area, young.message.spool_id, format_lines(young.message, here)))
+            item.add(lines_record(area, journaled.message.spool_id, format_lines(journaled.message, here)))

@@ -1,7 +1,7 @@
 """Naming: spool ids that are never used twice, whatever the clock does.
 
 An id is an epoch and a counter. An epoch is durable before its first use: a start raises it, and when the counter is nearly
-full the journal is told of the next one.
+full the next one is written to the journal.
 """
 
 from __future__ import annotations
@@ -30,8 +30,13 @@ class SpoolIds:
         """Whether the next epoch should be made durable now."""
         return self._counter >= self.RESERVE_AT and self.reserved_epoch == self.epoch
 
+    def reserve_next(self) -> int:
+        """The next epoch is durable; return it."""
+        self.reserved_epoch = self.epoch + 1
+        return self.reserved_epoch
+
     def next(self) -> SpoolId | None:
-        """A new one; None: the counter is full and the next epoch is not durable yet."""
+        """Return a new id; None: the counter is full and the next epoch is not durable yet."""
         if self._counter == 0xFFFF_FFFF:
             if self.reserved_epoch == self.epoch:
                 return None
@@ -51,7 +56,7 @@ class Naming:
         self._is_reserving = False
 
     def next(self) -> SpoolId:
-        """A new one. Raises `Unavailable` when the next epoch is not durable yet."""
+        """Return a new id. Raises `Unavailable` when the next epoch is not durable yet."""
         spool_ids = self._spool_ids
         if spool_ids.wants_epoch() and not self._is_reserving:
             self._is_reserving = True
@@ -63,9 +68,9 @@ class Naming:
 
     def _on_reserved(self) -> None:
         self._is_reserving = False
-        self._spool_ids.reserved_epoch = self._writer.epoch = self._spool_ids.epoch + 1
+        self._writer.set_epoch(self._spool_ids.reserve_next())
 
     @property
     def epoch(self) -> int:
-        """The highest that may be used."""
+        """The highest epoch that may be used."""
         return self._spool_ids.reserved_epoch

@@ -89,6 +89,24 @@ class Cluster:
         """Of times that lines of it tell, since the clock was set."""
         self._readers: dict[object, set[int]] = {}
 
+    def grow(self, length: int, lines: int) -> None:
+        """So many live lines were appended, up to this length."""
+        self.length = length
+        self.live = (self.live or 0) + lines
+
+    def count_live(self, lines: int) -> None:
+        """So many live lines were counted."""
+        self.live = lines
+
+    def begin_read(self) -> list[Predicate]:
+        """Return the flushes that the read which begins now serves; later ones, and a later time, are for the next read."""
+        flushes, self.unread_at, self.flushes = self.flushes, None, []
+        return flushes
+
+    def put_flushes_back(self, flushes: list[Predicate]) -> None:
+        """The read failed: the next one serves these too."""
+        self.flushes = flushes + self.flushes
+
     def is_hidden(self, offset: int) -> bool:
         """Whether this line is not to be handed out."""
         return offset in self.taken or offset in self.owed

@@ -42,6 +42,28 @@ class JournaledMessage:
         self.since = 0.0
         """When it became young, UTC seconds."""
 
+    def arrive(self, entries: Iterable[Entry], segment: int, offset: int) -> None:
+        """It is durable in this segment, with these entries."""
+        self.entries = {entry.number: entry for entry in entries}
+        self.segment, self.offset = segment, offset
+
+    def move_to(self, segment: int, offset: int) -> None:
+        """It is durable in this segment now, its content at this offset."""
+        self.segment, self.offset = segment, offset
+
+    def hold_content(self, content: bytes) -> None:
+        """Keep this content in memory."""
+        self.content = content
+
+    def drop_content(self) -> int:
+        """Keep no content in memory; return how many bytes that frees."""
+        content, self.content = self.content, None
+        return 0 if content is None else len(content)
+
+    def put_in_silo(self) -> None:
+        """The content is a message file from now on."""
+        self.is_in_silo = True
+
     def leave_content(self, content: bytes | memoryview) -> None:
         """This content is in the journal alone from now on."""
         self.checksum = zlib.crc32(content)

@@ -168,8 +168,7 @@ class DueScan:
 
     async def _read(self, cluster: Cluster, now: float) -> None:
         """Read the lines of a cluster that count into memory. One that can't be read is tried again later."""
-        length, flushes = cluster.length, cluster.flushes
-        cluster.unread_at, cluster.flushes = None, []  # what comes up from now on sets them again, for the next read
+        length, flushes = cluster.length, cluster.begin_read()
         try:
             with cluster.reading() as marked:
                 read = await self._read_file(cluster, length)
@@ -184,13 +183,15 @@ class DueScan:
             self._read_later(cluster, flushes, now)
             raise
         if cluster.live is None:
-            cluster.live = sum(not (line.is_done or line.offset in cluster.owed or line.offset in marked) for line in lines)
+            cluster.count_live(
+                sum(not (line.is_done or line.offset in cluster.owed or line.offset in marked) for line in lines)
+            )
         cluster.heed_limits(lines)
         self._index.keep_read(cluster, lines, marked, length, flushes, now)
 
     def _read_later(self, cluster: Cluster, flushes: list[Predicate], now: float) -> None:
         """It could not be read."""
-        cluster.flushes = flushes + cluster.flushes
+        cluster.put_flushes_back(flushes)
         self._index.read_again(cluster, now + UNREADABLE_S)
 
     async def set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:

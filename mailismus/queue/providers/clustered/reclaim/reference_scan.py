@@ -158,7 +158,7 @@ class ReferenceScan:
                 if seen is not None and count > 1 and self._names_recipients:
                     seen.append(_key(spool_id, number))
         if cluster.live is None:
-            cluster.live = live
+            cluster.count_live(live)
 
     async def _sweep(self, seen: array[int]) -> None:
         """Message files of earlier starts that no line needs."""

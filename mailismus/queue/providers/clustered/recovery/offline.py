@@ -41,6 +41,9 @@ T = TypeVar("T")
 class _AtOnce:
     """A worker for who has nothing else to do meanwhile."""
 
+    def start(self) -> None:
+        """There is no thread."""
+
     def run(self, function: Callable[[], T]) -> Deferred[T]:
         try:
             return succeed(function())
@@ -48,6 +51,9 @@ class _AtOnce:
             return fail(error)
 
     def stop(self) -> None:
+        """Nothing is under way."""
+
+    def leave(self) -> None:
         """Nothing is under way."""
 
 

@@ -18,7 +18,7 @@ from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import Workers
 from mailismus.errors import Unavailable
 from mailismus.journal.writer import RandomBytes
-from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.recovery.opening import open_locked
 
 _TURN_S = 0.01
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class TurnWorker:
-    """A worker that works at once and tells of it in the next turn of the clock."""
+    """`IWorker` without a thread: it runs a call at once and gives the result back in the next turn of the clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -40,7 +40,13 @@ class TurnWorker:
         self._clock.callLater(0, result.chainDeferred, done)
         return done
 
+    def start(self) -> None:
+        """There is no thread."""
+
     def stop(self) -> None:
+        """Nothing is under way."""
+
+    def leave(self) -> None:
         """Nothing is under way."""
 
 
@@ -51,14 +57,14 @@ def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], ran
     worker = TurnWorker(clock)
     opened = open_locked(settings, disk, locks, worker, clock, random_bytes)
     try:
-        queue = ClusteredQueue(settings, disk, opened, Workers(worker, worker), clock, lambda: now + clock.seconds())
+        queue = build(settings, disk, opened, Workers(worker, worker), clock, lambda: now + clock.seconds())
         _wait(clock, queue.open())
-        walk = queue.release.walk
+        walk = queue.parts.release.walk
         _turn_until(clock, lambda: walk.has_failed or (walk.has_looked and not walk.is_running))
-        abandoned = queue.checkpoints.abandoned
-        _wait(clock, queue.checkpoints.write_behind_all())
+        abandoned = queue.checkpoints.counts.abandoned
+        _wait(clock, queue.checkpoints.run_over_all())
         _wait(clock, queue.close())
-        if walk.has_failed or queue.checkpoints.abandoned > abandoned:
+        if walk.has_failed or queue.checkpoints.counts.abandoned > abandoned:
             raise Unavailable("what was repaired is in the journal, but could not be written behind; see the log")
     finally:
         opened.release()

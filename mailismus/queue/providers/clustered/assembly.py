@@ -1,0 +1,168 @@
+"""Assembly: makes the parts of a clustered queue and wires them, leaves first.
+
+The one place that knows every class of the provider. Each part is complete when it is made, and is given parts that were
+made before it. One part learns of a later one, by a named method: `BatchEvents.listen`, since the parts that act on the end
+of a batch need the journal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.disk.worker import Workers
+from mailismus.journal.commit import GroupCommit
+from mailismus.journal.pressure import Pressure
+from mailismus.journal.throttle import CommitThrottle
+from mailismus.journal.writer import most_records_size
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.files.free_space import SpaceWatch
+from mailismus.queue.files.presence import PresenceWatch
+from mailismus.queue.providers.clustered.admission import AdmissionControl
+from mailismus.queue.providers.clustered.batch_results import BatchResults
+from mailismus.queue.providers.clustered.checkpoint.cleanup import ClusterCleanup
+from mailismus.queue.providers.clustered.checkpoint.files import CheckpointFiles
+from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPolicy
+from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
+from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointSealing
+from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
+from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
+from mailismus.queue.providers.clustered.closing import Closing
+from mailismus.queue.providers.clustered.commit.batch_events import BatchEvents
+from mailismus.queue.providers.clustered.commit.spool_ids import Naming
+from mailismus.queue.providers.clustered.hasten import Hastening
+from mailismus.queue.providers.clustered.ledger import Ledger
+from mailismus.queue.providers.clustered.parts import Drafts, Limits, QueueParts
+from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
+from mailismus.queue.providers.clustered.read.content import Contents
+from mailismus.queue.providers.clustered.read.due_scan import DueScan
+from mailismus.queue.providers.clustered.read.search import QueueSearch
+from mailismus.queue.providers.clustered.reclaim.release import Release
+from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.queue.providers.clustered.state import QueueState
+from mailismus.queue.providers.clustered.waiters import ReadyWaiters
+from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
+from mailismus.spool.message_file import MessageFileWriter
+
+DRAFT_BYTES = 24 << 20
+"""Memory of all drafts together that are small enough to stay there; the next one makes it 32 MiB."""
+
+BEHIND_BYTES = 8 << 20
+"""Memory of all drafts together that waits for the disk; beyond it each client waits for its own piece."""
+
+_LINE_SHARE = 10
+"""A new recipient's line is at most so many times (length of the recipient + 64) long, escapes included."""
+
+
+def build(
+    settings: QueueSettings,
+    disk: IDisk,
+    opened: Opened,
+    workers: Workers,
+    reactor: IReactorTime,
+    now: Callable[[], float],
+) -> ClusteredQueue:
+    """Make the queue of an opened directory. `opened` holds the locks and the result of the replay; `now`: UTC seconds."""
+    root, spool_root, files = settings.rootpath, settings.spool.rootpath, workers.files
+    corrupt = os.path.join(root, "corrupt")
+    limits = limits_of(settings, opened)
+    state = QueueState(opened.resting, opened.next_checkpoint - 1, now)
+    memtable, cluster_index = state.memtable, state.cluster_index
+    waiters = ReadyWaiters(state)
+
+    reader = ClusterReader(files, cluster_index)
+    visits = DueScan(disk, root, files, reader, memtable, cluster_index)
+    first_new = SpoolId(opened.spool_ids.epoch << 32)
+    release = Release(disk, settings.spool, files, reactor, memtable, reader, first_new, corrupt, visits.set_aside)
+    ledger = Ledger(state, release, waiters.fire_due)
+    contents = Contents(disk, spool_root, files, memtable, opened.writer.segments, corrupt)
+    search = QueueSearch(disk, root, reader, memtable, cluster_index, state.newest_checkpoint, reactor)
+
+    events = BatchEvents()
+    commits = GroupCommit(opened.writer, workers.journal, reactor, limits.largest_item, events.on_durable, events.on_failed)
+    naming = Naming(opened.spool_ids, commits, opened.writer)
+    pressure = Pressure(commits, reactor)
+    space = SpaceWatch(disk, settings, files, reactor)
+    presence = PresenceWatch(opened.locations.everything, commits, files, reactor)
+
+    segments = JournalSegments(opened.writer, opened.pool, settings.journal.maxsize, corrupt)
+    checkpoints = _build_checkpoints(settings, disk, opened, workers, reactor, state, ledger, commits, naming, segments)
+    admission = AdmissionControl(commits, segments, opened.pool, space, pressure)
+    closing = Closing(commits, checkpoints, pressure, memtable, reactor, opened.release)
+    refused = RefusedDrafts()
+    events.listen(BatchResults(memtable, segments, refused, waiters, checkpoints, closing, naming, limits.largest_item))
+
+    memory, behind = Budget(DRAFT_BYTES), Budget(BEHIND_BYTES)
+    bufsize, largest = settings.spool.bufsize, limits.largest_in_journal
+
+    def make_draft() -> SpoolDraft:
+        spool_id = naming.next()
+        file = MessageFileWriter(disk, spool_root, spool_id)
+        return SpoolDraft(spool_id, file, files, memory, behind, largest, bufsize)
+
+    parts = QueueParts(
+        root=root,
+        opened=opened,
+        reactor=reactor,
+        limits=limits,
+        state=state,
+        waiters=waiters,
+        reader=reader,
+        visits=visits,
+        release=release,
+        ledger=ledger,
+        commits=commits,
+        naming=naming,
+        segments=segments,
+        checkpoints=checkpoints,
+        hastening=Hastening(state, checkpoints, waiters),
+        space=space,
+        presence=presence,
+        pressure=pressure,
+        brake=CommitThrottle(),
+        admission=admission,
+        closing=closing,
+        contents=contents,
+        search=search,
+        drafts=Drafts(memory, behind, refused, make_draft),
+    )
+    return ClusteredQueue(parts)
+
+
+def limits_of(settings: QueueSettings, opened: Opened) -> Limits:
+    """Return the sizes that follow from settings and the size of segments."""
+    largest_item = most_records_size(opened.pool.size_bytes)
+    largest_in_journal = min(settings.journal.largemsgsize, largest_item // 4)
+    return Limits(
+        largest_item=largest_item,
+        largest_in_journal=largest_in_journal,
+        envelope=(largest_item - largest_in_journal) // _LINE_SHARE,
+        keeps_nothing_back=settings.journal.maxage_s == 0,
+    )
+
+
+def _build_checkpoints(
+    settings: QueueSettings,
+    disk: IDisk,
+    opened: Opened,
+    workers: Workers,
+    reactor: IReactorTime,
+    state: QueueState,
+    ledger: Ledger,
+    commits: GroupCommit,
+    naming: Naming,
+    segments: JournalSegments,
+) -> CheckpointRunner:
+    root, spool, journal = settings.rootpath, settings.spool, settings.journal
+    policy = CheckpointPolicy(journal.maxage_s, max(journal.maxsize, 4 * opened.pool.size_bytes))
+    write = CheckpointWriter(disk, root, spool.rootpath, settings.maxclustersize, has_links=spool.hardlinks)
+    cleanup = ClusterCleanup(write, workers.files, state.cluster_index, root)
+    presence = opened.locations.everything
+    files = CheckpointFiles(write, cleanup, workers.files, state, segments, presence, root)
+    sealing = CheckpointSealing(state, files, segments, policy, ledger, commits, naming, reactor)
+    return CheckpointRunner(state, policy, files, sealing, segments, commits, ledger.asked, reactor)

@@ -1,0 +1,87 @@
+"""Parts: the objects that one clustered queue is made of, complete and wired (`assembly`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.journal.commit import GroupCommit
+from mailismus.journal.pressure import Pressure
+from mailismus.journal.throttle import CommitThrottle
+from mailismus.queue.files.free_space import SpaceWatch
+from mailismus.queue.files.presence import PresenceWatch
+from mailismus.queue.providers.clustered.admission import AdmissionControl
+from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
+from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
+from mailismus.queue.providers.clustered.closing import Closing
+from mailismus.queue.providers.clustered.commit.spool_ids import Naming
+from mailismus.queue.providers.clustered.hasten import Hastening
+from mailismus.queue.providers.clustered.ledger import Ledger
+from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
+from mailismus.queue.providers.clustered.read.content import Contents
+from mailismus.queue.providers.clustered.read.due_scan import DueScan
+from mailismus.queue.providers.clustered.read.search import QueueSearch
+from mailismus.queue.providers.clustered.reclaim.release import Release
+from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.queue.providers.clustered.state import QueueState
+from mailismus.queue.providers.clustered.waiters import ReadyWaiters
+from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
+
+
+@attrs.frozen
+class Limits:
+    """Sizes in bytes, of one queue."""
+
+    largest_item: int
+    """Records that one item of the journal may hold."""
+    largest_in_journal: int
+    """Contents up to this go into the journal, larger ones into a silo."""
+    envelope: int
+    """Recipients of one message together."""
+    keeps_nothing_back: bool
+    """`maxage` is 0: a commit waits until its entries are in clusters."""
+
+
+@attrs.frozen
+class Drafts:
+    """Messages that are being received. `make` makes a draft; raises `Unavailable` when no spool id is left."""
+
+    memory: Budget
+    """Of drafts that are small enough for the journal."""
+    behind: Budget
+    """Of pieces on their way to a silo."""
+    refused: RefusedDrafts
+    make: Callable[[], SpoolDraft]
+
+
+@attrs.frozen
+class QueueParts:
+    """Parts of one queue, leaves first."""
+
+    root: str
+    """The queue's directory."""
+    opened: Opened
+    reactor: IReactorTime
+    limits: Limits
+    state: QueueState
+    waiters: ReadyWaiters
+    reader: ClusterReader
+    visits: DueScan
+    release: Release
+    ledger: Ledger
+    commits: GroupCommit
+    naming: Naming
+    segments: JournalSegments
+    checkpoints: CheckpointRunner
+    hastening: Hastening
+    space: SpaceWatch
+    presence: PresenceWatch
+    pressure: Pressure
+    brake: CommitThrottle
+    admission: AdmissionControl
+    closing: Closing
+    contents: Contents
+    search: QueueSearch
+    drafts: Drafts
