@@ -25,7 +25,7 @@ from mailismus.observe.text import shown
 from mailismus.queue.files.recipient_line import format_lines, parse_line
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
-from mailismus.queue.providers.clustered.format.cluster import BadLine, parse_header, read_lines
+from mailismus.queue.providers.clustered.format.cluster import BadLine, parse_header, read_lines, refuse_newer_cluster
 from mailismus.queue.providers.clustered.format.record import RecordKind, read_records
 from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader
 from mailismus.spool.silo import parse_message_name
@@ -36,7 +36,7 @@ _NOTE_BYTES = 8192
 
 
 def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
-    """Print the file. Raises `Corrupt` for what is none of ours or does not check, `OSError`."""
+    """Print the file. Raises `Corrupt` for what is none of ours or does not check, `NewerFormat`, `OSError`."""
     disk = disk or PosixDisk(Access.READ_ONLY)
     if not disk.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -143,6 +143,7 @@ def _dump_cluster(path: str, out: TextIO, disk: IDisk) -> None:
         data = file.read_at(0, file.size())
     finally:
         file.close()
+    refuse_newer_cluster(path, data)
     header = parse_header(data.partition(b"\n")[0])
     area = Area.INCOMING if header is None else header[0]
     name = "" if header is None else f" {header[1]}-{header[2]} of {area.value}"

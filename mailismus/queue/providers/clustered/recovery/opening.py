@@ -26,7 +26,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock, close_read
 from mailismus.disk.presence import Presence
 from mailismus.disk.worker import IWorker
-from mailismus.errors import StartError
+from mailismus.errors import NewerFormat, StartError
 from mailismus.journal.batch import BLOCK, padded_size
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
@@ -43,6 +43,7 @@ from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
 from mailismus.queue.providers.clustered.recovery.missing_journal import refuse_lost_journal
+from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from mailismus.spool.aside import NO_LINKS
@@ -76,9 +77,12 @@ def open_queue(
 ) -> Opened:
     """Open it. Raises `StartError` with what an administrator must do."""
     try:
+        _refuse_newer_formats(settings, disk)
         refuse_missing_areas(settings, disk)
         make_directories(settings, disk)
         return open_locked(settings, disk, lock_queue(settings, disk), files, reactor, random_bytes)
+    except NewerFormat as error:
+        raise StartError(os.EX_DATAERR, str(error)) from error
     except PermissionError as error:
         raise StartError(os.EX_NOPERM, f"the queue can't be opened: {error}") from error
     except OSError as error:
@@ -112,6 +116,14 @@ def open_locked(
         for lock in locks:
             lock.release()
         raise
+
+
+def _refuse_newer_formats(settings: QueueSettings, disk: IDisk) -> None:
+    """Raise `NewerFormat` where a newer program has written to the queue, before anything is made or changed, and before
+    anything is said of directories that a newer format may not have."""
+    if disk.exists(settings.rootpath):
+        _check(disk, settings.rootpath)
+        refuse_newer_queue(disk, settings.rootpath)
 
 
 def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
