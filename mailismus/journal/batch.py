@@ -97,14 +97,14 @@ def is_unused(data: bytes) -> bool:
 
 def guess_header(data: bytes, number: int) -> SegmentHeader | None:
     """What the first batch tells of a segment whose header does not check: nonce and first sequence; that batch begins where
-    no client's bytes ever do. Such a header denies nothing, and knows no epoch and no horizon. None: it does not check
-    either."""
+    no client's bytes ever do. Such a header denies nothing, and knows no epoch and no horizon; its records may be of any
+    format that is read here. None: it does not check either."""
     if len(data) < BLOCK + BATCH_HEAD_SIZE:
         return None
     _, sequence, _, nonce = _BATCH.unpack_from(data, BLOCK)
     if decode_batch(data, BLOCK, nonce) is None:
         return None
-    return SegmentHeader(number, sequence, DENIES_NOTHING, 0, 0, nonce)
+    return SegmentHeader(number, sequence, DENIES_NOTHING, 0, 0, nonce, NEWEST_FORMAT)
 
 
 def highest_sequence(data: bytes) -> int:

@@ -21,7 +21,15 @@ import attrs
 
 from mailismus.disk.interface import IDisk, NameStanding
 from mailismus.disk.presence import Missing, Presence
-from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, NONCE_SIZE, SegmentHeader, encode_batch, padded_size
+from mailismus.journal.batch import (
+    BATCH_HEAD_SIZE,
+    BLOCK,
+    NONCE_SIZE,
+    OLDEST_FORMAT,
+    SegmentHeader,
+    encode_batch,
+    padded_size,
+)
 from mailismus.journal.segment import Segment, file_name
 from mailismus.observe.metrics import Distribution
 
@@ -100,6 +108,9 @@ class JournalWriter:
         self.epoch = 0
         self.horizon = 0
         """Goes into the next header: of the newest checkpoint that is durable."""
+        self.format = OLDEST_FORMAT
+        """Of the segments begun from now on: the lowest that holds all records to come. A batch never goes into a segment of
+        a lower one. It only rises, and that in the reactor's thread."""
         self.current: Segment | None = None
         self.segments: dict[int, Segment] = {}
         """Every segment in use, by number."""
@@ -119,7 +130,7 @@ class JournalWriter:
         if self.is_check_due:
             self._check_for(claim)
         segment = self.current
-        if segment is None or segment.room < padded_size(records_size):
+        if segment is None or segment.room < padded_size(records_size) or segment.format < self.format:
             segment = self._begin(self.sequence, claim)
         offset = segment.end
         sequence = self.sequence + 1
@@ -187,9 +198,10 @@ class JournalWriter:
         # Not synced, and no reason to stop: the header, not the name, says which segment this is.
         with suppress(OSError):
             self._name(segment)
-        nonce = self._random_bytes(NONCE_SIZE)
+        nonce, of_format = self._random_bytes(NONCE_SIZE), self.format
         try:
-            segment.begin(SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce))
+            header = SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce, of_format)
+            segment.begin(header)
         except OSError:
             self.spoiled.append(segment)
             raise

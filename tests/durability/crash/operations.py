@@ -337,6 +337,13 @@ def report_while_its_barrier_fails(world: World) -> None:
     assert world.disk.fault is None
 
 
+def store_with_words(world: World) -> None:
+    """Files of format 2, with what is in files of format 1 beside it."""
+    words = b"ENVID=some%20thing RET=HDRS", b"notify=NEVER x-unknown=", None
+    world.commit([world.send(2, words=words), world.send()])
+    world.settle_down()
+
+
 def store_many(world: World) -> None:
     """More files at the next checkpoint than are synced one by one."""
     world.commit([world.send() for _ in range(FEW_FILES + 1)])
@@ -411,6 +418,7 @@ MORE: dict[str, Operation] = {
     "report with all of it": report_with_all_of_it,
     "report while moved": report_while_moved,
     "report while its barrier fails": report_while_its_barrier_fails,
+    "store with words": store_with_words,
     "store many": store_many,
     "deliver all": deliver_all,
     "restart at once": restart_at_once,

@@ -249,6 +249,7 @@ def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledM
         len(recipients),
         [],
         envelope.stuffed_dots,
+        envelope.words,
     )
     young = JournaledMessage(message)
     if draft.is_in_silo:
@@ -259,13 +260,21 @@ def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledM
         incoming = Area.INCOMING
         return young, [Entry(n, recipient, incoming, received_at) for n, recipient in enumerate(recipients, 1)]
     return young, [
-        Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host)
+        Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host, p.words)
         for p in submission.placements
     ]
 
 
 def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
     """The entry as it goes on."""
+    words = entry.words if settlement.words is None else settlement.words or None
     return Entry(
-        entry.number, entry.recipient, area, settlement.due_at, settlement.attempts, settlement.reply, settlement.host
+        entry.number,
+        entry.recipient,
+        area,
+        settlement.due_at,
+        settlement.attempts,
+        settlement.reply,
+        settlement.host,
+        words,
     )

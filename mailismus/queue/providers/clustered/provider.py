@@ -57,7 +57,7 @@ from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, CommitItem, EpochItem, say_again
 from mailismus.queue.providers.clustered.commit.spool_ids import Naming
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.format.record import epoch_record
+from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS, epoch_record
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
@@ -67,6 +67,7 @@ from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.queue.words import check_words
 from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
 from mailismus.spool.message_file import MessageFileWriter
 
@@ -193,6 +194,8 @@ class ClusteredQueue:
         return SpoolDraft(spool_id, file, files, self.drafts, self.behind, self._largest_in_journal, bufsize)
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+        if check_words(submissions, settlements, self.max_envelope_bytes):
+            self.opened.writer.format = FORMAT_WITH_WORDS
         item = CommitItem(self)
         if not submissions:
             at_once = self._most // 2 // LONGEST_LINE

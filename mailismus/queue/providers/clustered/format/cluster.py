@@ -149,11 +149,13 @@ def parse_header(line: bytes) -> tuple[Area, int, int] | None:
     return None if found is None else (Area(found[1].decode()), int(found[2]), int(found[3]))
 
 
-def refuse_newer_cluster(path: str, data: bytes) -> None:
-    """Raise `NewerFormat` where the cluster that begins with `data` was written by a newer program."""
+def refuse_newer_cluster(path: str, data: bytes) -> int:
+    """The format of the cluster that begins with `data`; 0: its header does not check. Raise `NewerFormat` where a newer
+    program wrote it."""
     found = header_format(data[:LONGEST_HEADER].partition(b"\n")[0])
     if found > NEWEST_FORMAT:
         raise newer_format(path, found, NEWEST_FORMAT)
+    return found
 
 
 class FoundLine(NamedTuple):

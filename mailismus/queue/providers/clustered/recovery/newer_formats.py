@@ -23,17 +23,30 @@ from mailismus.spool.message_file import read_end, refuse_newer_message
 from mailismus.spool.silo import SILO_NAMES, parse_message_name
 
 
-def refuse_newer_queue(disk: IDisk, queue_path: str) -> None:
-    """Raise `NewerFormat` where a journal segment or a cluster of the queue was written by a newer program. Files that can't
-    be read are passed over: whoever needs one of them reports it."""
+def refuse_newer_queue(disk: IDisk, queue_path: str) -> int:
+    """Raise `NewerFormat` where a journal segment or a cluster of the queue was written by a newer program; otherwise return
+    the highest format of a cluster, 0 where there is none. Files that can't be read are passed over: whoever needs one of
+    them reports it."""
+    refuse_newer_journal(disk, queue_path)
+    return refuse_newer_clusters(disk, queue_path)
+
+
+def refuse_newer_journal(disk: IDisk, queue_path: str) -> None:
+    """As `refuse_newer_queue`, of segments."""
     journal = os.path.join(queue_path, "journal")
     for name in _names_in(disk, journal):
         if name.endswith(SEGMENT_SUFFIX):
             path = os.path.join(journal, name)
             refuse_newer_segment(path, _read(disk, path, _read_block))
+
+
+def refuse_newer_clusters(disk: IDisk, queue_path: str) -> int:
+    """As `refuse_newer_queue`, of clusters."""
+    highest = 0
     for cluster_id in find_clusters(disk, queue_path, not_listed=lambda path, error: None):
         path = cluster_id.path(queue_path)
-        refuse_newer_cluster(path, _read(disk, path, _read_header))
+        highest = max(highest, refuse_newer_cluster(path, _read(disk, path, _read_header)))
+    return highest
 
 
 def refuse_newer_spool(disk: IDisk, spool_path: str) -> None:
