@@ -198,9 +198,9 @@ class JournalWriter:
         # Not synced, and no reason to stop: the header, not the name, says which segment this is.
         with suppress(OSError):
             self._name(segment)
-        nonce, of_format = self._random_bytes(NONCE_SIZE), self.format
+        nonce = self._random_bytes(NONCE_SIZE)
         try:
-            header = SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce, of_format)
+            header = SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce, self.format)
             segment.begin(header)
         except OSError:
             self.spoiled.append(segment)
