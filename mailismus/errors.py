@@ -73,6 +73,24 @@ class Unavailable(StorageError):
 
 
 @attrs.frozen
+class NewerFormat(Unavailable):
+    """A file of the queue is of a format that this program does not read yet (exit 65). Nothing is changed: its bytes are
+    not damaged, and a newer program needs them."""
+
+
+def newer_format(path: str, found: int, newest: int) -> NewerFormat:
+    """The error for a file of format `found`, where `newest` is the highest format that this program reads."""
+    match newest:
+        case 1:
+            reads = "1"
+        case 2:
+            reads = "1 and 2"
+        case _:
+            reads = f"1 to {newest}"
+    return NewerFormat(f"{path} is of format {found}, written by a newer Mailismus; this one reads {reads}: start that one")
+
+
+@attrs.frozen
 class Corrupt(StorageError):
     """Stored bytes are damaged. They are put into quarantine, never skipped in silence."""
 

@@ -19,9 +19,12 @@ import attrs
 
 BLOCK = 4096
 NONCE_SIZE = 16
-VERSION = 1
+OLDEST_FORMAT = 1
+NEWEST_FORMAT = 2
+"""The highest format of a segment that this program reads and writes."""
 
 _HEADER = struct.Struct("<8sIQQQIQ16s")
+_HEADER_START = struct.Struct("<8sI")
 _HEADER_MAGIC = b"MQJ-SEGM"
 _BATCH = struct.Struct("<4sQI16s")
 _BATCH_MAGIC = b"MQJB"
@@ -52,24 +55,38 @@ class SegmentHeader:
     horizon: int
     """Batches up to this one are not needed any more (the newest checkpoint when the segment was begun)."""
     nonce: bytes
+    format: int = OLDEST_FORMAT
+    """Of the segment with all of its records (`docs/formats`)."""
 
     def encode(self) -> bytes:
         """One block."""
         head = _HEADER.pack(
-            _HEADER_MAGIC, VERSION, self.number, self.first_sequence, self.last_good, self.epoch, self.horizon, self.nonce
+            *(_HEADER_MAGIC, self.format, self.number, self.first_sequence),
+            *(self.last_good, self.epoch, self.horizon, self.nonce),
         )
         return (head + _CRC.pack(zlib.crc32(head))).ljust(BLOCK, b"\0")
 
 
-def decode_header(block: bytes) -> SegmentHeader | None:
-    """The header in a segment's first block; None: there is none, or it does not check."""
+def header_format(block: bytes) -> int:
+    """The format that a segment's first block tells, of a newer program too: magic, format and CRC keep their places for
+    ever. 0: there is no header, or it does not check."""
     if len(block) < _HEADER.size + _CRC.size:
-        return None
-    magic, version, number, first, last_good, epoch, horizon, nonce = _HEADER.unpack_from(block)
+        return 0
+    magic, found = _HEADER_START.unpack_from(block)
     (crc,) = _CRC.unpack_from(block, _HEADER.size)
-    if magic != _HEADER_MAGIC or version != VERSION or crc != zlib.crc32(block[: _HEADER.size]):
+    if magic != _HEADER_MAGIC or crc != zlib.crc32(block[: _HEADER.size]):
+        return 0
+    return int(found)
+
+
+def decode_header(block: bytes) -> SegmentHeader | None:
+    """The header in a segment's first block; None: there is none, it does not check, or it is of a newer format
+    (`header_format`)."""
+    found = header_format(block)
+    if not OLDEST_FORMAT <= found <= NEWEST_FORMAT:
         return None
-    return SegmentHeader(number, first, last_good, epoch, horizon, nonce)
+    _, _, number, first, last_good, epoch, horizon, nonce = _HEADER.unpack_from(block)
+    return SegmentHeader(number, first, last_good, epoch, horizon, nonce, found)
 
 
 def is_unused(data: bytes) -> bool:
@@ -80,14 +97,14 @@ def is_unused(data: bytes) -> bool:
 
 def guess_header(data: bytes, number: int) -> SegmentHeader | None:
     """What the first batch tells of a segment whose header does not check: nonce and first sequence; that batch begins where
-    no client's bytes ever do. Such a header denies nothing, and knows no epoch and no horizon. None: it does not check
-    either."""
+    no client's bytes ever do. Such a header denies nothing, and knows no epoch and no horizon; its records may be of any
+    format that is read here. None: it does not check either."""
     if len(data) < BLOCK + BATCH_HEAD_SIZE:
         return None
     _, sequence, _, nonce = _BATCH.unpack_from(data, BLOCK)
     if decode_batch(data, BLOCK, nonce) is None:
         return None
-    return SegmentHeader(number, sequence, DENIES_NOTHING, 0, 0, nonce)
+    return SegmentHeader(number, sequence, DENIES_NOTHING, 0, 0, nonce, NEWEST_FORMAT)
 
 
 def highest_sequence(data: bytes) -> int:

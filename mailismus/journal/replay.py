@@ -24,14 +24,17 @@ from itertools import zip_longest
 import attrs
 
 from mailismus.disk.interface import IDisk, IFile, close_read
+from mailismus.errors import newer_format
 from mailismus.journal.batch import (
     BLOCK,
     DENIES_NOTHING,
+    NEWEST_FORMAT,
     Batch,
     SegmentHeader,
     decode_batch,
     decode_header,
     guess_header,
+    header_format,
     highest_sequence,
     is_unused,
     looks_torn,
@@ -207,8 +210,9 @@ def look_at(path: str, disk: IDisk) -> FoundSegment:
 
 
 def look_at_file(path: str, file: IFile) -> FoundSegment:
-    """An open file of the journal. Raises OSError."""
+    """An open file of the journal. Raises OSError, or `NewerFormat` for one that a newer program wrote."""
     data = file.read_at(0, FIRST_LOOK)
+    refuse_newer_segment(path, data)
     header = decode_header(data[:BLOCK])
     size = file.size()
     counts = header is not None and _begins(data, header)
@@ -221,6 +225,14 @@ def look_at_file(path: str, file: IFile) -> FoundSegment:
     if header is not None:
         found.is_torn = not counts and looks_torn(data, BLOCK, header.nonce)
     return found
+
+
+def refuse_newer_segment(path: str, data: bytes) -> None:
+    """Raise `NewerFormat` where the segment that begins with `data` was written by a newer program. Free segments are
+    refused too: where a newer format says that they are free is not known here."""
+    found = header_format(data[:BLOCK])
+    if found > NEWEST_FORMAT:
+        raise newer_format(path, found, NEWEST_FORMAT)
 
 
 def _begins(data: bytes, header: SegmentHeader) -> bool:

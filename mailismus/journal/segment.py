@@ -83,6 +83,11 @@ class Segment:
         return self.header.number if self.header is not None else 0
 
     @property
+    def format(self) -> int:
+        """Of its present use; 0: free."""
+        return self.header.format if self.header is not None else 0
+
+    @property
     def room(self) -> int:
         """Bytes behind its last batch."""
         return self.size_bytes - self.end

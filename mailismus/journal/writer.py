@@ -21,7 +21,15 @@ import attrs
 
 from mailismus.disk.interface import IDisk, NameStanding
 from mailismus.disk.presence import Missing, Presence
-from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, NONCE_SIZE, SegmentHeader, encode_batch, padded_size
+from mailismus.journal.batch import (
+    BATCH_HEAD_SIZE,
+    BLOCK,
+    NONCE_SIZE,
+    OLDEST_FORMAT,
+    SegmentHeader,
+    encode_batch,
+    padded_size,
+)
 from mailismus.journal.segment import Segment, file_name
 from mailismus.observe.metrics import Distribution
 
@@ -100,6 +108,9 @@ class JournalWriter:
         self.epoch = 0
         self.horizon = 0
         """Goes into the next header: of the newest checkpoint that is durable."""
+        self.format = OLDEST_FORMAT
+        """Of the segments begun from now on: the lowest that holds all records to come. A batch never goes into a segment of
+        a lower one. It only rises, and that in the reactor's thread."""
         self.current: Segment | None = None
         self.segments: dict[int, Segment] = {}
         """Every segment in use, by number."""
@@ -112,6 +123,10 @@ class JournalWriter:
         self.spoiled: list[Segment] = []
         """Free segments that could not be begun: whoever learns of the failure removes them."""
 
+    def require_format(self, number: int) -> None:
+        """Write into segments of this format or a newer one from now on."""
+        self.format = max(self.format, number)
+
     def append(self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY) -> Written:
         """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick (`sick`), but
         for `NoSegment` and `Missing`."""
@@ -119,7 +134,7 @@ class JournalWriter:
         if self.is_check_due:
             self._check_for(claim)
         segment = self.current
-        if segment is None or segment.room < padded_size(records_size):
+        if segment is None or segment.room < padded_size(records_size) or segment.format < self.format:
             segment = self._begin(self.sequence, claim)
         offset = segment.end
         sequence = self.sequence + 1
@@ -197,7 +212,8 @@ class JournalWriter:
             self._name(segment)
         nonce = self._random_bytes(NONCE_SIZE)
         try:
-            segment.begin(SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce))
+            header = SegmentHeader(self._number, last_good + 1, last_good, self.epoch, self.horizon, nonce, self.format)
+            segment.begin(header)
         except OSError:
             self.spoiled.append(segment)
             raise

@@ -21,3 +21,5 @@ class Envelope:
     """The content has bytes above 127, whatever its sender declared (RFC 6152)."""
     stuffed_dots: int = 0
     """Bytes of the content as it is kept that are dot-stuffing (RFC 5321 4.5.2), and not counted in the message's size."""
+    words: bytes | None = None
+    """Further facts of the message (`mail.words`)."""

@@ -12,6 +12,7 @@ The modules:
     ages        the age of a message, whatever the clock did. Pure
     verdict     what becomes of an entry after an attempt. Pure
     dating      messages with their age, for reports and listings
+    words       checks further facts of messages and recipients before a commit. Pure
     gaps        what a listing could not read. Pure
     disposition what the queue does about an outcome
     clockwatch  time of day, and whether the clock jumped

@@ -49,6 +49,8 @@ class Entry:
     """The last reply, None before the first attempt."""
     host: bytes = b"-"
     """Who gave the last reply, as in `mail.outcome.Outcome`."""
+    words: bytes | None = None
+    """Further facts of the recipient (`mail.words`). A provider keeps them as they are."""
 
 
 @attrs.define
@@ -67,6 +69,8 @@ class Message:
     entries: list[Entry]
     stuffed_dots: int = 0
     """Bytes of dot-stuffing, which are stored with the content and not counted in `size_bytes`."""
+    words: bytes | None = None
+    """Further facts of the message (`mail.words`), as in its envelope. A provider keeps them as they are."""
 
     @property
     def stored_bytes(self) -> int:
@@ -102,7 +106,8 @@ class IDraft(Protocol):
 
 @attrs.frozen
 class Placement:
-    """Where a recipient of a submission starts, when it is not "incoming, due now" (conversion between providers)."""
+    """Where a recipient of a submission starts, when it is not "incoming, due now" (conversion between providers), or when
+    it has words."""
 
     number: int
     area: Area
@@ -110,6 +115,7 @@ class Placement:
     attempts: int
     reply: Reply | None
     host: bytes
+    words: bytes | None = None
 
 
 @attrs.frozen
@@ -137,6 +143,8 @@ class Settlement:
     attempts: int = 0
     reply: Reply | None = None
     host: bytes = b"-"
+    words: bytes | None = None
+    """In place of the entry's words; None: they stay, whether or not this program knows them; empty: they go."""
 
 
 @attrs.frozen
@@ -258,6 +266,7 @@ class IQueue(Protocol):
         are ignored (idempotent). Not before the Deferred has fired: entries of it can be taken, bytes are released.
         On failure with `Unavailable` nothing of it counts (after a crash it may come back whole, as one more copy). A
         commit of settlements alone never fails in a running provider: it is written when it can be, and fires then.
+        Raises `ValueError`, having changed nothing, for words that no provider keeps (`queue.words`): a program's error.
         """
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
@@ -305,4 +314,5 @@ class IQueue(Protocol):
 
     @property
     def max_envelope_bytes(self) -> int:
-        """What the sum of (length of recipient + 64) may be in one envelope; more is refused at RCPT (452 4.5.3)."""
+        """What the sum of (length of recipient + length of its words and of the message's + 64) may be in one envelope; more
+        is refused at RCPT (452 4.5.3)."""

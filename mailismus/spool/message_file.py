@@ -15,12 +15,19 @@ import zlib
 from collections.abc import Iterable, Sequence
 
 from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
-from mailismus.errors import Corrupt
+from mailismus.errors import Corrupt, newer_format
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.silo import message_path, parse_message_name, silo_path
 
 TRAILER_SIZE = 36
 _TRAILER = re.compile(rb"MSG 1 ([0-9]{20}) ([0-9a-f]{8})\n")
+LONGEST_TRAILER = 128
+"""Bytes of the last line at most, in every format."""
+_NEWEST_FORMAT = 1
+_CHECKED_TRAILER = re.compile(rb"MSG ([1-9][0-9]{0,8}) [ -~]* ([0-9a-f]{8})\n").fullmatch
+_MAGIC = re.compile(rb"MSG (?=[1-9])")
+_CRC_SIZE = 10
+"""Bytes of the CRC at the end of a trailer, with the space before it and the LF."""
 PIECE_SIZE = 65536
 """Bytes read at once."""
 _FIRST_NUMBERS = range(33)
@@ -36,6 +43,16 @@ def parse_trailer(data: bytes) -> tuple[int, int] | None:
     """Content bytes and CRC that a message file's last line tells; None: it is no such line."""
     found = _TRAILER.fullmatch(data)
     return None if found is None else (int(found[1]), int(found[2], 16))
+
+
+def refuse_newer_message(path: str, end: bytes) -> None:
+    """Raise `NewerFormat` where the message file that ends with `end` (`LONGEST_TRAILER` bytes, or all of it) was written by
+    a newer program: magic, format and, from format 2 on, a CRC of the trailer alone keep their places for ever."""
+    for start in _MAGIC.finditer(end):
+        line = end[start.start() :]
+        found = _CHECKED_TRAILER(line)
+        if found is not None and int(found[1]) > _NEWEST_FORMAT and int(found[2], 16) == zlib.crc32(line[:-_CRC_SIZE]):
+            raise newer_format(path, int(found[1]), _NEWEST_FORMAT)
 
 
 class MessageFileWriter:
@@ -147,7 +164,7 @@ class MessageFileReader:
     """A message file opened for reading, from its start to its end."""
 
     def __init__(self, disk: IDisk, path: str) -> None:
-        """Raises OSError, or `Corrupt` when the file is shorter or longer than it says."""
+        """Raises OSError, `Corrupt` when the file is shorter or longer than it says, or `NewerFormat`."""
         self._path = path
         self._file = disk.open(self._path)
         try:
@@ -162,6 +179,7 @@ class MessageFileReader:
         content_size = self._file.size() - TRAILER_SIZE
         found = parse_trailer(self._file.read_at(max(0, content_size), TRAILER_SIZE + 1))
         if found is None or found[0] != content_size:
+            refuse_newer_message(self._path, read_end(self._file))
             raise Corrupt(self._path, max(0, content_size), "the message file is not whole")
         return found
 
@@ -181,9 +199,14 @@ class MessageFileReader:
         close_read(self._file)
 
 
+def read_end(file: IFile) -> bytes:
+    """As many of its last bytes as a trailer has at most. Raises OSError."""
+    return file.read_at(max(0, file.size() - LONGEST_TRAILER), LONGEST_TRAILER)
+
+
 def open_message(disk: IDisk, root: str, spool_id: SpoolId) -> MessageFileReader:
-    """The message file under whatever name it has. Raises OSError, or `Corrupt` when the file is shorter or longer than it
-    says."""
+    """The message file under whatever name it has. Raises OSError, `Corrupt` when the file is shorter or longer than it
+    says, or `NewerFormat`."""
     for number in _FIRST_NUMBERS:
         try:
             return MessageFileReader(disk, message_path(root, spool_id, number))

@@ -10,7 +10,7 @@ import sys
 
 from twisted.internet.error import CannotListenError
 
-from mailismus.errors import ConfigError, Corrupt, StartError, StorageError
+from mailismus.errors import ConfigError, Corrupt, NewerFormat, StartError, StorageError
 from mailismus.observe.text import shown
 
 
@@ -37,7 +37,7 @@ def exit_code_of(error: BaseException) -> int:
             return error.status
         case CannotListenError():
             return exit_code_of(error.socketError)
-        case Corrupt():
+        case Corrupt() | NewerFormat():
             return Exit.DATA
         case StorageError():
             return Exit.IO

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mailismus.errors import NewerFormat
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.cluster import (
     DONE_MARK,
+    LONGEST_HEADER,
     BadLine,
     ClusterId,
     FoundLine,
     Place,
     format_place,
+    header_format,
     header_line,
     parse_cluster_path,
     parse_header,
     parse_place,
     read_lines,
+    refuse_newer_cluster,
     scan_lines,
 )
 from mailismus.queue.providers.clustered.format.slots import slot_of
@@ -106,6 +112,54 @@ def test_names_and_places_read_as_documented() -> None:
     assert ClusterId(Area.BOUNCES, "", 1, 0).path("/q") == "/q/bounces/1-0.mqc"
     assert format_place(Place(DEFERRED, 1041)) == b"deferred/20261121T0800/12-3.mqc:1041"
     assert header_line(DEFERRED) == b"MQC 1 deferred 12-3\n"
+
+
+def test_the_header_of_format_2_has_a_crc() -> None:
+    line = header_line(DEFERRED, 2)
+    head = b"MQC 2 deferred 12-3"
+    assert line == b"%b %08x\n" % (head, zlib.crc32(head))
+    assert parse_header(line[:-1]) == (Area.DEFERRED, 12, 3)
+    assert (header_format(line[:-1]), header_format(header_line(DEFERRED)[:-1])) == (2, 1)
+    for at in range(len(line) - 1):
+        changed = line[:at] + b"5" + line[at + 1 : -1]
+        assert changed == line[:-1] or header_format(changed) == 0
+
+
+def checked(head: bytes) -> bytes:
+    return b"%b %08x" % (head, zlib.crc32(head))
+
+
+@pytest.mark.parametrize(
+    ("line", "of_format"),
+    [
+        (checked(b"MQC 3 anything at all"), 3),
+        (checked(b"MQC 400 x"), 400),
+        (b"MQC 3 deferred 12-3", 0),
+        (b"MQC 3 deferred 12-3 00000000", 0),
+        (checked(b"MQC 1 deferred 12-3"), 0),
+        (checked(b"MQC 0 deferred 12-3"), 0),
+        (checked(b"MQC 03 deferred 12-3"), 0),
+        (checked(b"MQD 3 deferred 12-3"), 0),
+        (checked(b"MQC 3 deferred\t12-3"), 0),
+        (b"", 0),
+    ],
+)
+def test_a_header_tells_its_format_if_it_checks(line: bytes, of_format: int) -> None:
+    assert header_format(line) == of_format
+    assert parse_header(line) is None
+    if of_format:
+        with pytest.raises(
+            NewerFormat, match=rf"^/q/x is of format {of_format}, .*; this one reads 1 and 2: start that one$"
+        ):
+            refuse_newer_cluster("/q/x", line + b"\nany line\n")
+    else:
+        refuse_newer_cluster("/q/x", line + b"\nany line\n")
+
+
+def test_a_header_is_no_longer_than_in_any_format() -> None:
+    """The longest of names."""
+    cluster = ClusterId(Area.INCOMING, "", 10**18 - 1, 10**18 - 1)
+    assert len(header_line(cluster, 2)) <= LONGEST_HEADER
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
 import pytest
 
-for _name in ("bench", "durable", "entering", "failing", "leaving", "looking", "queue_machine", "settling"):
+for _name in ("bench", "durable", "entering", "failing", "leaving", "looking", "queue_machine", "settling", "words"):
     pytest.register_assert_rewrite(f"tests.contracts.{_name}")

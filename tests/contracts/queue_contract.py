@@ -7,17 +7,22 @@ A provider's test module makes a subclass of each that applies, with a fixture `
 
 from __future__ import annotations
 
-from tests.contracts.durable import DurableQueueContract
+from tests.contracts.durable import DurableQueueContract as _DurableQueueContract
 from tests.contracts.entering import EnteringContract
 from tests.contracts.failing import FailingQueueContract
 from tests.contracts.leaving import LeavingContract
 from tests.contracts.looking import LookingContract
 from tests.contracts.queue_machine import check_against_a_model
 from tests.contracts.settling import SettlingContract
+from tests.contracts.words import DurableWordsContract, WordsContract
 
 
-class QueueContract(EnteringContract, LeavingContract, SettlingContract, LookingContract):
+class QueueContract(EnteringContract, LeavingContract, SettlingContract, LookingContract, WordsContract):
     """What every provider guarantees while it runs."""
+
+
+class DurableQueueContract(_DurableQueueContract, DurableWordsContract):
+    """What a provider that claims durability guarantees over a stop, clean or not."""
 
 
 __all__ = ["DurableQueueContract", "FailingQueueContract", "QueueContract", "check_against_a_model"]

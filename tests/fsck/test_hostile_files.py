@@ -22,7 +22,7 @@ from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.fsck import damages
-from tests.fsck.test_fsck_command import Place
+from tests.fsck.places import Place
 from tests.fsck.worlds import Stopped
 
 TERABYTE = 1 << 40

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from functools import partial
 
+import attrs
 import pytest
 
+from mailismus.errors import NewerFormat
 from mailismus.journal.batch import (
     BATCH_HEAD_SIZE,
     BLOCK,
@@ -14,9 +17,13 @@ from mailismus.journal.batch import (
     decode_header,
     encode_batch,
     guess_header,
+    header_format,
     highest_sequence,
     looks_torn,
 )
+from mailismus.journal.lenient import survey_leniently
+from mailismus.journal.replay import refuse_newer_segment, survey
+from tests.fakes.disk import MemoryDisk
 
 NONCE = b"0123456789abcdef"
 HEADER = SegmentHeader(7, 40, 39, 3, 12, NONCE)
@@ -48,9 +55,38 @@ def test_the_bytes_made_here_are_right_but_for_what_is_changed() -> None:
     assert batch_with(0, b"MQJB") == b"".join(encode_batch(NONCE, 7, [b"records"], 7))
 
 
-@pytest.mark.parametrize(("at", "data"), [(0, b"MQJ-SEGN"), (8, b"\2\0\0\0")], ids=["magic", "version"])
-def test_a_header_of_something_else_is_none(at: int, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("at", "data", "of_format"),
+    [(0, b"MQJ-SEGN", 0), (8, b"\0\0\0\0", 0), (8, b"\3\0\0\0", 3), (8, b"\0\0\0\1", 1 << 24)],
+    ids=["magic", "no format", "next format", "far format"],
+)
+def test_a_header_of_something_else_is_none(at: int, data: bytes, of_format: int) -> None:
     assert decode_header(header_with(at, data)) is None
+    assert header_format(header_with(at, data)) == of_format
+
+
+@pytest.mark.parametrize("of_format", [1, 2])
+def test_a_header_of_either_format_is_read_as_it_was_written(of_format: int) -> None:
+    header = attrs.evolve(HEADER, format=of_format)
+    assert header.encode()[8] == of_format
+    assert decode_header(header.encode()) == header
+    assert header_format(header.encode()) == of_format
+
+
+def test_a_format_number_that_does_not_check_is_no_newer_format() -> None:
+    block = bytearray(HEADER.encode())
+    block[8] = 3
+    assert header_format(bytes(block)) == 0
+
+
+def test_a_newer_segment_is_refused_by_all_that_read_a_journal() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("/j")
+    disk.create("/j/00000007.mqj").write_at(0, [header_with(8, b"\3\0\0\0"), bytes(BLOCK)])
+    for read in (partial(survey, disk, "/j"), partial(survey_leniently, disk, "/j", lambda path, error: None)):
+        with pytest.raises(NewerFormat, match=r"^/j/00000007\.mqj is of format 3, .* reads 1 and 2: start that one$"):
+            read()
+    refuse_newer_segment("/j/00000007.mqj", attrs.evolve(HEADER, format=2).encode())
 
 
 def test_a_header_in_a_block_cut_short_is_none() -> None:

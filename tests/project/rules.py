@@ -69,7 +69,7 @@ PURE = (
     "journal.batch",
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
     *("queue.finding", "queue.gaps", "queue.ages", "queue.retry", "queue.verdict", "queue.audited", "queue.disposition"),
-    *("queue.rounds", "queue.files.recipient_line"),
+    *("queue.rounds", "queue.words", "queue.files.recipient_line"),
     *("queue.providers.clustered.format", "queue.providers.clustered.index", "queue.providers.clustered.state"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.errors import Corrupt
+from mailismus.errors import Corrupt, NewerFormat
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.message_file import (
+    LONGEST_TRAILER,
     TRAILER_SIZE,
     MessageFileReader,
     MessageFileWriter,
@@ -173,3 +174,45 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_not_whole() -> None:
     disk.open(PATH).truncate(0)
     with pytest.raises(Corrupt):
         reader.read()
+
+
+def trailer_of(head: bytes) -> bytes:
+    return b"%b %08x\n" % (head, zlib.crc32(head))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        trailer_of(b"MSG 2 00000000000000000007 zstd"),
+        trailer_of(b"MSG 70000 x"),
+        b"MSG 2 is what I say: " + trailer_of(b"MSG 2 x"),
+        trailer_of(b"MSG 2 " + b"x" * (LONGEST_TRAILER - 16)),
+    ],
+)
+def test_a_trailer_of_a_newer_format_is_told_from_damage(end: bytes) -> None:
+    disk = MemoryDisk()
+    disk.make_directory("/s")
+    disk.create("/s/x.msg").write_at(0, [b"content" * 50, end])
+    with pytest.raises(NewerFormat, match=r"^/s/x\.msg is of format [0-9]+, .*; this one reads 1: start that one$"):
+        MessageFileReader(disk, "/s/x.msg")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        trailer_of(b"MSG 1 00000000000000000009"),
+        trailer_of(b"MSG 2 x")[:-1],
+        trailer_of(b"MSG 2 x") + b"\r\n",
+        trailer_of(b"MSG 0 x"),
+        b"MSG 2 x 00000000\n",
+        trailer_of(b"MSG 2 " + b"x" * LONGEST_TRAILER),
+        b"MSG 2 ",
+        b"",
+    ],
+)
+def test_what_does_not_check_is_no_newer_format(end: bytes) -> None:
+    disk = MemoryDisk()
+    disk.make_directory("/s")
+    disk.create("/s/x.msg").write_at(0, [b"content", end])
+    with pytest.raises(Corrupt):
+        MessageFileReader(disk, "/s/x.msg")

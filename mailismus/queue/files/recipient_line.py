@@ -1,12 +1,13 @@
 """The recipient line: one queue entry as text, in the journal and in clusters alike.
 
     STATE FORMAT SPID N/COUNT RECEIVED DUE ATTEMPTS SIZE FLAGS CLIENT SENDER RECIPIENT CODE ENHANCED TEXT HOST CRC LF
+    ... HOST KEY=VALUE .. key=value .. CRC LF      in files of format 2: words of the message, words of the recipient
 
 One space between fields; an empty field is `-`; bytes outside printable ASCII, space, `%` and a lone `-` are written
 `%XX`. Times are UTC milliseconds. The first byte is the state (a space: live; `x`: done) and alone outside the CRC.
 
 SIZE is that of the content as stored. FLAGS are words between commas: `8BITMIME`, and `DOTS=N` where N bytes of it are
-dot-stuffing; others mean nothing to us.
+dot-stuffing; others mean nothing to us. A line without words is the same in both formats.
 
 Source: `docs/formats/journal`.
 """
@@ -18,9 +19,12 @@ import zlib
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.mail.words import split_words
 from mailismus.queue.interface import Area, Entry, Message
 
 FORMAT = b"A"
+_FIELDS = 15
+"""Fields of a line between state and CRC, words aside."""
 LIVE = b" "
 DONE = b"x"
 
@@ -73,6 +77,7 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
         escape(message.sender),
     )
     count = message.recipient_count
+    words = message.words
     lines = []
     for entry in entries:
         reply = entry.reply
@@ -89,6 +94,10 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
             if reply is None
             else b"%d %b %b %b" % (reply.code, escape(reply.enhanced), escape(reply.text), escape(entry.host)),
         )
+        if words is not None:
+            line = b"%b %b" % (line, words)
+        if entry.words is not None:
+            line = b"%b %b" % (line, entry.words)
         lines.append(b" %b %08x\n" % (line, zlib.crc32(line)))
     return b"".join(lines)
 
@@ -116,8 +125,8 @@ def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
     `line` is without its LF.
     """
     body, _, crc_text = line[1:].rpartition(b" ")
-    fields = body.split(b" ")
-    if len(fields) != 15 or line[:1] not in (LIVE, DONE) or fields[0] != FORMAT:
+    fields = body.split(b" ", _FIELDS)
+    if len(fields) < _FIELDS or line[:1] not in (LIVE, DONE) or fields[0] != FORMAT:
         return None
     try:
         if len(crc_text) != 8 or int(crc_text, 16) != zlib.crc32(body):
@@ -134,6 +143,12 @@ def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
         eightbit, stuffed_dots = _USUAL_FLAGS.get(fields[7]) or _parse_flags(fields[7])
         if not 0 <= stuffed_dots <= size:
             return None
+        message_words = recipient_words = None
+        if len(fields) > _FIELDS:
+            words = split_words(fields[_FIELDS])
+            if words is None:
+                return None
+            message_words, recipient_words = words
         reply = None
         if fields[11] != b"-":
             reply = Reply(int(fields[11]), unescape(fields[12]), unescape(fields[13]))
@@ -147,8 +162,9 @@ def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
             recipients,
             [],
             stuffed_dots,
+            message_words,
         )
         host = unescape(fields[14]) if reply is not None else b"-"
-        return message, Entry(recipient, unescape(fields[10]), area, due_ms / 1000, attempts, reply, host)
+        return message, Entry(recipient, unescape(fields[10]), area, due_ms / 1000, attempts, reply, host, recipient_words)
     except ValueError:
         return None

@@ -74,6 +74,7 @@ CLUSTERED = Catalogue(
         "report with all of it": common.report_with_all_of_it,
         "report while moved": own.report_while_moved,
         "report while its barrier fails": common.report_while_its_barrier_fails,
+        "store with words": common.store_with_words,
         "store many": common.store_many,
         "deliver all": common.deliver_all,
         "restart at once": own.restart_at_once,

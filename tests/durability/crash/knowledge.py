@@ -32,12 +32,14 @@ def _length(value: Sized) -> str:
 
 @attrs.frozen
 class Sent:
-    """A message is on its way into the queue. `reports`: the bounces that it is the report of."""
+    """A message is on its way into the queue. `reports`: the bounces that it is the report of. `words`: of the message, then
+    of each recipient; none: it has none."""
 
     spool_id: SpoolId
     content: bytes = attrs.field(repr=_length)
     count: int
     reports: tuple[QueueId, ...] = ()
+    words: tuple[bytes | None, ...] = ()
 
 
 @attrs.frozen
@@ -74,6 +76,8 @@ class Seen(NamedTuple):
     area: Area
     attempts: int
     due_at: float
+    words: tuple[bytes | None, bytes | None] = (None, None)
+    """Of the message and of the entry."""
 
 
 @attrs.frozen
@@ -127,6 +131,8 @@ class Knowledge:
     entries: Mapping[QueueId, EntryFact] = attrs.field(factory=dict)
     where: Mapping[tuple[QueueId, int], tuple[Area, float]] = attrs.field(factory=dict)
     """Area and time of an entry with so many attempts."""
+    words: Mapping[tuple[QueueId, int], tuple[bytes | None, bytes | None]] = attrs.field(factory=dict)
+    """Words of an entry with so many attempts, its message's first; not here: it has none."""
 
     @property
     def has_acknowledged(self) -> bool:
@@ -135,8 +141,12 @@ class Knowledge:
 
     def after(self, mark: object) -> Knowledge:
         """With one fact more."""
-        messages, entries, where = dict(self.messages), dict(self.entries), dict(self.where)
+        messages, entries, where, words = dict(self.messages), dict(self.entries), dict(self.where), dict(self.words)
         match mark:
+            case Sent(spool_id, content, count, reports, (of_message, *of_entries)):
+                messages[spool_id] = MessageFact(content, count, Status.SENT, reports)
+                entries |= {QueueId(spool_id, number): EntryFact() for number in range(1, count + 1)}
+                words |= {(QueueId(spool_id, n), 0): (of_message, each) for n, each in enumerate(of_entries, 1)}
             case Sent(spool_id, content, count, reports):
                 messages[spool_id] = MessageFact(content, count, Status.SENT, reports)
                 entries |= {QueueId(spool_id, number): EntryFact() for number in range(1, count + 1)}
@@ -150,6 +160,10 @@ class Knowledge:
                     asked = max(fact.asked, settlement.attempts)
                     entries[settlement.queue_id] = fact._replace(asked=asked)
                     where[settlement.queue_id, settlement.attempts] = settlement.area, settlement.due_at
+                    before = words.get((settlement.queue_id, settlement.attempts - 1))
+                    if before is not None:
+                        kept = before[1] if settlement.words is None else settlement.words or None
+                        words[settlement.queue_id, settlement.attempts] = before[0], kept
                 elif fact.state is State.LIVE:
                     entries[settlement.queue_id] = fact._replace(state=State.ENDING)
             case Settled(settlement):
@@ -172,7 +186,7 @@ class Knowledge:
                         messages[spool_id] = message._replace(status=Status.NEVER)
             case _:
                 raise TypeError(f"no fact: {mark!r}")
-        return Knowledge(messages, entries, where)
+        return Knowledge(messages, entries, where, words)
 
     def check(self, live: Mapping[QueueId, Seen], contents: Mapping[SpoolId, bytes | None]) -> None:
         """Whether this may be found now. Raises `Broken`."""
@@ -195,6 +209,8 @@ class Knowledge:
             wanted = self.where.get((queue_id, seen.attempts))
             if wanted is not None and wanted != (seen.area, seen.due_at):
                 raise Broken(f"I3: {queue_id} is {seen}, not {wanted}")
+            if seen.words != (words := self.words.get((queue_id, seen.attempts), (None, None))):
+                raise Broken(f"I2: {queue_id} has the words {seen.words}, not {words}")
         for spool_id, message in self.messages.items():
             if message.status not in (Status.ACKNOWLEDGED, Status.NEVER):
                 self._check_whole(spool_id, message, live)

@@ -134,6 +134,13 @@ def report_while_its_barrier_fails(world: World) -> None:
     assert world.disk.fault is None
 
 
+def store_with_words(world: World) -> None:
+    """Files of format 2, with what is in files of format 1 beside it."""
+    words = b"ENVID=some%20thing RET=HDRS", b"notify=NEVER x-unknown=", None
+    world.commit([world.send(2, words=words), world.send()])
+    world.settle_down()
+
+
 def store_many(world: World) -> None:
     """More files at the next checkpoint than are synced one by one."""
     world.commit([world.send() for _ in range(MANY)])

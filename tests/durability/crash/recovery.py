@@ -72,7 +72,8 @@ def look(server: Server) -> tuple[dict[QueueId, Seen], dict[SpoolId, bytes | Non
             queue_id = QueueId(message.spool_id, entry.number)
             if queue_id in live:
                 raise Broken(f"I4: {queue_id} is there twice")
-            live[queue_id] = Seen(entry.area, entry.attempts, entry.due_at)
+            words = message.words, entry.words
+            live[queue_id] = Seen(entry.area, entry.attempts, entry.due_at, words)
     return live, {spool_id: _read(server, spool_id) for spool_id in {spool_id for spool_id, _ in live}}
 
 

@@ -107,6 +107,12 @@ LONGER: dict[str, Names] = {
     "killed at once": ("store", "restart at once", "checkpoint", "restart at once"),
     "killed at a segment": ("reuse a segment", "restart", "kill at a segment", "restart"),
     "the dead are gone": ("store", "fail a record", "restart", "unlink a done one", "checkpoint", "restart"),
+    "words rest and go on": (
+        *("store with words", "checkpoint", "retry a resting one", "checkpoint", "restart"),
+        *("retry a resting one", "retry a resting one", "restart", "checkpoint", "deliver all"),
+    ),
+    "words behind an open cluster": ("append", "store with words", "checkpoint", "restart", "bounce", "checkpoint"),
+    "words are said again": ("store with words", "fail a barrier", "retry while moved", "restart at once", "checkpoint"),
     "marked again": ("append", "deliver", "checkpoint", "restart", "checkpoint", "restart", "checkpoint"),
 }
 """Longer ones, each for something that three operations do not bring about; those that find most come first."""

@@ -14,7 +14,7 @@ from mailismus.errors import StartError, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Area, Entry, Filter, Message, Settlement, Submission
+from mailismus.queue.interface import Area, Entry, Filter, Message, Placement, Settlement, Submission
 from tests.durability.crash.acts import Act, Kind
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.knowledge import Acknowledged, Asked, Found, Refused, Seen, Sent, Settled
@@ -60,18 +60,23 @@ class World:
         """Whole seconds: as times are in lines."""
         return float(int(self.clock.seconds()))
 
-    def send(self, count: int = 1, size: int = 100, *, head: bytes = b"") -> Submission:
-        """A message with so many recipients, not committed yet."""
+    def send(
+        self, count: int = 1, size: int = 100, *, head: bytes = b"", words: tuple[bytes | None, ...] = ()
+    ) -> Submission:
+        """A message with so many recipients, not committed yet. `words`: of the message, then of each recipient."""
         draft = self.server.queue.draft()
         content = b"%b%d\r\n..%b\r\n..\r\n" % (head, next(self._contents), b"x" * size)
         pause = draft.write(content)
         if pause is not None:
             self.server.wait(pause)
         recipients = tuple(b"r%d@d.example" % number for number in range(1, count + 1))
-        self.disk.mark(Sent(draft.spool_id, content, count))
-        return Submission(
-            draft, Envelope(b"a@b.example", recipients, b"192.0.2.1", False, stuffed_dots(content)), self.now()
+        self.disk.mark(Sent(draft.spool_id, content, count, words=words))
+        of_message = words[0] if words else None
+        envelope = Envelope(b"a@b.example", recipients, b"192.0.2.1", False, stuffed_dots(content), of_message)
+        placements = tuple(
+            Placement(number, Area.INCOMING, self.now(), 0, None, b"-", each) for number, each in enumerate(words[1:], 1)
         )
+        return Submission(draft, envelope, self.now(), placements or None)
 
     def commit(self, submissions: Sequence[Submission]) -> None:
         """Ask for it."""
@@ -97,7 +102,8 @@ class World:
         for entry in entries:
             attempts = entry.attempts + (area is not None)
             queue_id = QueueId(message.spool_id, entry.number)
-            settlement = Settlement(queue_id, area, self.now(), attempts, LATER, b"mx[192.0.2.9]:25")
+            words = (b"", b"tries=%d" % attempts, None)[attempts % 3] if message.words is not None else None
+            settlement = Settlement(queue_id, area, self.now(), attempts, LATER, b"mx[192.0.2.9]:25", words)
             self.disk.mark(Asked(settlement))
             settlements.append(settlement)
         self.server.queue.commit((), settlements).addCallback(partial(self._is_settled, settlements))
@@ -112,7 +118,7 @@ class World:
         """All entries."""
         page = self.server.wait(self.server.queue.search(Filter(), None, ANY))
         return {
-            QueueId(message.spool_id, entry.number): Seen(entry.area, entry.attempts, entry.due_at)
+            QueueId(message.spool_id, entry.number): _seen(message, entry)
             for message in page.messages
             for entry in message.entries
         }
@@ -173,6 +179,10 @@ class World:
     def fail_all(self, is_meant: Callable[[Act], bool]) -> None:
         """All that are meant fail, until `disk.fault` is None."""
         self.disk.fault = lambda act: OSError(5, "injected") if is_meant(act) else None
+
+
+def _seen(message: Message, entry: Entry) -> Seen:
+    return Seen(entry.area, entry.attempts, entry.due_at, (message.words, entry.words))
 
 
 def _age(message: Message) -> SpoolId:

@@ -303,6 +303,17 @@ RULES: dict[str, Rule] = {
     "a content that does not check is not moved": _clustered(
         "checkpoint/write", "if journaled.has_written(content) else", "if True else"
     ),
+    # formats
+    "a batch with words is in a segment that says so": _journal("writer", " or segment.format < self.format:", ":"),
+    "a line with words is in a cluster that says so": _clustered(
+        "checkpoint/write", " or current.format < needed or self._is_full", " or self._is_full"
+    ),
+    "a start that finds words goes on with their format": _clustered(
+        "recovery/opening", "        if loaded.has_words:\n", "        if False:\n"
+    ),
+    "words stay when a settlement says nothing of them": _clustered(
+        "ledger", "words = entry.words if settlement.words is None else", "words ="
+    ),
     # bytes
     "the file of a refused message stays until its batch is denied": _at(
         "spool/draft", "if may_be_found and draft.is_in_silo:", "if False:"

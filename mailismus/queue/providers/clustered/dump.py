@@ -19,13 +19,13 @@ from typing import TextIO
 from mailismus.disk.interface import IDisk, NameKind
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Corrupt
-from mailismus.journal.batch import BLOCK, Batch, looks_torn
+from mailismus.journal.batch import BLOCK, OLDEST_FORMAT, Batch, looks_torn
 from mailismus.journal.replay import SUFFIX, look_at, read_batches
 from mailismus.observe.text import shown
 from mailismus.queue.files.recipient_line import format_lines, parse_line
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
-from mailismus.queue.providers.clustered.format.cluster import BadLine, parse_header, read_lines
+from mailismus.queue.providers.clustered.format.cluster import BadLine, parse_header, read_lines, refuse_newer_cluster
 from mailismus.queue.providers.clustered.format.record import RecordKind, read_records
 from mailismus.spool.message_file import PIECE_SIZE, MessageFileReader
 from mailismus.spool.silo import parse_message_name
@@ -36,7 +36,7 @@ _NOTE_BYTES = 8192
 
 
 def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
-    """Print the file. Raises `Corrupt` for what is none of ours or does not check, `OSError`."""
+    """Print the file. Raises `Corrupt` for what is none of ours or does not check, `NewerFormat`, `OSError`."""
     disk = disk or PosixDisk(Access.READ_ONLY)
     if not disk.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -98,7 +98,8 @@ def _dump_segment(path: str, out: TextIO, disk: IDisk) -> None:
             out.write(f"free segment, {found.size_bytes} bytes\n")
             return
         out.write(
-            f"segment {header.number}, {found.size_bytes} bytes: first batch {header.first_sequence}, "
+            f"segment {header.number}{_format(header.format)}, {found.size_bytes} bytes: "
+            f"first batch {header.first_sequence}, "
             f"earlier batches count up to {header.last_good}, epoch {header.epoch}, horizon {header.horizon}\n"
         )
         data = found.file.read_at(0, found.size_bytes)
@@ -112,6 +113,11 @@ def _dump_segment(path: str, out: TextIO, disk: IDisk) -> None:
             out.write(f"DOES NOT CHECK: a batch at {end}, cut short or damaged\n")
     finally:
         found.file.close()
+
+
+def _format(of_format: int) -> str:
+    """How a format is told: the first one is not."""
+    return f", format {of_format}" if of_format > OLDEST_FORMAT else ""
 
 
 def _dump_batch(batch: Batch, out: TextIO) -> None:
@@ -143,10 +149,11 @@ def _dump_cluster(path: str, out: TextIO, disk: IDisk) -> None:
         data = file.read_at(0, file.size())
     finally:
         file.close()
+    of_format = refuse_newer_cluster(path, data)
     header = parse_header(data.partition(b"\n")[0])
     area = Area.INCOMING if header is None else header[0]
     name = "" if header is None else f" {header[1]}-{header[2]} of {area.value}"
-    out.write(f"cluster{name}, {len(data)} bytes\n")
+    out.write(f"cluster{name}{_format(of_format)}, {len(data)} bytes\n")
     live = done = bad = 0
     for found in read_lines(data, area, None):
         if isinstance(found, BadLine):

@@ -236,6 +236,7 @@ def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledM
         len(recipients),
         [],
         envelope.stuffed_dots,
+        envelope.words,
     )
     journaled = JournaledMessage(message)
     if draft.is_in_silo:
@@ -246,13 +247,21 @@ def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledM
         incoming = Area.INCOMING
         return journaled, [Entry(n, recipient, incoming, received_at) for n, recipient in enumerate(recipients, 1)]
     return journaled, [
-        Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host)
+        Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host, p.words)
         for p in submission.placements
     ]
 
 
 def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
     """Return the entry that takes the place of a settled one."""
+    words = entry.words if settlement.words is None else settlement.words or None
     return Entry(
-        entry.number, entry.recipient, area, settlement.due_at, settlement.attempts, settlement.reply, settlement.host
+        entry.number,
+        entry.recipient,
+        area,
+        settlement.due_at,
+        settlement.attempts,
+        settlement.reply,
+        settlement.host,
+        words,
     )

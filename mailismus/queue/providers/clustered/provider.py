@@ -42,11 +42,13 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.providers.clustered.admission import as_unavailable, may_be_found
 from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, CommitItem
+from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.ledger import begin_message
 from mailismus.queue.providers.clustered.parts import QueueParts
 from mailismus.queue.providers.clustered.read.cluster_reader import Unread
 from mailismus.queue.providers.clustered.read.content import as_storage_error
+from mailismus.queue.words import check_words
 from mailismus.spool.draft import SpoolDraft
 
 
@@ -100,6 +102,8 @@ class ClusteredQueue:
         return self._drafts.make()
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+        if check_words(submissions, settlements, self.max_envelope_bytes):
+            self.parts.opened.writer.require_format(FORMAT_WITH_WORDS)
         item = CommitItem(self)
         if not submissions:
             at_once = self._limits.largest_item // 2 // LONGEST_LINE

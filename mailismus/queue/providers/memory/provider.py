@@ -37,6 +37,7 @@ from mailismus.queue.providers.memory.content import MemoryContent
 from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.providers.memory.held import StoredEntry, StoredMessage
 from mailismus.queue.providers.memory.looking import find, summarize
+from mailismus.queue.words import check_words
 
 MAX_ENVELOPE_BYTES = 4 << 20
 
@@ -95,6 +96,7 @@ class MemoryQueue:
         return MemoryDraft(spool_id, self._clock, self._pause_bytes)
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+        check_words(submissions, settlements, MAX_ENVELOPE_BYTES)
         if submissions:
             trouble, self._trouble_once = self._trouble_once or self._trouble, None
             if trouble is not None:
@@ -169,6 +171,7 @@ class MemoryQueue:
             len(envelope.recipients),
             [],
             envelope.stuffed_dots,
+            envelope.words,
         )
         held = StoredMessage(message, content)
         self._held[draft.spool_id] = held
@@ -183,6 +186,7 @@ class MemoryQueue:
                 placement.attempts,
                 placement.reply,
                 placement.host,
+                placement.words,
             )
             line = held.lines[placement.number] = StoredEntry(held, entry)
             self._wait_until(line, placement.due_at)
@@ -216,6 +220,7 @@ class MemoryQueue:
             settlement.attempts,
             settlement.reply,
             settlement.host,
+            old.words if settlement.words is None else settlement.words or None,
         )
         if not line.settles_under_way:
             self._wait_until(line, settlement.due_at)

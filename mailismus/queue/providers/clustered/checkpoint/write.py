@@ -19,7 +19,8 @@ from mailismus.journal.segment import Segment
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.files.recipient_line import DONE, format_lines
 from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place, header_line
+from mailismus.queue.providers.clustered.format.cluster import OLDEST_FORMAT, ClusterId, Place, header_line
+from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS
 from mailismus.queue.providers.clustered.format.slots import slot_of
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import read_file
@@ -39,6 +40,7 @@ class OpenCluster:
 
     id: ClusterId
     length: int
+    format: int = OLDEST_FORMAT
 
 
 class Unreadable(OSError):
@@ -115,11 +117,12 @@ class CheckpointWriter:
             start = length = current.length
         for message, entry in group:
             line = format_lines(message, [entry])
-            if current is None or (0 < self._largest_cluster < length + len(line) and length > len(header_line(current.id))):
+            needed = OLDEST_FORMAT if message.words is None and entry.words is None else FORMAT_WITH_WORDS
+            if current is None or current.format < needed or self._is_full(current, length, line):
                 if current is not None and pieces:
                     self._append(pending, current.id, start, pieces)
-                current = self._begin(pending, key)
-                start, length, pieces = 0, 0, [header_line(current.id)]
+                current = self._begin(pending, key, needed)
+                start, length, pieces = 0, 0, [header_line(current.id, needed)]
                 length = len(pieces[0])
             queue_id = QueueId(message.spool_id, entry.number)
             pending.places[queue_id] = Place(current.id, length)
@@ -130,9 +133,13 @@ class CheckpointWriter:
         if current is not None:
             if pieces:
                 self._append(pending, current.id, start, pieces)
-            grows[key] = OpenCluster(current.id, length)
+            grows[key] = OpenCluster(current.id, length, current.format)
 
-    def _begin(self, pending: PendingCheckpoint, key: tuple[Area, str]) -> OpenCluster:
+    def _is_full(self, cluster: OpenCluster, length: int, line: bytes) -> bool:
+        """Whether the line makes it too long; one line is in every cluster."""
+        return 0 < self._largest_cluster < length + len(line) and length > len(header_line(cluster.id, cluster.format))
+
+    def _begin(self, pending: PendingCheckpoint, key: tuple[Area, str], of_format: int) -> OpenCluster:
         area, slot = key
         number = sum(cluster_id.checkpoint == pending.number for cluster_id in pending.grown) + 1
         cluster_id = ClusterId(area, slot, pending.number, number)
@@ -144,7 +151,7 @@ class CheckpointWriter:
         pending.grown[cluster_id] = 0  # first: a file that is made is ours, whatever comes then
         self._disk.create(path).close()
         pending.directories.add(directory)
-        return OpenCluster(cluster_id, 0)
+        return OpenCluster(cluster_id, 0, of_format)
 
     def _append(self, pending: PendingCheckpoint, cluster_id: ClusterId, offset: int, pieces: list[bytes]) -> None:
         path = cluster_id.path(self._queue_path)

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.journal.commit import IItem
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.words import LONGEST_WORDS
 from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Settlement
 from mailismus.queue.providers.clustered.format.cluster import Place
@@ -18,8 +19,8 @@ from mailismus.spool.draft import SpoolDraft
 
 PLACES_AT_ONCE = 2000
 
-LONGEST_LINE = 6000
-"""Bytes of a recipient line at most: addresses of 254 bytes and a reply of 1,000, all of it escaped."""
+LONGEST_LINE = 6000 + 2 * LONGEST_WORDS
+"""Bytes of a recipient line at most: addresses of 254 bytes and a reply of 1,000, all of it escaped, and words."""
 
 
 class ICommitOwner(Protocol):

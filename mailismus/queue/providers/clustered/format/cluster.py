@@ -1,7 +1,7 @@
 """The cluster: a file of recipient lines at rest, its name, the place of a line in it, and what is read of its bytes (pure).
 
-    MQC 1 AREA K-N LF       K: the checkpoint that made the file; N: its running number
-    *line                   as in `line`; the first byte of each is its state, overwritten in place when the entry is over
+    MQC 1 AREA K-N LF       K: the checkpoint that made the file; N: its running number. Format 2: `MQC 2 AREA K-N CRC LF`
+    *line                   as in `recipient_line`; the first byte of each is its state, overwritten when the entry is over
 
 *Rules*: a line never moves and never changes but for its state byte, so (cluster, offset) names it for life. One damaged
 line hurts no other: a line end that is lost is found again by how the next line begins. A line is done if its state byte
@@ -22,12 +22,18 @@ from typing import NamedTuple
 
 import attrs
 
+from mailismus.errors import newer_format
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.recipient_line import DONE, FORMAT, LIVE, parse_line
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.slots import slot_start
 
 SUFFIX = ".mqc"
+OLDEST_FORMAT = 1
+NEWEST_FORMAT = 2
+"""The highest format of a cluster that this program reads and writes."""
+LONGEST_HEADER = 128
+"""Bytes of a header line at most, LF included, in every format."""
 
 DONE_MARK = DONE
 """What is written at a line's offset, where its state byte is, when its entry is over."""
@@ -37,10 +43,13 @@ _FILE_NAME = re.compile(_NUMBER + "-" + _NUMBER + re.escape(SUFFIX)).fullmatch
 _PLACE = re.compile(
     rf"(?:(incoming|bounces)|(deferred)/([0-9T]+))/([0-9]+-[0-9]+{re.escape(SUFFIX)}):{_NUMBER}".encode()
 ).fullmatch
-_HEADER = re.compile(f"MQC 1 (incoming|deferred|bounces) {_NUMBER}-{_NUMBER}".encode()).fullmatch
+_HEADER = re.compile(f"MQC [12] (incoming|deferred|bounces) {_NUMBER}-{_NUMBER}".encode()).fullmatch
+_CHECKED_HEADER = re.compile(rb"MQC ([1-9][0-9]{0,8}) [ -~]* ([0-9a-f]{8})").fullmatch
 _INNER_LINE = re.compile(rb".(?=%b [0-9A-F]{16} [0-9])" % FORMAT)
 """How a line begins, behind whatever state byte. No field can look so: in fields a space is escaped."""
 
+_CRC_SIZE = 9
+"""Bytes of the CRC of a header line, with the space before it."""
 _LINE_HEAD = FORMAT + b" "
 _DONE_BYTE = DONE[0]
 
@@ -111,15 +120,42 @@ def parse_cluster_name(name: str) -> ClusterId | None:
     return None if place is None else place.cluster
 
 
-def header_line(cluster: ClusterId) -> bytes:
-    """The first line of the file."""
-    return f"MQC 1 {cluster.area.value} {cluster.checkpoint}-{cluster.number}\n".encode("ascii")
+def header_line(cluster: ClusterId, of_format: int = OLDEST_FORMAT) -> bytes:
+    """The first line of the file. From format 2 on it has a CRC: a changed digit does not pass for another format."""
+    line = f"MQC {of_format} {cluster.area.value} {cluster.checkpoint}-{cluster.number}".encode("ascii")
+    return line + (b"\n" if of_format == OLDEST_FORMAT else b" %08x\n" % zlib.crc32(line))
+
+
+def header_format(line: bytes) -> int:
+    """The format that a header line without its LF tells, of a newer program too: magic, format and, from format 2 on, the
+    CRC at its end keep their places for ever. 0: it is no header, or does not check."""
+    if line.startswith(b"MQC 1 "):
+        return OLDEST_FORMAT if _HEADER(line) is not None else 0
+    found = _CHECKED_HEADER(line)
+    if found is None or int(found[2], 16) != zlib.crc32(line[:-_CRC_SIZE]):
+        return 0
+    return int(found[1])
 
 
 def parse_header(line: bytes) -> tuple[Area, int, int] | None:
-    """Area, K and N of a header line without its LF; None: it is none."""
-    found = _HEADER(line)
+    """Area, K and N of a header line without its LF; None: it is none, or of a newer format."""
+    match header_format(line):
+        case 1:
+            found = _HEADER(line)
+        case 2:
+            found = _HEADER(line[:-_CRC_SIZE])
+        case _:
+            found = None
     return None if found is None else (Area(found[1].decode()), int(found[2]), int(found[3]))
+
+
+def refuse_newer_cluster(path: str, data: bytes) -> int:
+    """The format of the cluster that begins with `data`; 0: its header does not check. Raise `NewerFormat` where a newer
+    program wrote it."""
+    found = header_format(data[:LONGEST_HEADER].partition(b"\n")[0])
+    if found > NEWEST_FORMAT:
+        raise newer_format(path, found, NEWEST_FORMAT)
+    return found
 
 
 class FoundLine(NamedTuple):

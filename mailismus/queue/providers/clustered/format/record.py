@@ -29,6 +29,9 @@ from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place,
 
 HEAD = struct.Struct("<cc2xQII")
 
+FORMAT_WITH_WORDS = 2
+"""The lowest format of a segment or cluster whose lines may have words (`mail.words`)."""
+
 _AREA_LETTER = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b"}
 _AREA = {letter: area for area, letter in _AREA_LETTER.items()}
 
@@ -145,21 +148,21 @@ def read_records(records: bytes, letters: bytes = b"") -> Iterator[Record]:
 
 
 def parse_placed(text: bytes) -> list[tuple[QueueId, Place | None]]:
-    """What a settled or places record's text says; lines that do not parse are left out."""
+    """What a settled or places record's text says; lines that do not parse are left out, words behind the place too."""
     found = []
     for line in text.splitlines():
         id_text, _, place_text = line.partition(b" ")
         queue_id = parse_queue_id(id_text.decode("ascii", "replace"))
         if queue_id is not None:
-            found.append((queue_id, parse_place(place_text)))
+            found.append((queue_id, parse_place(place_text.partition(b" ")[0])))
     return found
 
 
 def parse_checkpoint(text: bytes) -> Checkpoint | None:
-    """What a checkpoint record's text says; None for what is no such text."""
+    """What a checkpoint record's text says, words at the end of its first line left out; None for what is no such text."""
     first, *rest = text.splitlines() or [b""]
     words = first.split()
-    if len(words) != 6 or not all(word.isdigit() for word in words[1::2]):
+    if len(words) < 6 or not all(word.isdigit() for word in words[1:6:2]) or not all(b"=" in word for word in words[6:]):
         return None
     places = [parse_place(line) for line in rest]
     lengths = {place.cluster: place.offset for place in places if place is not None}

@@ -34,6 +34,7 @@ from mailismus.queue.providers.clustered.fsck.findings.segments import JournalSt
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker, start_and_stop
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
+from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue, refuse_newer_spool
 from mailismus.queue.providers.clustered.recovery.opening import make_directories
 from mailismus.spool.silo import SILO_NAMES
 
@@ -108,7 +109,7 @@ class CheckReport:
         return self._look.checked
 
     def __iter__(self) -> Iterator[Finding]:
-        """All findings. Raises `StartError` (75) when a server runs on the queue, OSError."""
+        """All findings. Raises `StartError` (75) when a server runs on the queue, `NewerFormat`, OSError."""
         checking = self._checking
         locks: list[ILock] = []
         try:
@@ -119,6 +120,7 @@ class CheckReport:
                     yield lock.finding
                 elif lock is not None:
                     locks.append(lock)
+            _refuse_newer_formats(checking)
             for found in self._look.problems():
                 if found.finding is not None:
                     yield found.finding
@@ -163,6 +165,7 @@ class RepairReport:
         `StartError` (75 when a server runs, 77 when this user may not), `StorageError`, OSError: then it can be begun
         again."""
         _refuse_other_than_directories(self._settings, self._disk)
+        _refuse_newer_formats(self._checking)
         _refuse_empty_spool(self._settings, self._disk)
         try:
             yield from self._repair()
@@ -207,6 +210,12 @@ class RepairReport:
             if lock is None:
                 raise _held_error(root)
             self._locks[root] = lock
+
+
+def _refuse_newer_formats(checking: Checking) -> None:
+    """What a newer program wrote would be taken for damage. Raises `NewerFormat`, having changed nothing."""
+    refuse_newer_queue(checking.disk, checking.queue_path)
+    refuse_newer_spool(checking.disk, checking.spool_path)
 
 
 def _refuse_other_than_directories(settings: QueueSettings, disk: IDisk) -> None:

@@ -200,6 +200,7 @@ class Memtable:
                         template.recipient_count,
                         entries,
                         template.stuffed_dots,
+                        template.words,
                     )
                 )
             if not ready.entries or self.messages.get(template.spool_id) is not young:

@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     cluster_files   which cluster files exist
+    newer_formats   refuses files that a newer program wrote
     replay          journal records to live entries
     salvage         lines of a checkpoint whose record is damaged
     missing_journal refuses to start without any trace of a journal

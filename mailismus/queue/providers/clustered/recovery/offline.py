@@ -27,6 +27,7 @@ from mailismus.queue.providers.clustered.index.memtable import JournaledMessage,
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
+from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
 from mailismus.queue.providers.clustered.recovery.opening import index_clusters
 from mailismus.queue.providers.clustered.recovery.replay import load_journal
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
@@ -148,7 +149,7 @@ def _result(coroutine: Coroutine[Deferred[Any], Any, T]) -> T:
 
 
 def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -> OfflineQueue:
-    """The queue in these directories. Raises OSError: FileNotFoundError where there is no queue."""
+    """The queue in these directories. Raises `NewerFormat`, or OSError: FileNotFoundError where there is no queue."""
     gaps = Gaps()
 
     def not_read(what: str, path: str, error: OSError) -> None:
@@ -158,6 +159,7 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
     journal_path = os.path.join(queue_path, "journal")
     if not disk.exists(journal_path):
         raise FileNotFoundError(2, "no queue is here", queue_path)
+    refuse_newer_queue(disk, queue_path)
     loaded = load_journal(survey_leniently(disk, journal_path, partial(not_read, "journal segment")))
     loaded.is_doubtful = loaded.is_doubtful or bool(gaps)
     young = Memtable()

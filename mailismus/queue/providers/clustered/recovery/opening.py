@@ -26,7 +26,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock, close_read
 from mailismus.disk.presence import Presence
 from mailismus.disk.worker import IWorker
-from mailismus.errors import StartError
+from mailismus.errors import NewerFormat, StartError
 from mailismus.journal.batch import BLOCK, padded_size
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
@@ -37,7 +37,7 @@ from mailismus.queue.files.mark import ensure_mark
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.commit.spool_ids import SpoolIds
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.format.record import epoch_record
+from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS, epoch_record
 from mailismus.queue.providers.clustered.format.slots import slot_start
 from mailismus.queue.providers.clustered.format.version import MARK, NAME
 from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
@@ -45,6 +45,7 @@ from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
 from mailismus.queue.providers.clustered.recovery.missing_journal import refuse_lost_journal
+from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_clusters, refuse_newer_journal
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from mailismus.spool.quarantine import NO_LINKS
@@ -78,9 +79,12 @@ def open_queue(
 ) -> Opened:
     """Open it. Raises `StartError` with what an administrator must do."""
     try:
+        _refuse_newer_journal(settings, disk)
         refuse_missing_areas(settings, disk)
         make_directories(settings, disk)
         return open_locked(settings, disk, lock_queue(settings, disk), files, reactor, random_bytes)
+    except NewerFormat as error:
+        raise StartError(os.EX_DATAERR, str(error)) from error
     except PermissionError as error:
         raise StartError(os.EX_NOPERM, f"the queue can't be opened: {error}") from error
     except OSError as error:
@@ -101,19 +105,28 @@ def open_locked(
     random_bytes: RandomBytes,
 ) -> Opened:
     """Open a queue whose directories are made and whose locks (of queue and spool) are held; on failure they are given up.
-    Raises `StartError`, `OSError`."""
+    Raises `StartError`, `NewerFormat`, `OSError`."""
     locations: Locations | None = None
     try:
+        newest_cluster = refuse_newer_clusters(disk, settings.rootpath)
         locations = remember(settings, disk, locks)
         if settings.spool.hardlinks:
             _probe_links(settings.spool.rootpath, disk)
-        return _open_journal(settings, disk, locations, files, reactor, random_bytes)
+        return _open_journal(settings, disk, locations, files, reactor, random_bytes, newest_cluster)
     except BaseException:
         if locations is not None:
             locations.release()
         for lock in locks:
             lock.release()
         raise
+
+
+def _refuse_newer_journal(settings: QueueSettings, disk: IDisk) -> None:
+    """Raise `NewerFormat` where a newer program has written to the journal, before anything is made, and before anything is
+    said of directories that a newer format may not have."""
+    if disk.exists(settings.rootpath):
+        _check(disk, settings.rootpath)
+        refuse_newer_journal(disk, settings.rootpath)
 
 
 def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
@@ -218,8 +231,11 @@ def _open_journal(
     files: IWorker,
     reactor: IReactorTime,
     random_bytes: RandomBytes,
+    newest_cluster: int,
 ) -> Opened:
+    """`newest_cluster`: the highest format of a cluster."""
     loaded = load(disk, os.path.join(settings.rootpath, "journal"))
+    loaded.has_words = loaded.has_words or newest_cluster >= FORMAT_WITH_WORDS
     try:
         refuse_lost_journal(loaded, disk, settings)
         _mark(loaded, disk, settings.rootpath)
@@ -300,6 +316,8 @@ def begin_journal(
     try:
         writer.epoch = loaded.epoch + 1
         writer.horizon = loaded.sure_horizon
+        if loaded.has_words:
+            writer.format = FORMAT_WITH_WORDS
         free, freed_by_last = _sort_segments(loaded, writer)
         if reuse is Reuse.WHAT_IS_FREE:
             for segment in free:

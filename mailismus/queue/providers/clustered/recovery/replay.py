@@ -67,6 +67,8 @@ class ReplayedQueue:
     rests, or was about to, is a settled record and a line, and the content may be in the journal still."""
     bad_lines: list[bytes] = attrs.field(factory=list)
     """Recipient lines and records that do not check though their batch does."""
+    has_words: bool = False
+    """A recipient line behind the horizon has words: what is written anew needs a format that holds them."""
     is_doubtful: bool = False
     """A checkpoint may have been made that is not found (`rescue`)."""
 
@@ -162,6 +164,8 @@ def _put_lines(found: ReplayedQueue, record: Record, segment: FoundSegment, batc
             found.bad_lines.append(line)
             continue
         message, entry = parsed
+        if message.words is not None or entry.words is not None:
+            found.has_words = True
         young = found.youngs.get(record.spool_id)
         if young is None:
             young = found.youngs[record.spool_id] = JournaledMessage(message)

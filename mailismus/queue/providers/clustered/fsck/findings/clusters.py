@@ -20,6 +20,8 @@ from mailismus.queue.files.recipient_line import DONE, LIVE
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.checkpoint.write import RENEWED
 from mailismus.queue.providers.clustered.format.cluster import (
+    LONGEST_HEADER,
+    NEWEST_FORMAT,
     SUFFIX,
     BadLine,
     ClusterId,
@@ -44,7 +46,6 @@ from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
 
 _TEXT_SHOWN = 80
-_HEADER_MOST = 100
 _HEADER_AND_LINE = 2
 
 
@@ -57,7 +58,14 @@ def _key(cluster_id: ClusterId) -> _Key:
 
 
 def _header_of(data: bytes) -> tuple[Area, int, int] | None:
-    return parse_header(data[:_HEADER_MOST].partition(b"\n")[0])
+    return parse_header(data[:LONGEST_HEADER].partition(b"\n")[0])
+
+
+def _header_size(cluster_id: ClusterId, data: bytes) -> int:
+    """Bytes of the header line of this cluster, whether or not it checks: where that of format 1 ends, that of format 2 goes
+    on with a space."""
+    size = len(header_line(cluster_id))
+    return len(header_line(cluster_id, NEWEST_FORMAT)) if data[size - 1 : size] == b" " else size
 
 
 @attrs.define
@@ -284,7 +292,7 @@ class _Reading:
         has_several = data.count(b"\n") > _HEADER_AND_LINE
         if 0 < self.checking.largest_cluster < len(data) and has_several:
             yield problem(FindingKind.CLUSTER_LARGE, path, size=len(data))
-        yield from self._check_header(path, cluster_id, header, source, is_empty=not data)
+        yield from self._check_header(path, cluster_id, header, source, data)
         due_at = None
         live = 0
         index = self.known.lines.add_source(source)
@@ -309,7 +317,7 @@ class _Reading:
                     yield from self._add(index, path, data, mended.line)
             elif is_doubtful and torn.offset + len(torn.data) == len(data):
                 source.is_to_move = True  # the end of a checkpoint that may not have come to its end
-            elif torn.offset or len(torn.data) > len(header_line(cluster_id)) or not data:
+            elif torn.offset or len(torn.data) > _header_size(cluster_id, data) or not data:
                 yield self._check_bad(path, torn, source)
         yield from self._check_slot(path, cluster_id, due_at, source)
         if not live and not is_doubtful:
@@ -321,8 +329,8 @@ class _Reading:
             return None
         if not is_dead:
             return self.lengths.get(_key(cluster_id))
-        header = _header_of(read_file(self.checking.disk, path, _HEADER_MOST))
-        return _HEADER_MOST if header is None or header[1:] == _key(cluster_id) else None
+        header = _header_of(read_file(self.checking.disk, path, LONGEST_HEADER))
+        return LONGEST_HEADER if header is None or header[1:] == _key(cluster_id) else None
 
     def _counts(self, key: _Key) -> bool:
         return key[0] <= self.loaded.checkpoint and self.lengths.get(key) != 0
@@ -339,14 +347,16 @@ class _Reading:
         self.known.lines.add(index, message.spool_id, number, line.offset, message.stored_bytes, was_done=was_done)
 
     def _check_header(
-        self, path: str, cluster_id: ClusterId, header: tuple[Area, int, int] | None, source: EntrySource, *, is_empty: bool
+        self, path: str, cluster_id: ClusterId, header: tuple[Area, int, int] | None, source: EntrySource, data: bytes
     ) -> Iterator[Problem]:
         if header == (cluster_id.area, cluster_id.checkpoint, cluster_id.number):
             return
         source.is_to_move = True
         if header is None:
-            if not is_empty:
-                yield problem(FindingKind.CLUSTER_HEADER, path, 0, partial(acts.keep, path, 0, len(header_line(cluster_id))))
+            if data:
+                yield problem(
+                    FindingKind.CLUSTER_HEADER, path, 0, partial(acts.keep, path, 0, _header_size(cluster_id, data))
+                )
             return
         source.right_area = header[0]
         yield problem(FindingKind.CLUSTER_NAME, path, 0, says=f"{header[1]}-{header[2]} of {header[0].value}")

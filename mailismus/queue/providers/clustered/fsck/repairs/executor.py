@@ -29,6 +29,7 @@ from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.checkpoint.cleanup import NOBODY
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.format.record import (
+    FORMAT_WITH_WORDS,
     Checkpoint,
     checkpoint_record,
     epoch_record,
@@ -196,6 +197,10 @@ class RepairExecutor:
         self._say_again(line, message, entry)
 
     def _say_again(self, line: LiveEntry, message: Message, entry: Entry) -> None:
+        if message.words is not None or entry.words is not None:
+            self._loaded.has_words = True
+            if self._journal is not None:
+                self._journal[1].format = FORMAT_WITH_WORDS
         records = [lines_record(entry.area, message.spool_id, format_lines(message, [entry]))]
         if line.source.cluster is not None:
             records.insert(0, places_record([(line.queue_id, _place(line))]))
@@ -259,7 +264,8 @@ class RepairExecutor:
                     return
             assert self._journal is not None
             pool, writer = self._journal
-            if writer.current is None or writer.current.room < padded_size(size):
+            current = writer.current
+            if current is None or current.room < padded_size(size) or current.format < writer.format:
                 pool.ensure(padded_size(size))
             writer.append(records, size)
         except OSError as error:
