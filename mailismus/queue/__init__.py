@@ -3,6 +3,7 @@
 Rooms, bottom first; modules without a room stand between `files` and `providers`:
 
     interface   what a provider promises, and what it does not
+    due         what is due and what is out, in memory. Pure
     files       what providers on local files share
     providers   the implementations of the interface
 
