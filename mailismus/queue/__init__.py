@@ -24,5 +24,6 @@ The modules:
     filter      the words of FILTER. Pure
     finding     results of fsck as values. Pure
     provider    what the program asks of a provider beside the interface
+    stopped     a stopped queue that is only read
     metrics     metrics of every queue, and of the manager
 """
