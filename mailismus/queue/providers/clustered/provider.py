@@ -62,11 +62,12 @@ from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEnt
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.ledger import Ledger, begin_message
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
-from mailismus.queue.providers.clustered.read.content import Contents, as_storage_error
+from mailismus.queue.providers.clustered.read.content import Contents
 from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.spool.content import as_storage_error
 from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
 from mailismus.spool.message_file import MessageFileWriter
 
