@@ -3,6 +3,7 @@
 Rooms, bottom first; modules without a room stand between `files` and `providers`:
 
     interface   what a provider promises, and what it does not
+    due         what is due and what is out, in memory. Pure
     files       what providers on local files share
     providers   the implementations of the interface
 
@@ -24,5 +25,6 @@ The modules:
     filter      the words of FILTER. Pure
     finding     results of fsck as values. Pure
     provider    what the program asks of a provider beside the interface
+    stopped     a stopped queue that is only read
     metrics     metrics of every queue, and of the manager
 """

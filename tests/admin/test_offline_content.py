@@ -7,7 +7,8 @@ import pytest
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Filter
-from mailismus.queue.providers.clustered.recovery.offline import OfflineQueue, open_readonly
+from mailismus.queue.providers.clustered.recovery.offline import open_readonly
+from mailismus.queue.stopped import StoppedQueue
 from mailismus.spool.silo import message_path
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
@@ -27,7 +28,7 @@ class Stopped:
         self.harness.settle_down()
         self.harness.disk.kill()
 
-    def open(self) -> OfflineQueue:
+    def open(self) -> StoppedQueue:
         return open_readonly("/q", "/s", self.harness.disk)
 
 
@@ -73,7 +74,7 @@ def test_a_damaged_message_file_is_corrupt() -> None:
 def test_a_journal_that_is_used_anew_meanwhile_gives_no_foreign_bytes() -> None:
     stopped = Stopped()
     queue = stopped.open()
-    (segment,) = [path for path in queue._segments.values() if path]
+    (segment,) = [name for name in stopped.harness.disk.names if name.endswith("00000001.mqj")]
     stopped.harness.disk.damage(segment, 0, bytes(64))
     with pytest.raises(Unavailable, match="has changed"):
         list(queue.contents(stopped.small_id))

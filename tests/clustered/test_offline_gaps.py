@@ -8,7 +8,8 @@ import pytest
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Gap
-from mailismus.queue.providers.clustered.recovery.offline import OfflineQueue, open_readonly
+from mailismus.queue.providers.clustered.recovery.offline import open_readonly
+from mailismus.queue.stopped import StoppedQueue
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, ids
 
@@ -43,15 +44,15 @@ class Stopped:
 
         self.harness.disk.fault = fault
 
-    def open(self) -> OfflineQueue:
+    def open(self) -> StoppedQueue:
         return open_readonly("/q", "/s", self.harness.disk)
 
 
-def found_in(queue: OfflineQueue) -> set[QueueId]:
+def found_in(queue: StoppedQueue) -> set[QueueId]:
     return {queue_id for page in queue.pages(Filter()) for queue_id in ids(page)}
 
 
-def counted_in(queue: OfflineQueue) -> int:
+def counted_in(queue: StoppedQueue) -> int:
     summary = queue.summary()
     assert summary.gaps == queue.gaps
     assert summary.exact is not bool(queue.gaps)

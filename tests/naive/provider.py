@@ -44,7 +44,7 @@ class NaiveQueue(MemoryQueue):
 
     def count_in(self, area: Area) -> int:
         """Entries of this area."""
-        return sum(line.entry.area is area for held in self._held.values() for line in held.lines.values())
+        return self._index.count_in(area)
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         if not submissions:

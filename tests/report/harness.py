@@ -116,7 +116,7 @@ class Bench:
         def note(page: Any) -> None:
             for message in page.messages:
                 if not message.sender and message.entries[0].area is Area.INCOMING:
-                    content = self.provider._held[message.spool_id].content
+                    content = self.provider._index.messages[message.spool_id].content
                     found.append((message.entries[0].recipient, content, message.eightbit))
 
         self.queue.search(Filter(), None, 100_000).addCallback(note)

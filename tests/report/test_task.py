@@ -192,7 +192,7 @@ def test_a_bounce_with_a_null_sender_is_discarded_and_logged() -> None:
     """The manager makes none; it may have come in otherwise."""
     bench = Bench()
     spool_id = bench.fail(b"r\x1b@b.example")
-    bench.provider._held[spool_id].message.sender = b""
+    bench.provider._index.messages[spool_id].message.sender = b""
     bench.task.start()
     bench.run()
     assert bench.reports() == []
@@ -416,7 +416,7 @@ def test_no_more_of_a_content_is_read_than_is_returned(attachmsg: int, pieces: i
     content = CountedContent(1 << 40)
     bench.provider.read = lambda spool_id: succeed(content)  # type: ignore[method-assign]  # a very large message
     spool_id = bench.fail()
-    bench.provider._held[spool_id].message.size_bytes = content.stored_bytes
+    bench.provider._index.messages[spool_id].message.size_bytes = content.stored_bytes
     bench.task.start()
     bench.run()
     assert content.is_closed

@@ -14,6 +14,7 @@ import attrs
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDirectory, IDisk, ILock, INamed
 from mailismus.disk.presence import AnyDirectory, Presence
+from mailismus.queue.files.directories import LOCK
 from mailismus.spool.silo import SILO_NAMES
 
 QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
@@ -41,7 +42,7 @@ def remember(settings: QueueSettings, disk: IDisk, locks: Sequence[ILock]) -> Lo
     """Of a queue whose directories are there; `locks`: of queue and spool. Raises OSError."""
     roots = (settings.rootpath, settings.spool.rootpath)
     journal = os.path.join(roots[0], "journal")
-    held = {os.path.join(root, "lock"): lock for root, lock in zip(roots, locks, strict=True)}
+    held = {os.path.join(root, LOCK): lock for root, lock in zip(roots, locks, strict=True)}
     queue, spool = (AnyDirectory(disk, lock) for lock in locks)
     kept = disk.open_directory(journal)
     found_by: dict[str, INamed] = {roots[0]: queue, journal: kept}

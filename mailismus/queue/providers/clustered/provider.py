@@ -47,8 +47,8 @@ from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEnt
 from mailismus.queue.providers.clustered.ledger import begin_message
 from mailismus.queue.providers.clustered.parts import QueueParts
 from mailismus.queue.providers.clustered.read.cluster_reader import Unread
-from mailismus.queue.providers.clustered.read.content import as_storage_error
 from mailismus.queue.words import check_words
+from mailismus.spool.content import as_storage_error
 from mailismus.spool.draft import SpoolDraft
 
 

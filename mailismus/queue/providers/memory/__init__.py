@@ -2,7 +2,7 @@
 
 Modules, each with what it is:
 
-    held        messages with their contents, entries
+    held        a message with its content
     content     the bytes of a large message, in pieces
     draft       a message while it arrives
     looking     counts and pages. Pure

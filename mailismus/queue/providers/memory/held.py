@@ -1,29 +1,19 @@
-"""What the queue in memory holds: messages with their contents, and an entry a line."""
+"""A message of the queue in memory, with its content."""
 
 from __future__ import annotations
 
-import attrs
+from collections import Counter
 
-from mailismus.queue.interface import Entry, Message
-
-
-@attrs.define(eq=False)
-class StoredEntry:
-    """An entry with what the provider alone knows of it. `ticket` names its one valid place in a heap; 0: in none."""
-
-    held: StoredMessage
-    entry: Entry
-    ticket: int = 0
-    wake_at: float = 0.0
-    is_out: bool = False
-    settles_under_way: int = 0
+from mailismus.queue.due.index import DueMessage
+from mailismus.queue.interface import Message
 
 
-@attrs.define(eq=False)
-class StoredMessage:
-    """A message, its content and its lines by number. `out` counts the lines that are handed out."""
+class StoredMessage(DueMessage):
+    """One message, its entries, and how many settlements of each are under way: such an entry is out until the last."""
 
-    message: Message
-    content: bytes
-    lines: dict[int, StoredEntry] = attrs.Factory(dict)
-    out: int = 0
+    __slots__ = ("content", "settling")
+
+    def __init__(self, message: Message, content: bytes) -> None:
+        super().__init__(message)
+        self.content = content
+        self.settling: Counter[int] = Counter()

@@ -17,8 +17,8 @@ def summarize(held_messages: Iterable[StoredMessage]) -> Summary:
     counts = {area: [0, 0, 0] for area in Area}
     for held in held_messages:
         seen: set[Area] = set()
-        for line in held.lines.values():
-            area = line.entry.area
+        for entry in held.entries.values():
+            area = entry.area
             counts[area][0] += 1
             if area not in seen:
                 seen.add(area)
@@ -50,15 +50,15 @@ def find(
         held = held_messages[spool_id]
         entries: list[Entry] = []
         is_full = False
-        for number, line in sorted(held.lines.items()):
-            if (spool_id, number) <= last or (wanted.area is not None and line.entry.area is not wanted.area):
+        for number, entry in sorted(held.entries.items()):
+            if (spool_id, number) <= last or (wanted.area is not None and entry.area is not wanted.area):
                 continue
-            if not wanted.matches(held.message, line.entry):
+            if not wanted.matches(held.message, entry):
                 continue
             if len(entries) == limit:
                 is_full = True
                 break
-            entries.append(line.entry)
+            entries.append(entry)
             cursor = (spool_id, number)
         limit -= len(entries)
         if entries:

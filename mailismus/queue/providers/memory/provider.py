@@ -9,16 +9,15 @@ deterministic: the same calls and the same clock give the same answers.
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
-import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import (
     Area,
     Entry,
@@ -35,7 +34,7 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.providers.memory.content import MemoryContent
 from mailismus.queue.providers.memory.draft import MemoryDraft
-from mailismus.queue.providers.memory.held import StoredEntry, StoredMessage
+from mailismus.queue.providers.memory.held import StoredMessage
 from mailismus.queue.providers.memory.looking import find, summarize
 from mailismus.queue.words import check_words
 
@@ -54,10 +53,8 @@ class MemoryQueue:
         self._next_id = (epoch << 32) + 1
         self._large_bytes = large_bytes
         self._pause_bytes = pause_bytes
-        self._held: dict[SpoolId, StoredMessage] = {}
+        self._index: DueIndex[StoredMessage] = DueIndex()
         self._order: list[SpoolId] = []
-        self._heaps: dict[Area, list[tuple[float, int, StoredEntry]]] = {area: [] for area in Area}
-        self._tickets = 0
         self._waiting: dict[Area, list[Deferred[None]]] = {area: [] for area in Area}
         self._trouble: Unavailable | None = None
         self._trouble_once: Unavailable | None = None
@@ -110,10 +107,10 @@ class MemoryQueue:
                 assert isinstance(draft, MemoryDraft)
                 draft.finish()
         for settlement in settlements:
-            line = self._line(settlement.queue_id)
-            if line is not None:
-                line.settles_under_way += 1
-                line.ticket = 0
+            held, number = self._find(settlement.queue_id), settlement.queue_id.number
+            if held is not None:
+                held.settling[number] += 1
+                held.out.add(number)
         done: Deferred[Sequence[SpoolId]] = Deferred()
         self._under_way.append((tuple(submissions), tuple(settlements), done))
         self._schedule()
@@ -174,11 +171,10 @@ class MemoryQueue:
             envelope.words,
         )
         held = StoredMessage(message, content)
-        self._held[draft.spool_id] = held
         insort(self._order, draft.spool_id)
         for placement in placements:
             recipient = envelope.recipients[placement.number - 1]
-            entry = Entry(
+            held.entries[placement.number] = Entry(
                 placement.number,
                 recipient,
                 placement.area,
@@ -188,102 +184,66 @@ class MemoryQueue:
                 placement.host,
                 placement.words,
             )
-            line = held.lines[placement.number] = StoredEntry(held, entry)
-            self._wait_until(line, placement.due_at)
             changed.add(placement.area)
+        self._index.add(held, self._clock.seconds())
 
     def _settle(self, settlement: Settlement, changed: set[Area]) -> SpoolId | None:
         """Gives the spool id of a message that this settled the last entry of."""
-        line = self._line(settlement.queue_id)
-        if line is None:
+        held, number = self._find(settlement.queue_id), settlement.queue_id.number
+        if held is None:
             return None
-        held, old = line.held, line.entry
-        line.settles_under_way -= 1
-        if line.is_out:
-            line.is_out = False
-            held.out -= 1
+        old = held.entries[number]
+        held.settling[number] -= 1
         changed.add(old.area)  # room below `per_message`
-        if settlement.area is None:
-            del held.lines[old.number]
-            line.ticket = 0
-            if held.lines:
-                return None
+        successor = None
+        if settlement.area is not None:
+            changed.add(settlement.area)
+            successor = Entry(
+                old.number,
+                old.recipient,
+                settlement.area,
+                settlement.due_at,
+                settlement.attempts,
+                settlement.reply,
+                settlement.host,
+                old.words if settlement.words is None else settlement.words or None,
+            )
+        if self._index.settle(held, number, successor, self._clock.seconds()):
             spool_id = held.message.spool_id
-            del self._held[spool_id]
             del self._order[bisect_left(self._order, spool_id)]
             return spool_id
-        line.entry = Entry(
-            old.number,
-            old.recipient,
-            settlement.area,
-            settlement.due_at,
-            settlement.attempts,
-            settlement.reply,
-            settlement.host,
-            old.words if settlement.words is None else settlement.words or None,
-        )
-        if not line.settles_under_way:
-            self._wait_until(line, settlement.due_at)
-        changed.add(settlement.area)
+        if successor is not None and held.settling[number]:
+            held.out.add(number)
         return None
 
     # Out
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        heap = self._heaps[area]
-        taken: dict[SpoolId, Message] = {}
-        skipped: list[tuple[float, int, StoredEntry]] = []
-        while limit > 0 and heap and heap[0][0] <= now:
-            item = heapq.heappop(heap)
-            line = item[2]
-            if line.ticket != item[1]:
-                continue
-            held = line.held
-            if held.out >= per_message:
-                skipped.append(item)
-                continue
-            line.ticket = 0
-            line.is_out = True
-            held.out += 1
-            limit -= 1
-            spool_id = held.message.spool_id
-            message = taken.get(spool_id)
-            if message is None:
-                message = taken[spool_id] = attrs.evolve(held.message, entries=[])
-            message.entries.append(line.entry)
-        for item in skipped:
-            heapq.heappush(heap, item)
-        return succeed(list(taken.values()))
+        return succeed(self._index.take(area, limit, now, per_message))
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
-        changed: set[Area] = set()
+        free = []
         for queue_id in queue_ids:
-            line = self._line(queue_id)
-            if line is None or not line.is_out or line.settles_under_way:
-                continue
-            line.is_out = False
-            line.held.out -= 1
-            self._wait_until(line, not_before)
-            changed.add(line.entry.area)
+            held = self._find(queue_id)
+            if held is not None and not held.settling[queue_id.number]:
+                free.append(queue_id)
+        changed = self._index.give_back(free, not_before)
         if changed:
             self._clock.callLater(0, self._wake, changed)
 
     def ready(self, area: Area) -> Deferred[None]:
         due_at = self.next_due(area)
-        if due_at is not None and due_at <= self._clock.seconds():
+        if self._index.has_ready(area) or (due_at is not None and due_at <= self._clock.seconds()):
             return succeed(None)
         waiting: Deferred[None] = Deferred(self._waiting[area].remove)
         self._waiting[area].append(waiting)
         return waiting
 
     def next_due(self, area: Area) -> float | None:
-        heap = self._heaps[area]
-        while heap and heap[0][2].ticket != heap[0][1]:
-            heapq.heappop(heap)
-        return heap[0][0] if heap else None
+        return self._index.next_due(area)
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        held = self._held.get(spool_id)
+        held = self._index.messages.get(spool_id)
         if held is None:
             return fail(Unavailable(f"no message {spool_id:016X}"))
         if len(held.content) <= self._large_bytes:
@@ -296,38 +256,30 @@ class MemoryQueue:
         return None
 
     def summary(self) -> Deferred[Summary]:
-        return succeed(summarize(self._held.values()))
+        return succeed(summarize(self._index.messages.values()))
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
-        return succeed(find(self._held, self._order, wanted, after, limit))
+        return succeed(find(self._index.messages, self._order, wanted, after, limit))
 
     def hasten(self, latest: Latest, now: float) -> None:
-        touched = set()
-        for line in [line for held in self._held.values() for line in held.lines.values()]:
-            until = latest(line.entry.area, line.entry.attempts, line.wake_at)
-            if line.ticket and until < line.wake_at:
-                line.entry = attrs.evolve(line.entry, due_at=min(line.entry.due_at, until))
-                self._wait_until(line, until)
-                touched.add(line.entry.area)
+        touched = self._index.hasten(latest, now, {})
         if touched:
             self._clock.callLater(0, self._wake, touched)
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
-        number = 0
-        for held in self._held.values():
+        count = 0
+        for held in self._index.messages.values():
             if wanted.spool_id is not None and held.message.spool_id != wanted.spool_id:
                 continue
-            for line in held.lines.values():
-                entry = line.entry
-                if entry.area is not Area.DEFERRED or wanted.area not in (None, Area.DEFERRED) or not line.ticket:
+            for number, entry in held.entries.items():
+                if entry.area is not Area.DEFERRED or wanted.area not in (None, Area.DEFERRED) or number in held.out:
                     continue
                 if wanted.matches(held.message, entry):
-                    number += 1
-                    if line.wake_at > now:
-                        self._wait_until(line, now)
-        if number:
+                    count += 1
+                    self._index.visit(held, entry, now)
+        if count:
             self._clock.callLater(0, self._wake, {Area.DEFERRED})
-        return succeed(Flushed(number))
+        return succeed(Flushed(count))
 
     @property
     def max_envelope_bytes(self) -> int:
@@ -335,15 +287,10 @@ class MemoryQueue:
 
     # Within
 
-    def _line(self, queue_id: QueueId) -> StoredEntry | None:
-        held = self._held.get(queue_id.spool_id)
-        return held.lines.get(queue_id.number) if held is not None else None
-
-    def _wait_until(self, line: StoredEntry, wake_at: float) -> None:
-        self._tickets += 1
-        line.ticket = self._tickets
-        line.wake_at = wake_at
-        heapq.heappush(self._heaps[line.entry.area], (wake_at, self._tickets, line))
+    def _find(self, queue_id: QueueId) -> StoredMessage | None:
+        """The message of an entry that is there."""
+        held = self._index.messages.get(queue_id.spool_id)
+        return held if held is not None and queue_id.number in held.entries else None
 
     def _wake(self, areas: set[Area]) -> None:
         for area in areas:

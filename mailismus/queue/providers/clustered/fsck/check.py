@@ -23,19 +23,20 @@ from mailismus.disk.interface import IDisk, ILock, NameKind
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError, Unavailable
 from mailismus.journal.writer import RandomBytes
+from mailismus.queue.files.directories import LOCK
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.finding import Checked, Done, Finding, FsckReport, Severity
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import LOCK, NameCheck
+from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
 from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker, start_and_stop
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue, refuse_newer_spool
-from mailismus.queue.providers.clustered.recovery.opening import make_directories
+from mailismus.queue.providers.clustered.recovery.opening import make_queue
 from mailismus.spool.silo import SILO_NAMES
 
 _MAY_FAIL = frozenset(
@@ -186,7 +187,7 @@ class RepairReport:
         hands = RepairExecutor(self._settings, self._disk, TurnWorker(clock), clock, self._random_bytes, self._now)
 
         def on_journal(journal: JournalState) -> None:
-            make_directories(self._settings, self._disk)
+            make_queue(self._settings, self._disk)
             hands.loaded = journal.loaded
 
         try:

@@ -32,6 +32,7 @@ from mailismus.journal.pool import SegmentPool
 from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
 from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
 from mailismus.journal.writer import JournalWriter, RandomBytes
+from mailismus.queue.files.directories import check_safe, lock_roots, make_directories
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES, Locations, remember
 from mailismus.queue.files.mark import ensure_mark
 from mailismus.queue.interface import Area
@@ -81,8 +82,9 @@ def open_queue(
     try:
         _refuse_newer_journal(settings, disk)
         refuse_missing_areas(settings, disk)
-        make_directories(settings, disk)
-        return open_locked(settings, disk, lock_queue(settings, disk), files, reactor, random_bytes)
+        make_queue(settings, disk)
+        locks = lock_roots(disk, (settings.rootpath, settings.spool.rootpath))
+        return open_locked(settings, disk, locks, files, reactor, random_bytes)
     except NewerFormat as error:
         raise StartError(os.EX_DATAERR, str(error)) from error
     except PermissionError as error:
@@ -125,7 +127,7 @@ def _refuse_newer_journal(settings: QueueSettings, disk: IDisk) -> None:
     """Raise `NewerFormat` where a newer program has written to the journal, before anything is made, and before anything is
     said of directories that a newer format may not have."""
     if disk.exists(settings.rootpath):
-        _check(disk, settings.rootpath)
+        check_safe(disk, settings.rootpath)
         refuse_newer_journal(disk, settings.rootpath)
 
 
@@ -135,7 +137,7 @@ def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
     `OSError`, having changed nothing."""
     if not disk.exists(settings.rootpath):
         return
-    _check(disk, settings.rootpath)
+    check_safe(disk, settings.rootpath)
     journal = os.path.join(settings.rootpath, "journal")
     areas = [os.path.join(settings.rootpath, area.value) for area in Area]
     missing = next((path for path in areas if not disk.exists(path)), None)
@@ -149,17 +151,10 @@ def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
         raise StartError(os.EX_DATAERR, text)
 
 
-def make_directories(settings: QueueSettings, disk: IDisk) -> None:
-    """Make what is missing, refuse what is unsafe. Raises `StartError`, `OSError`."""
-    queue, spool = settings.rootpath, settings.spool.rootpath
-    for root, names in ((queue, QUEUE_DIRECTORIES), (spool, SILO_NAMES)):
-        _ensure(disk, root)
-        for name in names:
-            path = os.path.join(root, name)
-            if not disk.exists(path):
-                disk.make_directory(path)
-            _check(disk, path)
-        disk.sync_directory(root)  # always: the start that made them may have been killed before this
+def make_queue(settings: QueueSettings, disk: IDisk) -> None:
+    """Make what is missing of the directories of queue and spool, refuse what is unsafe. Raises `StartError`, `OSError`."""
+    make_directories(disk, settings.rootpath, QUEUE_DIRECTORIES)
+    make_directories(disk, settings.spool.rootpath, SILO_NAMES)
 
 
 def _probe_links(spool_path: str, disk: IDisk) -> None:
@@ -183,45 +178,6 @@ def _probe_links(spool_path: str, disk: IDisk) -> None:
         for path in paths:
             if disk.exists(path):
                 disk.unlink(path)
-
-
-def _ensure(disk: IDisk, path: str) -> None:
-    """Make it, with its parents, or check it. Its name is durable afterwards."""
-    parent = os.path.dirname(path)
-    is_new = not disk.exists(path)
-    if is_new:
-        if not disk.exists(parent):
-            _ensure(disk, parent)
-        disk.make_directory(path)
-    _check(disk, path)
-    try:
-        disk.sync_directory(parent)
-    except OSError:
-        if is_new:  # else its parent may be none of our business
-            raise
-
-
-def _check(disk: IDisk, path: str) -> None:
-    reason = disk.refuse_unsafe(path)
-    if reason is not None:
-        raise StartError(os.EX_NOPERM, reason)
-
-
-def lock_queue(settings: QueueSettings, disk: IDisk) -> list[ILock]:
-    """Take the locks of queue and spool. Raises `StartError` (75) when another server holds one, `OSError`."""
-    locks: list[ILock] = []
-    try:
-        for root in (settings.rootpath, settings.spool.rootpath):
-            lock = disk.lock(os.path.join(root, "lock"))
-            if lock is None:
-                what = f"another server holds {root}; stop it, or give this one directories of its own"
-                raise StartError(os.EX_TEMPFAIL, what)
-            locks.append(lock)
-    except BaseException:
-        for held in locks:
-            held.release()
-        raise
-    return locks
 
 
 def _open_journal(

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from mailismus.disk.interface import NameFacts, NameKind
 from mailismus.errors import Corrupt
+from mailismus.queue.files.directories import LOCK
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.files.mark import MARK, NEW_MARK, read_mark
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
@@ -18,7 +19,6 @@ from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind,
 from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
 from mailismus.spool.silo import SILO_NAMES
 
-LOCK = "lock"
 _SYSTEMS_OWN = frozenset({"lost+found"})
 """A file system keeps this in its topmost directory, which may be ours."""
 _PROBES = frozenset({"link-probe", "link-probe-2"})

@@ -1,0 +1,322 @@
+"""Index of the entries that are due, that wait for their time, and that are out, in memory (pure).
+
+    put -> waiting: a heap by time -> ready: by message, in FIFO order -> take -> out -> settle, give_back
+
+It knows no file, no clock and no Deferred. Every change is of something that is durable already, where the provider is: the
+caller of `add`, `put` and `settle` waits for that first.
+
+Per message: its entries by number; the numbers of those that are out. Per area: messages with entries that may be taken,
+oldest first; a heap of entries that wait for their time; messages that have as many entries out as they may.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area, Entry, Latest, Message
+
+
+class DueMessage:
+    """One message of the index. A provider adds what it knows of the message in a subclass."""
+
+    __slots__ = ("entries", "message", "out", "since")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        """What is said of the message; its `entries` are not used."""
+        self.entries: dict[int, Entry] = {}
+        """By number."""
+        self.out: set[int] = set()
+        """Numbers of the entries that are out."""
+        self.since = 0.0
+        """When it was added, UTC seconds."""
+
+
+M = TypeVar("M", bound=DueMessage)
+
+
+class _Ready(Generic[M]):
+    """The entries of one message that may be taken from one area."""
+
+    __slots__ = ("entries", "message")
+
+    def __init__(self, message: M) -> None:
+        self.message = message
+        self.entries: deque[Entry] = deque()
+
+
+class _AreaIndex(Generic[M]):
+    """What may be taken of one area, and what waits for its time."""
+
+    __slots__ = ("by_id", "entry_count", "parked", "parked_at", "queue", "waiting")
+
+    def __init__(self) -> None:
+        self.entry_count = 0
+        """Entries that stand in it, out or not."""
+        self.queue: deque[_Ready[M]] = deque()
+        self.by_id: dict[SpoolId, _Ready[M]] = {}
+        self.parked: dict[SpoolId, _Ready[M]] = {}
+        """Messages that have as many entries out as they may: not ready until one comes back."""
+        self.parked_at = 0
+        """The least number of entries out that a message was parked for."""
+        self.waiting: list[tuple[float, SpoolId, int]] = []
+
+    def add(self, known: M, entry: Entry) -> None:
+        """The entry may be taken now."""
+        spool_id = known.message.spool_id
+        ready = self.by_id.get(spool_id)
+        if ready is None:
+            ready = self.parked.get(spool_id)
+            if ready is None:
+                ready = self.by_id[spool_id] = _Ready(known)
+                self.queue.append(ready)
+        ready.message = known  # another object, where the message was not in the index between
+        ready.entries.append(entry)
+
+    def wait(self, spool_id: SpoolId, number: int, due_at: float) -> None:
+        """The entry may be taken from `due_at` on."""
+        heapq.heappush(self.waiting, (due_at, spool_id, number))
+
+    def unpark(self, spool_id: SpoolId) -> None:
+        """One of the message's entries came back: more may go out."""
+        ready = self.parked.pop(spool_id, None)
+        if ready is not None and ready.entries:
+            self.by_id[spool_id] = ready
+            self.queue.append(ready)
+
+
+class DueIndex(Generic[M]):
+    """All messages that a provider has in memory."""
+
+    def __init__(self, out_elsewhere: Mapping[SpoolId, int] | None = None) -> None:
+        """`out_elsewhere`: how many entries of a message are out that are not in this index."""
+        self._out_elsewhere: Mapping[SpoolId, int] = {} if out_elsewhere is None else out_elsewhere
+        self.messages: dict[SpoolId, M] = {}
+        self._areas: dict[Area, _AreaIndex[M]] = {area: _AreaIndex() for area in Area}
+        self.entry_count = 0
+        self.given_back: dict[QueueId, float] = {}
+        """Until when entries wait that were given back: no settlement says that time."""
+
+    def add(self, known: M, now: float) -> None:
+        """A new message with its entries."""
+        self.messages[known.message.spool_id] = known
+        known.since = now
+        self.entry_count += len(known.entries)
+        for entry in known.entries.values():
+            self._place(known, entry, now)
+
+    def put(self, known: M, entry: Entry, now: float) -> None:
+        """A new entry of a message, or the new state of one: it may be taken when it is due."""
+        before = known.entries.get(entry.number)
+        if before is None:
+            self.entry_count += 1
+        else:
+            self._areas[before.area].entry_count -= 1
+        known.entries[entry.number] = entry
+        self._place(known, entry, now)
+
+    def _place(self, known: M, entry: Entry, now: float) -> None:
+        area = self._areas[entry.area]
+        area.entry_count += 1
+        if entry.due_at <= now:
+            area.add(known, entry)
+        else:
+            area.wait(known.message.spool_id, entry.number, entry.due_at)
+
+    def take(self, wanted: Area, limit: int, now: float, per_message: int) -> list[Message]:
+        """As `IQueue.take`."""
+        area = self._areas[wanted]
+        self._ripen(area, wanted, now)
+        taken: list[Message] = []
+        queue = area.queue
+        out_elsewhere, given_back = self._out_elsewhere, self.given_back
+        if area.parked and per_message > area.parked_at:
+            for spool_id in list(area.parked):
+                area.unpark(spool_id)
+        while limit > 0 and queue:
+            ready = queue.popleft()
+            known = ready.message
+            template = known.message
+            entries: list[Entry] = []
+            may_be_out = per_message - out_elsewhere.get(template.spool_id, 0) if out_elsewhere else per_message
+            room = min(limit, may_be_out - len(known.out))
+            while room > 0 and ready.entries:
+                entry = ready.entries.popleft()
+                if known.entries.get(entry.number) is entry and entry.number not in known.out:
+                    known.out.add(entry.number)
+                    if given_back:
+                        given_back.pop(QueueId(template.spool_id, entry.number), None)
+                    entries.append(entry)
+                    room -= 1
+            if entries:
+                limit -= len(entries)
+                taken.append(
+                    Message(
+                        template.spool_id,
+                        template.sender,
+                        template.client,
+                        template.eightbit,
+                        template.received_at,
+                        template.size_bytes,
+                        template.recipient_count,
+                        entries,
+                        template.stuffed_dots,
+                        template.words,
+                    )
+                )
+            if not ready.entries or self.messages.get(template.spool_id) is not known:
+                del area.by_id[template.spool_id]
+            elif len(known.out) >= may_be_out:
+                del area.by_id[template.spool_id]
+                area.parked_at = min(per_message, area.parked_at) if area.parked else per_message
+                area.parked[template.spool_id] = ready
+            else:
+                queue.appendleft(ready)
+        return taken
+
+    def _ripen(self, area: _AreaIndex[M], wanted: Area, now: float) -> None:
+        """Entries whose time has come go to where they may be taken."""
+        waiting = area.waiting
+        while waiting and waiting[0][0] <= now:
+            _, spool_id, number = heapq.heappop(waiting)
+            known = self.messages.get(spool_id)
+            if known is None or number in known.out:
+                continue
+            entry = known.entries.get(number)
+            if entry is not None and entry.area is wanted and entry.due_at <= now:
+                area.add(known, entry)
+
+    def give_back(self, queue_ids: Iterable[QueueId], not_before: float) -> set[Area]:
+        """As `IQueue.give_back`; the areas that entries went back to."""
+        touched = set()
+        for spool_id, number in queue_ids:
+            known = self.messages.get(spool_id)
+            if known is None:
+                continue
+            if number in known.out:
+                known.out.discard(number)
+                entry = known.entries[number]
+                self._areas[entry.area].wait(spool_id, number, not_before)
+                self.given_back[QueueId(spool_id, number)] = not_before
+                touched.add(entry.area)
+            self.unpark(spool_id)
+        return touched
+
+    def settle(self, known: M, number: int, successor: Entry | None, now: float) -> bool:
+        """An entry is over (`successor` None) or goes on as another; whether that was the message's last entry."""
+        known.out.discard(number)
+        spool_id = known.message.spool_id
+        self.given_back.pop(QueueId(spool_id, number), None)
+        if successor is None:
+            over = known.entries.pop(number, None)
+            if over is not None:
+                self.entry_count -= 1
+                self._areas[over.area].entry_count -= 1
+            if not known.entries:
+                self.messages.pop(spool_id, None)
+                for area in self._areas.values():
+                    area.parked.pop(spool_id, None)
+                return True
+        elif number in known.entries:
+            self.put(known, successor, now)
+        self.unpark(spool_id)
+        return False
+
+    def move(self, known: M, number: int) -> None:
+        """Another index has the entry from now on; its message goes with its last one."""
+        moved = known.entries.pop(number, None)
+        if moved is not None:
+            self.entry_count -= 1
+            self._areas[moved.area].entry_count -= 1
+        known.out.discard(number)
+        spool_id = known.message.spool_id
+        self.given_back.pop(QueueId(spool_id, number), None)
+        if not known.entries:
+            self.messages.pop(spool_id, None)
+            for area in self._areas.values():
+                area.parked.pop(spool_id, None)
+
+    def count_in(self, wanted: Area) -> int:
+        """Entries of this area, out or not."""
+        return self._areas[wanted].entry_count
+
+    def oldest_since(self) -> float | None:
+        """When the message was added that has been here longest, about; None: there is none."""
+        oldest = next(iter(self.messages.values()), None)
+        return oldest.since if oldest is not None else None
+
+    def unpark(self, spool_id: SpoolId) -> None:
+        """One of the message's entries came back: more may go out."""
+        for area in self._areas.values():
+            if area.parked:
+                area.unpark(spool_id)
+
+    def has_ready(self, wanted: Area) -> bool:
+        """Whether something of this area may be taken now, as far as is known without a clock."""
+        return bool(self._areas[wanted].queue)
+
+    def next_due(self, wanted: Area) -> float | None:
+        """When the next waiting entry becomes due. Entries that are gone meanwhile are passed over."""
+        waiting = self._areas[wanted].waiting
+        while waiting:
+            due_at, spool_id, number = waiting[0]
+            known = self.messages.get(spool_id)
+            if known is not None and number not in known.out:
+                entry = known.entries.get(number)
+                if entry is not None and entry.area is wanted and entry.due_at <= due_at:
+                    return due_at
+            heapq.heappop(waiting)
+        return None
+
+    def hasten(self, latest: Latest, now: float, moving: Mapping[QueueId, Entry], *, is_moved: bool = False) -> set[Area]:
+        """As `IQueue.hasten`, for all entries but those in `moving`, or (`is_moved`) for those alone; the areas in which
+        something is due by it."""
+        due: dict[QueueId, float] = {}
+        """Entries that wait for another time than before."""
+        for known in self.messages.values():
+            for number, entry in known.entries.items():
+                queue_id = QueueId(known.message.spool_id, number)
+                if (moving.get(queue_id) is entry) is not is_moved:
+                    continue
+                if queue_id in self.given_back:
+                    self.given_back[queue_id] = due[queue_id] = latest(entry.area, entry.attempts, self.given_back[queue_id])
+                    entry.due_at = min(entry.due_at, due[queue_id])
+                elif (until := latest(entry.area, entry.attempts, entry.due_at)) < entry.due_at:
+                    entry.due_at = due[queue_id] = until
+        return self._wait_anew(due, now)
+
+    def _wait_anew(self, due: Mapping[QueueId, float], now: float) -> set[Area]:
+        touched: set[Area] = set()
+        for wanted, area in self._areas.items():
+            waiting: list[tuple[float, SpoolId, int]] = []
+            for due_at, spool_id, number in area.waiting:
+                queue_id = QueueId(spool_id, number)
+                if queue_id not in due:
+                    waiting.append((due_at, spool_id, number))
+            for (spool_id, number), until in due.items():
+                entry = self.messages[spool_id].entries[number]
+                if entry.area is wanted:
+                    waiting.append((until, spool_id, number))
+                    if until <= now:
+                        touched.add(wanted)
+            heapq.heapify(waiting)
+            area.waiting = waiting
+        return touched
+
+    def visit(self, known: M, entry: Entry, now: float) -> None:
+        """A waiting entry is due now."""
+        if entry.number not in known.out and entry.due_at > now:
+            entry.due_at = now
+            self._areas[entry.area].add(known, entry)
+
+    def walk(self, first: SpoolId) -> Iterator[M]:
+        """Messages in the order of their spool ids, from `first` on. The index may change between two steps."""
+        for spool_id in sorted(self.messages):
+            if spool_id >= first:
+                known = self.messages.get(spool_id)
+                if known is not None:
+                    yield known
