@@ -180,10 +180,10 @@ class ClientEngine(ClientEnds[T]):
         if code < 300:
             transaction.move(_MAIL_ACCEPTED)
             if transaction is self._trial:
-                self.trust.works()
+                self.trust.note_proof()
         elif code < 400:
             return self._break(b"unexpected reply to MAIL")
-        elif self.trust.is_to_blame_for(code, raw):
+        elif self.trust.blame_for_reply(code, raw):
             return self._lose_step(transaction, code, raw)
         else:
             transaction.move(PhaseEvent.REFUSED)
@@ -200,7 +200,7 @@ class ClientEngine(ClientEnds[T]):
         if code >= 300 and transaction.phase is not _OVER:
             if code < 400:
                 return self._break(b"unexpected reply to RCPT")
-            if self.trust.is_to_blame_for(code, raw):
+            if self.trust.blame_for_reply(code, raw):
                 return self._lose_step(transaction, code, raw)
             reply = make_reply(code, raw)
             if code == 552 and not reply.enhanced and transaction.left > len(transaction.recipients) - position:
@@ -222,18 +222,18 @@ class ClientEngine(ClientEnds[T]):
         if code < 300:
             return self._break(b"unexpected reply to DATA")
         if code >= 400:
-            if transaction.phase is not _OVER and self.trust.is_to_blame_for(code, raw):
+            if transaction.phase is not _OVER and self.trust.blame_for_reply(code, raw):
                 return self._lose_step(transaction, code, raw)
             self._envelope, self._needs_reset = None, True
             if transaction.phase is not _OVER:
-                self.trust.step_worked()
+                self.trust.note_steps()
                 transaction.move(PhaseEvent.REFUSED)
                 self._owner.on_finished(transaction, make_reply(code, raw))
             return self._be_ready()
         if self._early:
             return None
         if not self.trust.is_used:
-            self.trust.step_worked()
+            self.trust.note_steps()
         self._envelope = None
         if transaction.phase is _OVER:  # 354 without an accepted recipient: an empty message to nobody (RFC 2920 3.1)
             self._due.append(self._on_lone_dot)
@@ -308,7 +308,7 @@ class ClientEngine(ClientEnds[T]):
         assert transaction is not None
         if transaction.phase is _OVER:
             if transaction.answered:
-                self.trust.step_worked()
+                self.trust.note_steps()
             self._envelope, self._needs_reset = None, True
             self._groups.clear()
             self._be_ready()

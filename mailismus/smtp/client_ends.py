@@ -58,7 +58,7 @@ class ClientEnds(Generic[T]):
             return
         envelope, is_untried = self._envelope, False
         if envelope is not None and reply is None and envelope.is_lost_in_step(self._sent is not None):
-            is_untried = self.trust.is_to_blame_for_loss()
+            is_untried = self.trust.blame_for_loss()
         for transaction in (self._sent, self._content, self._envelope):
             if transaction is None or transaction.phase is Phase.OVER:
                 continue
