@@ -18,6 +18,8 @@ from mailismus.smtp.pipelining import Pipelining, Trust
 from mailismus.smtp.reply_parser import make_reply
 from mailismus.smtp.transitions import IllegalTransition
 
+_GREETING, _END = ClientState.GREETING, ClientEvent.END
+
 
 class ClientEnds(Generic[T]):
     """What `ClientEngine` is built on: the state, the transactions in progress, and every end of the session.
@@ -30,7 +32,7 @@ class ClientEnds(Generic[T]):
     def __init__(self, owner: TransactionOwner[T], pipelining: Pipelining) -> None:
         self._owner = owner
         self.trust = Trust(pipelining)
-        self.state = ClientState.GREETING
+        self.state: ClientState = _GREETING
         self._is_over = False
         """Whether the state is one of `END_STATES`."""
         self._envelope: T | None = None
@@ -50,13 +52,13 @@ class ClientEnds(Generic[T]):
         if self._is_over:
             return
         is_opening = self.state in OPENING_STATES
-        self._move(ClientEvent.END)
+        self._move(_END)
         if is_opening:
             self._owner.on_unusable(reply or Reply(451, b"4.4.2", why + b" while the session was set up"))
             return
         envelope, is_untried = self._envelope, False
         if envelope is not None and reply is None and envelope.is_lost_in_step(self._sent is not None):
-            is_untried = self.trust.is_to_blame_for_loss()
+            is_untried = self.trust.blame_for_loss()
         for transaction in (self._sent, self._content, self._envelope):
             if transaction is None or transaction.phase is Phase.OVER:
                 continue
@@ -80,16 +82,16 @@ class ClientEnds(Generic[T]):
         self._content = self._envelope = None  # the owner begins them elsewhere, from the start
         if self._is_over:
             return False
-        self._move(ClientEvent.END if self._sent is None else ClientEvent.STOP)
+        self._move(_END if self._sent is None else ClientEvent.STOP)
         return self._sent is not None
 
     def _move(self, event: ClientEvent) -> None:
         """Apply an event to the state. Nothing else sets the state."""
         try:
-            self.state = TRANSITIONS[self.state][event]
+            state = self.state = TRANSITIONS[self.state][event]
         except KeyError:
             raise IllegalTransition(self.state, event) from None
-        self._is_over = self.state in END_STATES
+        self._is_over = state in END_STATES
 
     # ------------------------------------------------------------------ ends of the server's making
 

@@ -1,9 +1,9 @@
-"""The extensions we offer: what EHLO says of them, and the parameters they give to MAIL.
+"""The extensions that we offer: EHLO keywords and MAIL parameters.
 
-PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), ENHANCEDSTATUSCODES (RFC 2034), and STARTTLS (RFC 3207) where
-there is a certificate, until TLS is on. RCPT has no parameters.
+PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), ENHANCEDSTATUSCODES (RFC 2034); STARTTLS (RFC 3207) if there is
+a certificate and TLS is not active. RCPT has no parameters.
 
-*Rules*: a parameter that no offered extension defines is 555 5.5.4 (RFC 5321 4.1.1.11); a bad value, or a parameter
+*Rules*: a parameter that no offered extension defines is 555 5.5.4 (RFC 5321 4.1.1.11). A bad value, or a parameter
 given twice, is 501 5.5.4.
 """
 
@@ -18,13 +18,14 @@ _KNOWN = (b"SIZE", b"BODY")
 
 
 def hello_replies(host: bytes, max_size: int, *more: bytes) -> tuple[bytes, bytes]:
-    """The answers to HELO and to EHLO. `max_size` in bytes; 0: no fixed limit. `more`: extensions not always offered."""
+    """Return the replies to HELO and EHLO. `max_size` in bytes; 0: no fixed limit. `more`: keywords offered in this
+    session."""
     lines = (host, b"PIPELINING", b"SIZE %d" % max_size, b"8BITMIME", *more, b"ENHANCEDSTATUSCODES")
     return b"250 %b\r\n" % host, b"".join(b"250-%b\r\n" % line for line in lines[:-1]) + b"250 %b\r\n" % lines[-1]
 
 
 def parse_mail_parameters(text: bytes) -> tuple[int, bool] | bytes:
-    """The declared size (0: none) and whether the body is declared 8BITMIME; or the reply that refuses.
+    """Return the declared size in bytes (0: none) and whether 8BITMIME is declared; or the reply that refuses.
 
     `text` is printable ASCII and blanks.
     """

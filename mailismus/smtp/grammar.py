@@ -1,11 +1,11 @@
-"""The grammar of commands: one line without its CRLF, taken apart or refused (RFC 5321 4.1.1).
+"""The grammar of commands: parses or refuses one line without its CRLF (RFC 5321 4.1.1).
 
-*Rules*: the one match that hits for well-formed lines comes first; why a line is refused is looked into afterwards. A
-bare CR, LF or NUL is 500 5.5.2 wherever it stands. One thing is tolerated: blanks behind `FROM:` and `TO:`.
-What is taken apart holds printable ASCII alone.
+*Rules*: the expression that well-formed lines match is tried first; the reason for a refusal is looked for afterwards. A
+bare CR, LF or NUL is 500 5.5.2 at any place. One deviation is tolerated: blanks behind `FROM:` and `TO:`. Parsed values are
+printable ASCII.
 
-*Not here*: the addresses' own grammar (`mail.address`), MAIL's parameters (`smtp.extensions`), whether a command fits in
-where it comes (`smtp.server`).
+*Not here*: the grammar of addresses (`mail.address`), parameters of MAIL (`smtp.extensions`), the order of commands
+(`smtp.server_commands`).
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ _HELLO = re.compile(rb"(?i:HELO|EHLO) +([!-~]{1,255}) *").fullmatch
 _FORM = {b"MAIL": re.compile(rb"(?i:MAIL FROM:).*").fullmatch, b"RCPT": re.compile(rb"(?i:RCPT TO:).*").fullmatch}
 
 UNKNOWN_NAME = b"unknown"
-"""What stands in a trace field for a client that gives no name that could be one."""
+"""The name in a trace field if the client gave no valid one."""
 
 
 def parse_hello(line: bytes) -> bytes | None:
-    """The name that a HELO or EHLO line gives, printable ASCII as it is; None if it gives none."""
+    """Return the name in a HELO or EHLO line, unchanged printable ASCII; None: it has none."""
     found = _HELLO(line)
     return found[1] if found else None
 
 
 def trace_name(name: bytes) -> bytes:
-    """A client's name as it may stand in a Received field: a domain or an address literal, else `unknown`."""
+    """Return a client's name for a Received field: a domain or an address literal, else `unknown`."""
     return name if is_domain(name) or is_literal(name) else UNKNOWN_NAME
 
 
 def parse_mail(line: bytes) -> tuple[bytes, int, bool] | bytes:
-    """Sender (`b""`: the null reverse-path), declared size (0: none), 8BITMIME declared; or the reply that refuses."""
+    """Return sender (`b""`: the null reverse-path), declared size (0: none), 8BITMIME declared; or the reply that
+    refuses."""
     found = _MAIL(line)
     if found is not None:
         sender = found[1]
@@ -53,35 +54,36 @@ def parse_mail(line: bytes) -> tuple[bytes, int, bool] | bytes:
         found = _MAIL_ANY_PATH(line)
         path = parse_path(found[1]) if found else None
         if found is None or path is None:
-            return _why_refused(line, b"MAIL", replies.BAD_SENDER)
+            return _refusal_of(line, b"MAIL", replies.BAD_SENDER)
         sender = path
     parameters = parse_mail_parameters(found[2] or b"")
     return parameters if isinstance(parameters, bytes) else (sender, *parameters)
 
 
 def parse_rcpt(line: bytes) -> tuple[bytes, bytes]:
-    """The recipient and the reply that refuses, one of them empty. The bare `postmaster` is one (RFC 5321 4.1.1.3)."""
+    """Return the recipient and the reply that refuses; one of them is empty. `postmaster` needs no domain (RFC 5321
+    4.1.1.3)."""
     found = _RCPT(line)
     if found is not None:
         return found[1], b""
     found = _RCPT_ANY_PATH(line)
     path = found and (found[1] if found[1].lower() == b"postmaster" else parse_path(found[1]))
     if not found or not path:
-        return b"", _why_refused(line, b"RCPT", replies.BAD_RECIPIENT)
+        return b"", _refusal_of(line, b"RCPT", replies.BAD_RECIPIENT)
     return (b"", replies.UNKNOWN_PARAMETER) if found[2] else (path, b"")
 
 
 def is_alone(line: bytes) -> bool:
-    """Whether nothing but blanks stands behind a verb of four letters (RFC 5321 4.1.1: trailing blanks are tolerated)."""
+    """Whether a verb of four letters has no argument (RFC 5321 4.1.1: trailing blanks are tolerated)."""
     return not line[4:].strip(b" ")
 
 
 def has_bad_bytes(line: bytes) -> bool:
-    """Whether a bare CR, a bare LF or a NUL stands in the line."""
+    """Whether the line has a bare CR, a bare LF or a NUL."""
     return b"\r" in line or b"\n" in line or b"\0" in line
 
 
-def _why_refused(line: bytes, verb: bytes, bad_address: bytes) -> bytes:
+def _refusal_of(line: bytes, verb: bytes, bad_address: bytes) -> bytes:
     if has_bad_bytes(line):
         return replies.BAD_BYTES
     return bad_address if _FORM[verb](line) else replies.BAD_ARGUMENT

@@ -1,13 +1,12 @@
-"""The header scan: the two things that reception wants to know of a message's header, found as its pieces come.
+"""The header scan: counts the Received fields of a message and finds its Message-ID, piece by piece.
 
-How many Received fields it has (a message that goes in circles gets one in each round, RFC 5321 6.3), and its Message-ID for
-the log.
+A message in a loop gets one Received field per round (RFC 5321 6.3). The Message-ID is for the log.
 
-*Rules*: only the header counts, and of it the first `MAX_HEADER` bytes: what a loop adds stands in front. Of a header that
-comes in pieces `MOST_KEPT` bytes are kept, and one piece: what was counted goes. Pieces are those of `smtp.body`: none but
-the last ends with a CR.
+*Rules*: only the header counts, and of it the first `MAX_HEADER` bytes: new Received fields are added at the front. Of a
+header in several pieces, at most `MOST_KEPT` bytes and one piece are kept; counted fields are discarded. Pieces are those of
+`smtp.body`: none but the last ends with a CR.
 
-*Not here*: understanding a header (RFC 5322); changing one.
+*Not here*: parsing a header (RFC 5322), changing one.
 """
 
 from __future__ import annotations
@@ -15,34 +14,34 @@ from __future__ import annotations
 import re
 
 MAX_HEADER = 65536
-"""Bytes of header that are looked at."""
+"""Bytes of the header that are scanned."""
 MOST_KEPT = 4096
-"""Bytes of a header that is not whole that are kept for the next piece."""
+"""Bytes of an incomplete header that are kept for the next piece."""
 MAX_MESSAGE_ID = 250
 """Bytes of a Message-ID that are kept."""
 MAX_RECEIVED = 50
-"""Received fields; a message with more is in a loop."""
+"""Received fields. A message with more is in a loop."""
 
 _MESSAGE_ID = re.compile(rb"\nmessage-id[ \t]*:(?:[ \t]|\r\n[ \t])*([^\r\n]*)", re.I).search
 _SHORTEST = len(b"\nReceived:") * (MAX_RECEIVED + 1)
 _FIELD = re.compile(rb"\n(?=[^ \t])").finditer
 _BEGINNING = 1024
-"""Bytes kept of a field that is longer than `MOST_KEPT`: its name, and of a Message-ID all that is wanted."""
+"""Bytes kept of a field longer than `MOST_KEPT`: its name, and all of a Message-ID that is used."""
 
 
 class HeaderScan:
-    """Takes the pieces of one content, in order; `is_whole` once nothing more is wanted."""
+    """Takes the pieces of one content, in order. `is_whole`: no further piece is needed."""
 
     __slots__ = ("_found", "_header", "_received", "_seen", "is_whole")
 
     def __init__(self) -> None:
-        self._header = b"\r\n"  # so that a line feed stands before the first field too
+        self._header = b"\r\n"  # a line feed stands before the first field too
         self._found: bytes | None = None
         self._received = self._seen = 0
         self.is_whole = False
 
     def add(self, piece: bytes) -> None:
-        """The next piece."""
+        """Scan the next piece."""
         if self.is_whole:
             return
         before = len(self._header)
@@ -51,7 +50,7 @@ class HeaderScan:
             if piece.startswith(b"\r\n"):  # no header
                 self.is_whole = True
                 return
-            if 0 <= end <= MAX_HEADER:  # the usual case: all of it in the first piece
+            if 0 <= end <= MAX_HEADER:  # the usual case: the first piece has the whole header
                 self._header += piece[: end + 2]
                 self.is_whole = True
                 return
@@ -63,10 +62,10 @@ class HeaderScan:
             self._header = self._header[: end + 2]
         self.is_whole = end >= 0 or self._seen >= MAX_HEADER
         if len(self._header) > MOST_KEPT and not self.is_whole:
-            self._let_go()
+            self._discard_fields()
 
-    def _let_go(self) -> None:
-        """Counts the fields that are whole, and forgets them; the last one may go on."""
+    def _discard_fields(self) -> None:
+        """Count the complete fields and discard them. The last field may go on."""
         header = self._header
         last = 0
         for found in _FIELD(header):
@@ -75,19 +74,19 @@ class HeaderScan:
         self._received += fields.lower().count(b"\nreceived:")
         if self._found is None and (identity := _MESSAGE_ID(fields)):
             self._found = identity[1]
-        if len(rest) > MOST_KEPT:  # a middle that is missed by nobody; no line ends where it was
+        if len(rest) > MOST_KEPT:  # the middle is not needed; no line ends in its place
             rest = rest[:_BEGINNING].rstrip(b"\r\n") + b"-" + rest[-4:]
         self._header = rest
 
     def is_looping(self) -> bool:
-        """Whether there are more than `MAX_RECEIVED` Received fields."""
+        """Whether the header has more than `MAX_RECEIVED` Received fields."""
         header = self._header
         if not self._received and len(header) <= _SHORTEST:
             return False
         return self._received + header.lower().count(b"\nreceived:") > MAX_RECEIVED
 
     def message_id(self) -> bytes:
-        """The Message-ID as it stands there, at most `MAX_MESSAGE_ID` bytes, any but CR and LF; `b""` if there is none."""
+        """Return the Message-ID as written, at most `MAX_MESSAGE_ID` bytes, any but CR and LF; `b""`: none."""
         identity = self._found
         if identity is None:
             found = _MESSAGE_ID(self._header)

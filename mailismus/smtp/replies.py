@@ -1,10 +1,9 @@
 """The replies of the server: every fixed one, as the bytes that are sent (RFC 5321 4.2, RFC 2034, RFC 3463).
 
-*Rules*: one line, CRLF at its end; an enhanced status in each but the greeting, the answers to HELO and EHLO, and 354.
-Trouble of our own is 4xx. A reply is chosen by name and never put together on the way; the few with a variable part are
-functions here.
+*Rules*: one line with CRLF. Each has an enhanced status code, but the greeting, the replies to HELO and EHLO, and 354. Local
+trouble is 4xx. A reply is a named constant, never composed elsewhere; the few with a variable part are functions here.
 
-*Not here*: when which one is given (`smtp.server`, `submit.policy`); replies of other servers (`mail.reply`).
+*Not here*: which reply is given when (`smtp.server`, `submit.policy`); replies of other servers (`mail.reply`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ READY_FOR_TLS = b"220 2.0.0 Ready to start TLS\r\n"
 CANNOT_VERIFY = b"252 2.0.0 Cannot verify the user, but will take a message for him\r\n"
 HELP = b"214 2.0.0 Commands: HELO EHLO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; see RFC 5321\r\n"
 
-# What a client did wrong in a command.
+# Errors of the client in a command.
 UNKNOWN_COMMAND = b"500 5.5.2 Command not recognized\r\n"
 BAD_BYTES = b"500 5.5.2 Bare CR, LF or NUL in a command\r\n"
 LINE_TOO_LONG = b"500 5.5.6 Line too long\r\n"
@@ -34,7 +33,7 @@ BAD_SEQUENCE = b"503 5.5.1 Bad sequence of commands\r\n"
 NO_RECIPIENTS = b"554 5.5.1 No valid recipients\r\n"
 TLS_REQUIRED = b"530 5.7.0 Must issue a STARTTLS command first\r\n"
 
-# What is refused.
+# Refusals.
 TOO_LARGE = b"552 5.3.4 Message too big\r\n"
 BARE_BYTES = b"550 5.6.0 Bare CR, LF or NUL in the message\r\n"
 LOOP = b"554 5.4.6 Too many Received fields: a loop\r\n"
@@ -43,7 +42,7 @@ RELAY_DENIED = b"554 5.7.1 Relay access denied\r\n"
 TOO_MANY_RECIPIENTS = b"452 4.5.3 Too many recipients\r\n"
 TOO_MANY_MESSAGES = b"421 4.7.0 Too many messages on one connection\r\n"
 
-# Our own trouble, and the ends of a session.
+# Local trouble, and the ends of a session.
 STORAGE_TROUBLE = b"451 4.3.0 Local storage trouble, try again later\r\n"
 STORAGE_FULL = b"452 4.3.1 Insufficient system storage\r\n"
 SHUTTING_DOWN = b"421 4.3.2 Service shutting down\r\n"
@@ -58,25 +57,25 @@ TOO_EARLY = b"554 5.5.0 A client waits for the greeting (RFC 5321 3.1)\r\n"
 
 
 def greeting(host: bytes) -> bytes:
-    """The first line of a session."""
+    """Return the greeting of a session."""
     return b"220 %b ESMTP\r\n" % host
 
 
 def queued(spool_id: SpoolId) -> bytes:
-    """The promise: the message is durable and ours."""
+    """Return the 250 of a message: it is durable, and we are responsible for it."""
     return b"250 2.0.0 Ok: queued as %016X\r\n" % spool_id
 
 
 def is_positive(reply: bytes) -> bool:
-    """2xx."""
+    """Whether the reply is 2xx."""
     return reply.startswith(b"2")
 
 
 def is_permanent(reply: bytes) -> bool:
-    """5xx."""
+    """Whether the reply is 5xx."""
     return reply.startswith(b"5")
 
 
-def closes(reply: bytes) -> bool:
-    """421: the session ends with it (RFC 5321 3.8)."""
+def is_closing(reply: bytes) -> bool:
+    """Whether the reply is 421: the session ends with it (RFC 5321 3.8)."""
     return reply.startswith(b"421")

@@ -1,12 +1,12 @@
-"""The reply parser: bytes from a server to replies (RFC 5321 4.2, RFC 2034), whatever the server sends.
+"""The reply parser: bytes from a server to replies, for any bytes that a server may send (RFC 5321 4.2, RFC 2034).
 
-*Rules*: a reply is told by three digits, the first of them 2 to 5, then a blank, a hyphen (more lines follow) or the end
-of the line; of several lines the last one's code counts. Lines end in LF, a CR before it is dropped. Memory is bounded: a
-line of more than `MAX_LINE` bytes, a reply of more than `MAX_LINES` lines, or a line that is no reply breaks the parser
-for good: what came whole before still counts, nothing behind it is looked at.
+*Rules*: a reply has three digits, the first of them 2 to 5, then a blank, a hyphen (more lines follow) or the end of the
+line. The code of the last line counts. Lines end in LF; a CR before it is dropped. Memory is bounded: a line of more than
+`MAX_LINE` bytes, a reply of more than `MAX_LINES` lines, or a line that is no reply stops the parser for good. Replies that
+were complete before still count; bytes behind are not parsed.
 
-A reply comes out as `(code, raw)`, raw being its lines as they came, LF between them: most replies are only asked for
-their code. `make_reply` makes the value, harmless for logs, records and terminals.
+A reply comes out as `(code, raw)`; `raw` has its lines as received, with LF between them: of most replies only the code is
+used. `make_reply` makes the value, with a text that is safe in logs, records and terminals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from mailismus.mail.reply import MAX_TEXT, Reply
 
 MAX_LINE = 2048
-"""Bytes of a reply line without its end; RFC 5321 4.5.3.1.5 asks for 512 with it."""
+"""Bytes of a reply line without its end. RFC 5321 4.5.3.1.5 requires 512 with it."""
 MAX_LINES = 100
 """Lines of one reply."""
 
@@ -28,7 +28,7 @@ _ENHANCED = re.compile(rb"([245]\.\d{1,3}\.\d{1,3})(?: +|\Z)").match
 
 
 class ReplyParser:
-    """Fed with what comes, in pieces of any size. Use it for one connection."""
+    """The parser of one connection. It takes bytes in pieces of any size."""
 
     __slots__ = ("_lines", "_rest", "broken")
 
@@ -36,15 +36,15 @@ class ReplyParser:
         self._rest = b""
         self._lines: list[bytes] = []
         self.broken = b""
-        """Why nothing more will come out; empty while all is well."""
+        """Why the parser stopped; empty: it has not."""
 
     @property
     def is_inside(self) -> bool:
-        """Whether a reply has begun and is not whole."""
+        """Whether an incomplete reply waits for its end."""
         return bool(self._rest or self._lines)
 
     def feed(self, data: bytes) -> list[RawReply]:
-        """The replies that are whole now, in order. Look at `broken` afterwards."""
+        """Return the replies that are complete now, in order. Check `broken` afterwards."""
         if self.broken:
             return []
         if self._rest:
@@ -79,10 +79,10 @@ class ReplyParser:
 
 
 def make_reply(code: int, raw: bytes) -> Reply:
-    """The value of a raw reply: one line, printable ASCII, at most `MAX_TEXT` bytes.
+    """Return the value of a raw reply: one line, printable ASCII, at most `MAX_TEXT` bytes.
 
-    The enhanced status is taken when it is well-formed and its class is the code's first digit (RFC 2034 4), once for
-    each line; otherwise it stays in the text and the reply has none.
+    An enhanced status code that is well-formed and of the class of the code (RFC 2034 4) is removed from the text of each
+    line. Otherwise it stays in the text, and the reply has none.
     """
     first = raw[0:1]
     if b"\n" not in raw:
@@ -101,7 +101,7 @@ def make_reply(code: int, raw: bytes) -> Reply:
 
 
 def list_keywords(raw: bytes) -> dict[bytes, bytes]:
-    """The extensions that a reply to EHLO offers: keyword in upper case -> its parameters (RFC 5321 4.1.1.1)."""
+    """Return the extensions in a reply to EHLO: keyword in upper case -> its parameters (RFC 5321 4.1.1.1)."""
     keywords: dict[bytes, bytes] = {}
     for line in raw.split(b"\n")[1:]:
         keyword, _, parameters = line[4:].strip().partition(b" ")

@@ -120,7 +120,7 @@ class ServerEngine(ServerFraming):
     def _refuse(self, reply: bytes) -> bytes:
         """Pass on a refusal of the receiver. 421 ends the session. Too many refusals are errors: the client guesses
         names."""
-        if replies.closes(reply):
+        if replies.is_closing(reply):
             self._receiver.reset()
             self.close()
             return reply

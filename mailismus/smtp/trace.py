@@ -1,7 +1,7 @@
-"""The trace field that we put before a message (RFC 5321 4.4).
+"""The trace field that we add before a message (RFC 5321 4.4).
 
-*Rules*: one Received field, folded, CRLF at its end. The client's name is a valid domain or literal or `unknown`, its
-address comes from the socket. Recipients are not named: the others of a blind copy would see them.
+*Rules*: one Received field, folded, with CRLF at its end. The client's name is a valid domain or literal or `unknown`; its
+address comes from the socket. The field names no recipients: others would see those of a blind copy.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from mailismus.smtp.grammar import trace_name
 
 
 def received_opening(name: bytes, literal: bytes, host: bytes, protocol: bytes, tls: bytes = b"") -> bytes:
-    """All of the field that is the same for a whole session: the client's name as given and its address as a literal, our
-    name, `SMTP`, `ESMTP` or `ESMTPS` (RFC 3848), and how it is encrypted (`TLSv1.3 with cipher ...`), if it is."""
+    """Return the part of the field that is constant in a session.
+
+    `name`: the client's name as given; `literal`: its address as a literal; `host`: our name; `protocol`: `SMTP`, `ESMTP` or
+    `ESMTPS` (RFC 3848); `tls`: version and cipher (`TLSv1.3 with cipher ...`), empty without TLS.
+    """
     using = b"\r\n\t(using %b)" % tls if tls else b""
     return b"Received: from %b (%b)%b\r\n\tby %b with %b id " % (trace_name(name), literal, using, host, protocol)
 
 
 def date_time(at: int) -> bytes:
-    """UTC seconds as RFC 5322 3.3 writes them."""
+    """Return UTC seconds in the form of RFC 5322 3.3."""
     moment = datetime.datetime.fromtimestamp(at, datetime.UTC)
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[moment.weekday()]
     month = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")[moment.month - 1]

@@ -1,16 +1,16 @@
 """SMTP reception: from a client into the queue.
 
-Modules, each with what it is:
+Modules, bottom first:
 
-    admission   who may connect. Pure
-    policy      who may send what to whom, as replies. Pure
-    recipients  the recipients of a transaction: one entry for a mailbox
-    ending      why a session ends, and what is said and logged then. Pure
-    terms       what a session asks of its listener
-    seam        what reception needs of the queue manager
+    policy      who may send mail to whom, as replies. Pure
+    ending      why a session ends, its last reply and its log line. Pure
+    admission   which clients may connect. Pure
+    recipients  the recipients of a transaction: one entry per mailbox
+    seam        interface: what reception needs of the queue manager
     reception   one transaction: envelope, content, commit, 250
-    protocol    one session over a socket: reading, timeouts, closing
+    terms       interface: what a session needs of its listener
+    protocol    one session on a socket: reading, time-outs, closing
     sessions    the sessions of one listener
     task        the listeners, from binding to stop
-    metrics     metrics by listener
+    metrics     metrics per listener
 """

@@ -1,13 +1,14 @@
-"""Admission: who may connect, decided before anything is made for him. Plain decisions, no state, no I/O.
+"""Admission: which clients may connect, decided before any object is made for them. Plain decisions, no state, no I/O.
 
-*Rules*: `maxconnections` holds for all, `maxpeerconnections` for each address (IPv6: for each /64). The last connections are
-kept for relay clients: strangers cannot lock our own clients out. The last file descriptors are kept for the disk and
-deliveries, and a few more for relay clients. Limits: 0 is none.
+*Rules*: `maxconnections` holds for all clients, `maxpeerconnections` for each address (IPv6: each /64). The last connections
+are reserved for relay clients, so that strangers can't lock our own clients out. The last file descriptors are reserved for
+the disk and deliveries, and a few more for relay clients. Limits: 0 is none.
 
-A listener is crowded when most of what strangers may have is taken: then they have little time for each command, so that
-clients which say nothing do not keep the others out for minutes each.
+A listener is crowded when strangers have most of the connections that they may have. Then their time-out for a command is
+short, so that silent clients do not keep others out for minutes.
 
-*Not here*: counting (`submit.protocol`), the limits' fit to the open-file limit at the start (`config.openfiles`).
+*Not here*: counting (`submit.sessions`), the fit of the limits to the open-file limit at the start
+(`config.values.open_files`).
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing
 
 KEPT_SHARE = 5
-"""One connection in so many is kept for relay clients, where there are any."""
+"""One connection in so many is reserved for relay clients, if there are any."""
 MOST_KEPT = 100
-"""Connections kept for relay clients, at most: they are few hosts, but may come all at once."""
+"""Connections reserved for relay clients, at most: they are few hosts, but may connect all at once."""
 CROWDED_TIMEOUT_S = 10.0
-"""Seconds that a stranger has for a command while the listener is crowded, where `timeout` is not less (Postfix's figure);
-and that it counts as crowded at least."""
+"""Seconds: the time-out of a stranger's command while the listener is crowded, unless `timeout` is shorter (Postfix has the
+same value), and the shortest time that a listener counts as crowded."""
 
 
 def kept_connections(limits: ServerSettings) -> int:
-    """Connections that only relay clients get. One alone is not divided."""
+    """Return how many connections are reserved for relay clients; 0 if `maxconnections` is 1."""
     most = limits.maxconnections
     if most < 2 or not (limits.relay_clients.v4 or limits.relay_clients.v6):
         return 0
@@ -36,8 +37,10 @@ def kept_connections(limits: ServerSettings) -> int:
 def check_client(
     limits: ServerSettings, standing: Standing, open_in_all: int, open_of_peer: int, descriptors_left: int, reserve: int
 ) -> Ending | None:
-    """Why a new client is turned away, or None. The numbers of connections are those without it. `reserve`: the file
-    descriptors that are not meant for clients (`config.openfiles.reserve_of`)."""
+    """Return why a new client is rejected, or None. The numbers of connections do not count the new one.
+
+    `reserve`: file descriptors that are not for clients (`config.values.open_files.reserve_of`).
+    """
     is_stranger = standing is Standing.STRANGER
     if 0 < limits.maxpeerconnections <= open_of_peer:
         return Ending.PEER_FULL
@@ -49,6 +52,6 @@ def check_client(
 
 
 def is_crowded(limits: ServerSettings, open_in_all: int, was_crowded: bool) -> bool:
-    """Whether three quarters of what strangers may have is taken; once it was, until it is half of it."""
+    """Whether strangers have three quarters of their connections, or, if the listener was crowded, still half of them."""
     room = limits.maxconnections - kept_connections(limits)
     return limits.maxconnections > 0 and 4 * open_in_all >= (2 if was_crowded else 3) * room

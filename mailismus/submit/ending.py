@@ -1,12 +1,12 @@
-"""Endings: why a client is turned away or its session ended by us, what it is told, and how that is logged.
+"""Endings: why a client is rejected or its session is ended by us, with the last reply and the log line.
 
     NOQUEUE: reject: CONNECT from unknown[192.0.2.1]: 421 4.3.2 Too many connections, try again later; proto=SMTP
     timeout after RCPT from unknown[192.0.2.1] (37 times)
 
-*Rules*: the words are those that log analysers know of Postfix. Of each kind there is one line a second at most, however
-many clients there are: the first at once, then the last one of each second with the number of all since the line before.
+*Rules*: the words are those of Postfix, which log analysers know. Of each kind there is at most one line per second: the
+first ending at once, then the last one of each second with the number of endings since the previous line.
 
-*Not here*: who is turned away (`submit.admission`), when a session has had its time (`submit.protocol`), refusals of mail
+*Not here*: which clients are rejected (`submit.admission`), time-outs (`submit.protocol`), refusals of mail
 (`submit.reception`).
 """
 
@@ -21,7 +21,7 @@ _REJECTED = b"NOQUEUE: reject: CONNECT from %(client)b: %(reply)b; proto=SMTP"
 
 
 class Ending(enum.Enum):
-    """Why, with our last reply (empty: nothing can be said) and the line in the log."""
+    """The reasons, each with our last reply (empty: none can be sent) and its log line."""
 
     FULL = (replies.TOO_MANY_CONNECTIONS, _REJECTED)
     PEER_FULL = (replies.TOO_MANY_OF_PEER, _REJECTED)
@@ -39,8 +39,10 @@ class Ending(enum.Enum):
 
 
 class Endings:
-    """Counts endings and logs them, for one listener. Call `tick` again and again; `ticks_per_line` of it make a second.
-    `count`: of each, for metrics."""
+    """Counts and logs the endings of one listener.
+
+    Call `tick` regularly, `ticks_per_line` times per second. `count`: number of each ending, for metrics.
+    """
 
     def __init__(self, maillog: MailLog, ticks_per_line: int) -> None:
         self._maillog = maillog
@@ -50,7 +52,7 @@ class Endings:
         self.count = dict.fromkeys(Ending, 0)
 
     def note(self, ending: Ending, host: str, about: bytes) -> None:
-        """It has happened to this client. `about`: the last command, or what else the line says."""
+        """Note an ending of a client's session. `about`: the last command, or another detail for the log line."""
         self.count[ending] += 1
         line = self._lines.get(ending)
         if line is None:
@@ -61,7 +63,7 @@ class Endings:
             line.host, line.about = host, about
 
     def tick(self) -> None:
-        """Time has passed: what was held back is written when it is due."""
+        """Write the lines that were held back and are due."""
         self._tick += 1
         for ending, line in tuple(self._lines.items()):
             if self._tick - line.written_at < self.ticks_per_line:
@@ -79,7 +81,7 @@ class Endings:
 
 
 class _Line:
-    """What is held back since a line was written."""
+    """Endings since the last line that was written."""
 
     __slots__ = ("about", "held", "host", "written_at")
 

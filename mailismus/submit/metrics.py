@@ -1,4 +1,4 @@
-"""What submitting counts, for whoever asks: by listener, as the configuration names them."""
+"""Metrics of submission, per listener, by the names of the configuration."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The policy: who may send what to whom, as the reply to each command. Plain decisions, no state, no I/O.
+"""The policy: who may send mail to whom, as the reply to each command. Plain decisions, no state, no I/O.
 
-*Rules*: a recipient of a local domain must exist; any other is taken from relay clients alone, whatever the address looks
-like: only what the grammar says is its domain counts (`user%other@ours` is a user of ours, who does not exist). The
-sender's address opens nothing. Postmaster is always taken (RFC 5321 4.5.1). Limits: 0 is none.
+*Rules*: a recipient of a local domain must exist. Mail to other domains is accepted from relay clients only, whatever the
+address looks like: only the domain by the grammar counts (`user%other@ours` is an unknown user of ours). The sender's
+address permits nothing. Mail to postmaster is always accepted (RFC 5321 4.5.1). Limits: 0 is none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mailismus.smtp import replies
 
 
 class Standing(enum.Enum):
-    """What a client may."""
+    """The permissions of a client."""
 
     STRANGER = "mail to our users alone"
     RELAY_CLIENT = "mail to anyone"
@@ -25,19 +25,21 @@ class Standing(enum.Enum):
 
 @attrs.frozen
 class Policy:
-    """The rules of one listener. `max_envelope_bytes`: what the provider can keep in one envelope."""
+    """The rules of one listener. `max_envelope_bytes`: the largest envelope that the queue provider can store."""
 
     directory: Directory
     limits: ServerSettings
     max_envelope_bytes: int
 
     def standing_of(self, host: str) -> Standing:
-        """The standing of the client with this IP address."""
+        """Return the standing of the client with this IP address."""
         return Standing.RELAY_CLIENT if host in self.limits.relay_clients else Standing.STRANGER
 
     def check_sender(self, size_bytes: int, messages: int) -> bytes:
-        """The reply to MAIL, given the declared size (without dot-stuffing; 0: none) and how many messages the session has
-        sent."""
+        """Return the reply to MAIL.
+
+        `size_bytes`: as declared, without dot-stuffing; 0: not declared. `messages`: messages sent in this session.
+        """
         limits = self.limits
         if 0 < limits.maxmessages <= messages:
             return replies.TOO_MANY_MESSAGES
@@ -46,8 +48,10 @@ class Policy:
         return replies.SENDER_OK
 
     def check_recipient(self, recipient: bytes, standing: Standing, commands: int) -> bytes:
-        """The reply to RCPT, given how many of the transaction were accepted. Whether the envelope has room is another
-        question: `recipients.Recipients.add`."""
+        """Return the reply to RCPT. `commands`: RCPT commands of the transaction that were accepted.
+
+        Whether the envelope has room: `recipients.Recipients.add`.
+        """
         if self.directory.is_local(recipient):
             if self.directory.user_of(recipient) is None:
                 return replies.UNKNOWN_USER

@@ -1,14 +1,14 @@
-"""Sessions on sockets: what the engine is not told of: when to read, how long to wait, when to close.
+"""One session on a socket: when to read, how long to wait, when to close.
 
-*Rules*: one write a turn. Reading stops while the disk is behind, while too much waits for an answer, and while the client
-does not read our replies. Time is counted in ticks of the factory, all sessions are looked at in each: no timer per
-session, no look at the clock per packet. A client has `timeout` for each command, however it drips, and for each piece of
-content; content that comes for two of them at less than `MIN_RATE`, or for `MAX_CONTENT_S` in all, is cut off. A stranger
-has less when the listener is crowded. What waits for us costs no client time.
-TLS has `HANDSHAKE_S` to begin, and nothing is said in plain text meanwhile. A session keeps the terms it began with.
+*Rules*: one write per turn. Reading stops while the disk is behind, while too many bytes wait for an answer, and while the
+client does not read our replies. Time is counted in ticks of the factory, which checks all sessions at each tick: no timer
+per session, no call of the clock per packet. A client has `timeout` for each command, however slowly its bytes come, and for
+each piece of content. Content that comes for two `timeout`s at less than `MIN_RATE`, or for `MAX_CONTENT_S` in all, is cut
+off. A stranger has less time when the listener is crowded. Time in which the client waits for us does not count.
+A TLS handshake has `HANDSHAKE_S`; nothing is sent in plain text meanwhile. A session keeps the terms that it began with.
 
 *Not here*: the protocol (`smtp.server`), TLS (`net.tls`), transactions (`submit.reception`), listening and stopping
-(`submit.task`), how many sessions there are (`submit.sessions`).
+(`submit.task`), the number of sessions (`submit.sessions`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from mailismus.submit.reception import Reception
 from mailismus.submit.terms import SessionOwner
 
 MIN_RATE = 100
-"""Bytes a second that content must bring in each two times `timeout`: the slowest line brings ten times as much, and who
-holds a thousand connections has to send for it."""
+"""Bytes per second of content that a client must send, on average over two `timeout`s. The slowest modem sends ten times as
+much, and an attacker that holds a thousand connections has to send for each."""
 CLOSE_TICKS = 10
-"""Ticks that a closing connection has to take our last reply, and to end TLS."""
+"""Ticks for a closing connection: to take our last reply and to end TLS."""
 
 
 @implementer(IProtocol)
 class ServerSession:
-    """One connection. Slots and no base class: made and gone once a message under load."""
+    """One connection. Slots and no base class: many clients make one connection per message."""
 
     __slots__ = (
         "__weakref__",
@@ -69,7 +69,7 @@ class ServerSession:
     # -- what Twisted calls
 
     def makeConnection(self, transport: ITransport) -> None:
-        """A client has connected."""
+        """Begin the session: a client has connected."""
         factory = self._factory
         self.transport = transport
         terms = self._terms = factory.terms
@@ -84,10 +84,10 @@ class ServerSession:
             send_now(transport, (factory.greeting,))
 
     def connectionMade(self) -> None:
-        """Nothing more than `makeConnection`."""
+        """`makeConnection` has done everything."""
 
     def dataReceived(self, data: bytes) -> None:
-        """Bytes of the client."""
+        """Give bytes of the client to the engine, and send the replies."""
         server = self._server
         out = server.receive(data)
         if out:
@@ -99,7 +99,7 @@ class ServerSession:
             self._regulate()
 
     def connectionLost(self, reason: Failure) -> None:
-        """The client, or we, have gone; what is behind its final dot goes on without it."""
+        """End the session. A message whose final dot was received is stored all the same."""
         self._server.close()
         self._reception.reset()
         self._factory.leave(self)
@@ -109,7 +109,7 @@ class ServerSession:
     def _begin_tls(self) -> None:
         self._tick = self._factory.tick
         tls = self._terms.tls
-        assert tls is not None  # the engine knows by `limits.security` whether there is
+        assert tls is not None  # `limits.security` says that there is TLS
         self.transport = tls.begin(self.transport, self)
 
     def handshake_completed(self, tls: bytes) -> None:
@@ -123,7 +123,7 @@ class ServerSession:
             send_now(self.transport, (self._factory.greeting,))
 
     def handshake_failed(self, why: bytes) -> None:
-        """The connection ends without TLS."""
+        """Log that the handshake failed; `connectionLost` follows."""
         if self._server.state is ServerState.CLOSED:
             why = b"not done in time"
         self._factory.endings.note(Ending.NO_TLS, self._host, why)
@@ -131,7 +131,7 @@ class ServerSession:
     # -- replies
 
     def _answer(self, reply: bytes) -> None:
-        """The reception has the answer to an open question."""
+        """Take the answer of the reception to the open question."""
         self._tick = self._factory.tick
         server = self._server
         if server.state is ServerState.CLOSED:
@@ -151,7 +151,7 @@ class ServerSession:
             if server.state is ServerState.CLOSED:
                 if out.endswith(replies.TOO_MANY_ERRORS):
                     self._factory.endings.note(Ending.TOO_MANY_ERRORS, self._host, _place_of(server, server.last_state))
-                self._lose()
+                self._close()
                 return
             if server.state is ServerState.HANDSHAKE:
                 self._begin_tls()
@@ -173,24 +173,24 @@ class ServerSession:
         self._regulate()
 
     def _end(self, reply: bytes) -> None:
-        """The last reply, in the middle of whatever is going on; in a handshake nothing can be said."""
-        is_told = self._server.state is not ServerState.HANDSHAKE
+        """End the session with a last reply; without one during a handshake."""
+        may_reply = self._server.state is not ServerState.HANDSHAKE
         self._server.close()
         self._reception.reset()
-        if is_told:
+        if may_reply:
             send_now(self.transport, (reply,))
-            self._lose()
+            self._close()
         else:
             self._abort()
 
-    def _lose(self) -> None:
+    def _close(self) -> None:
         self._tick = self._factory.tick
         close_now(self.transport)
 
     # -- reading, time, stopping
 
     def _regulate(self) -> None:
-        """Stops or starts reading, as is fit."""
+        """Pause or resume reading: pause while the client does not take replies, or too much waits for an answer."""
         server = self._server
         if server.state is ServerState.CLOSED:
             return
@@ -204,7 +204,7 @@ class ServerSession:
                 self.transport.resumeProducing()  # type: ignore[attr-defined]
 
     def check_time(self) -> None:
-        """Called at each tick."""
+        """Enforce the time-outs. Called at each tick."""
         factory, server = self._factory, self._server
         tick, since = factory.tick, self._tick
         patience = factory.stranger_ticks if self._standing is Standing.STRANGER else factory.timeout_ticks
@@ -214,7 +214,7 @@ class ServerSession:
         elif server.state is ServerState.HANDSHAKE:
             if tick - since > min(factory.handshake_ticks, patience):
                 self._abort()
-        elif server.is_asking:  # it waits for us
+        elif server.is_asking:  # the client waits for us
             self._tick = tick
             self._content_tick += 1
             self._content_since += 1
@@ -241,7 +241,7 @@ class ServerSession:
             self._cut_off(Ending.TOO_LONG)
 
     def _cut_off(self, ending: Ending) -> None:
-        """The client has had its time."""
+        """End the session: the client exceeded a time-out."""
         server = self._server
         self._factory.endings.note(ending, self._host, _place_of(server, server.state))
         if ending.reply:
@@ -254,24 +254,23 @@ class ServerSession:
         self.transport.abortConnection()  # type: ignore[attr-defined]  # every transport of a stream has it
 
     def restart_time(self) -> None:
-        """The length of a tick changes: what was waited so far counts no more."""
+        """Restart all time-outs: the length of a tick changes."""
         self._tick = self._content_tick = self._content_since = self._factory.tick
         self._content_size = self._server.wire_bytes
 
     def shut_down(self) -> None:
-        """The service stops: the session ends now, or, if a message waits for the disk behind its final dot, with the
-        answer."""
+        """End the session: the service stops. If a message waits for the disk after its final dot, its reply goes first."""
         server = self._server
         if server.state is not ServerState.CLOSED and (server.state is ServerState.CONTENT or not server.is_asking):
             self._end(replies.SHUTTING_DOWN)
 
     def give_up(self) -> None:
-        """No more is waited for."""
+        """End the session without waiting for any reply."""
         self._abort()
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a message of it waits for the disk behind its final dot."""
+        """Whether a message of the session waits for the disk after its final dot."""
         return self._server.is_asking
 
 
@@ -288,5 +287,5 @@ _PLACES = {
 
 
 def _place_of(server: ServerEngine, state: ServerState) -> bytes:
-    """What the client of a session in this state did last, as logs call it."""
+    """Return the last command of the client of a session in this state, as logs name it."""
     return b"END-OF-MESSAGE" if state is ServerState.GREETED and server.contents else _PLACES[state]

@@ -1,10 +1,10 @@
 """Reception: the transactions of one session, from MAIL to the queue.
 
-*Rules*: room is asked for before 354; 250 is answered from the callback that says "durable", and from nowhere else. A client
-that vanishes behind the final dot has sent its mail all the same; one that vanishes before has not. Trouble of our own is
-4xx. Every refusal is logged.
+*Rules*: the queue is asked for room before 354. 250 is sent from the callback that reports "durable", and from nowhere else.
+The mail of a client that disconnects after the final dot is stored; before the final dot it is not. Local trouble is 4xx.
+Every refusal is logged.
 
-*Not here*: bytes and commands (`smtp.server`), who may (`submit.policy`), sockets (`submit.protocol`).
+*Not here*: bytes and commands (`smtp.server`), permissions (`submit.policy`), sockets (`submit.protocol`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from mailismus.submit.recipients import Recipients
 from mailismus.submit.seam import Acceptance
 
 NOTE_EVERY_S = 10.0
-"""Seconds between two lines in the log that say why mail is refused."""
+"""Seconds between two log lines with the reason why mail is refused."""
 
 
 class Desk:
     """What the sessions of one listener share. `is_closing`: no transaction may begin.
 
-    Counters for metrics: `messages`, `recipients` (entries) and `content_bytes` (as stored) of what was accepted, `refusals`
-    (replies), and `refused`: refusals by command and code.
+    Counters for metrics: accepted `messages`, their `recipients` (entries) and `content_bytes` (as stored); `refusals`
+    (replies); `refused`: refusals by command and code.
     """
 
     log = Logger()
@@ -51,14 +51,14 @@ class Desk:
         self._noted_at = -NOTE_EVERY_S
 
     def note_trouble(self, trouble: BaseException) -> None:
-        """Why mail is refused goes into the log, once in a while: each refusal has a line of its own."""
+        """Log the reason why mail is refused, at most once per `NOTE_EVERY_S`: each refusal has its own line."""
         now = self.clock.seconds()
         if not 0 <= now - self._noted_at < NOTE_EVERY_S:
             self._noted_at = now
             self.log.warn("Mail is refused with 4xx: {trouble}", trouble=str(trouble))
 
     def date(self) -> bytes:
-        """Now, as it stands in a trace field."""
+        """Return the present time as a trace field has it."""
         second = int(self.clock.seconds())
         if second != self._second:
             self._second, self._date = second, date_time(second)
@@ -66,7 +66,7 @@ class Desk:
 
 
 class Reception:
-    """The receiver (`smtp.receiver.Receiver`) of one session. `answer` is called when an open question has its answer."""
+    """The `MailReceiver` of one session. It calls `answer` when an open question has its answer."""
 
     __slots__ = (
         "_answer",
@@ -93,7 +93,7 @@ class Reception:
     log = Logger()
 
     def __init__(self, desk: Desk, host: str, standing: Standing, answer: Callable[[bytes], None]) -> None:
-        """`standing`: that of the host by the policy that the desk has now."""
+        """`standing`: of the host, by the present policy of the desk."""
         self._desk, self._host, self._standing, self._answer = desk, host, standing, answer
         self._policy = desk.policy
         self._messages = 0
@@ -109,18 +109,18 @@ class Reception:
         self._name, self._protocol, self._opening = name, protocol, b""
 
     def secure(self, tls: bytes) -> None:
-        """TLS is on, `tls` says how; what the client said of itself before is forgotten."""
+        """TLS is active; `tls`: version and cipher. Discard what the client said of itself before."""
         self._tls, self._name, self._protocol, self._opening = tls, b"", b"", b""
 
     def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes:
         desk = self._desk
         policy = desk.policy
-        if policy is not self._policy:  # the configuration was reloaded: a transaction keeps the rules that it began with
+        if policy is not self._policy:  # the configuration was reloaded; a transaction keeps the rules that it began with
             self._policy, self._standing = policy, policy.standing_of(self._host)
         reply = replies.SHUTTING_DOWN if desk.is_closing else policy.check_sender(size_bytes, self._messages)
         if not replies.is_positive(reply):
             return self._reject(b"MAIL", reply, sender)
-        # `eightbit` is what the client declared; what the content is shows when it comes
+        # `eightbit` is what the client declared; the content itself decides
         self._sender, self._eightbit = sender, False
         self._recipients.clear()
         return reply
@@ -215,7 +215,7 @@ class Reception:
         self._reject(b"END-OF-MESSAGE", reply, self._sender, spool_id=draft.spool_id)
         self.reset()
 
-    # -- what became of it
+    # -- its outcome
 
     def _accepted(self, _: object, draft: IDraft, envelope: Envelope, message_id: bytes) -> None:
         desk, spool_id, stored_bytes = self._desk, draft.spool_id, draft.stored_bytes
@@ -246,7 +246,7 @@ class Reception:
         self._settle(self._reject(b"END-OF-MESSAGE", _reply_to(trouble), envelope.sender, spool_id=draft.spool_id))
 
     def _broken(self, failure: Failure) -> None:
-        """Answering broke, after the message was safe: a bug of ours, which must not stay unheard."""
+        """Log that answering failed after the message was durable: a defect of this program."""
         self.log.failure("Answering a message broke", failure)
 
     def _settle(self, reply: bytes) -> None:
@@ -259,7 +259,7 @@ class Reception:
     def _reject(
         self, command: bytes, reply: bytes, sender: bytes, recipient: bytes | None = None, spool_id: SpoolId | None = None
     ) -> bytes:
-        """Logs a refusal, as Postfix words it; gives the reply."""
+        """Log a refusal in the words of Postfix. Return the reply."""
         desk, key = self._desk, (command, reply[:3])
         desk.refusals += 1
         desk.refused[key] = desk.refused.get(key, 0) + 1

@@ -1,10 +1,10 @@
 """The recipients of one transaction: each mailbox is one entry, however often and in whatever spelling it is named.
 
-*Rules*: the first spelling is kept. A command that names a mailbox again is accepted, adds nothing, and whatever it asks for
-beside the address counts for nothing (RFC 3461 4 lets a server take the first). Limits of recipients count commands, so that
-their number tells a client nothing and bounds our work.
+*Rules*: the first spelling is kept. A command that names a mailbox again is accepted and adds nothing; its parameters are
+ignored (RFC 3461 4 lets a server take the first). Limits of recipients count commands, so that the limit shows a client
+nothing about mailboxes, and bounds our work.
 
-*Not here*: which addresses are the same mailbox (`mail.directory`), who may be written to (`submit.policy`).
+*Not here*: which addresses are the same mailbox (`mail.directory`), which recipients are permitted (`submit.policy`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from __future__ import annotations
 from mailismus.mail.directory import Directory
 
 ENTRY_BYTES = 64
-"""What a recipient counts in an envelope beside its address (`IQueue.max_envelope_bytes`)."""
+"""Bytes that a recipient counts in an envelope, besides its address (`IQueue.max_envelope_bytes`)."""
 
 
 class Recipients:
-    """Those of one transaction after another: `clear` begins the next.
+    """The recipients of one transaction after another: `clear` begins the next.
 
-    `addresses`: the entries, in the order they were first named; `commands`: how many RCPT were accepted; `envelope_bytes`:
-    what the entries count in an envelope, `ENTRY_BYTES` and the address each.
+    `addresses`: the entries, in the order of their first RCPT; `commands`: accepted RCPT commands; `envelope_bytes`: size of
+    the entries in an envelope, `ENTRY_BYTES` and the address each.
     """
 
     __slots__ = ("_mailboxes", "addresses", "commands", "envelope_bytes")
@@ -27,11 +27,11 @@ class Recipients:
     def __init__(self) -> None:
         self.addresses: list[bytes] = []
         self._mailboxes: set[tuple[bytes, bytes]] = set()
-        """Of `addresses`, from the second command on: most transactions have one recipient."""
+        """The mailboxes of `addresses`, from the second command on: most transactions have one recipient."""
         self.commands = self.envelope_bytes = 0
 
     def clear(self) -> None:
-        """None are left."""
+        """Remove all recipients."""
         if self.commands:
             self.addresses = []
             self.commands = self.envelope_bytes = 0
@@ -39,8 +39,11 @@ class Recipients:
                 self._mailboxes = set()
 
     def add(self, address: bytes, directory: Directory, most_bytes: int) -> bool:
-        """Add a recipient, or count the command of one that is there; False: its entry does not fit, for `envelope_bytes`
-        may come to no more than `most_bytes`. `directory`: the same for all of a transaction."""
+        """Add a recipient, or count the command if its mailbox is there already.
+
+        False: the entry does not fit, because `envelope_bytes` may not exceed `most_bytes`. `directory`: the same in all
+        calls of a transaction.
+        """
         addresses, mailboxes, mailbox = self.addresses, self._mailboxes, None
         if addresses:
             if not mailboxes:

@@ -1,4 +1,4 @@
-"""What reception needs of the queue's manager."""
+"""The seam between reception and the queue manager."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from mailismus.queue.interface import IDraft
 
 
 class Acceptance(Protocol):
-    """The manager, as far as the submitting task sees it."""
+    """The part of the queue manager that reception uses."""
 
     def draft(self) -> IDraft:
-        """Begin a message. Raises `errors.Unavailable` when it could not be committed now."""
+        """Begin a message. Raises `errors.Unavailable` if the queue could not commit it now."""
 
     def accept(self, draft: IDraft, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
-        """Take responsibility. Fires when message and entries are durable, not before; fails with `errors.StorageError`."""
+        """Take responsibility for a message. Fires when message and entries are durable, not before; fails with
+        `errors.StorageError`."""

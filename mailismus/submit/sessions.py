@@ -1,9 +1,9 @@
-"""The sessions of one listener: who gets in, how they are counted, what they share.
+"""The sessions of one listener: admission, counting, and what they share.
 
-*Rules*: the number of sessions, and of each client address, is that of connections which were let in and are not yet over;
-who is turned away costs no session. Time goes in ticks.
+*Rules*: the number of sessions, in all and per client address, counts connections that were admitted and have not ended. A
+rejected client costs no session. Time is counted in ticks.
 
-*Not here*: who may connect (`submit.admission`), one session (`submit.protocol`), sockets (`net.accept`).
+*Not here*: which clients are admitted (`submit.admission`), one session (`submit.protocol`), sockets (`net.accept`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ if TYPE_CHECKING:  # a server without certificates shall not load OpenSSL
     from mailismus.net.tls import TlsServer
 
 LINE_S = 1.0
-"""Seconds between two lines in the log about endings of one kind."""
+"""Seconds between two log lines about endings of one kind."""
 NEVER = 1 << 62
-"""Ticks that do not pass."""
+"""A number of ticks that is never reached."""
 
 
 class SessionFactory:
-    """The sessions of one listener: the gate of its acceptors. `connections` (let in or not), `endings`: for metrics.
-    `is_crowded`: strangers have little time."""
+    """The sessions of one listener; its acceptors ask it for a session per client.
+
+    `connections` (admitted or not), `endings`: for metrics. `is_crowded`: strangers have a short time-out.
+    """
 
     log = Logger()
 
@@ -51,7 +53,8 @@ class SessionFactory:
         security: Security = Security.NONE,
         open_files: Callable[[], int] = lambda: NEVER,
     ) -> None:
-        """`tls` where `security` is not NONE. `open_files`: how many this process may have, asked at each tick."""
+        """`tls`: if `security` is not NONE. `open_files`: returns the open-file limit of this process; called at each
+        tick."""
         self.desk = desk
         self.greeting = replies.greeting(desk.host)
         self.endings = Endings(desk.maillog, 1)
@@ -61,7 +64,7 @@ class SessionFactory:
         self.sessions: set[ServerSession] = set()
         self.connections = 0
         self._open_of_peer: dict[str | bytes, int] = {}
-        self._ask_open_files = open_files
+        self._read_open_files = open_files
         self._open_files = open_files()
         self._reserve = reserve_of(self._open_files)
 
@@ -78,11 +81,12 @@ class SessionFactory:
 
     @property
     def stranger_ticks(self) -> int:
-        """How long strangers may be silent now."""
+        """Ticks: the present time-out of strangers."""
         return self._crowded_ticks if self.is_crowded else self.timeout_ticks
 
     def adopt(self, policy: Policy, tick_s: float, tls: TlsServer | None, security: Security) -> None:
-        """Other settings: sessions and transactions go by them from now on, those under way by the old, except time-outs."""
+        """Take over other settings for new sessions and transactions. Present ones keep the old settings but the
+        time-outs."""
         self.desk.policy = policy
         if tick_s != self.tick_s:
             for session in self.sessions:
@@ -90,7 +94,7 @@ class SessionFactory:
         self._adopt_limits(tick_s, tls, security)
 
     def admit(self, host: str, made: socket.socket) -> ServerSession | bytes:
-        """A session for a new client, or the last words to it."""
+        """Return a session for a new client, or the last bytes to send to it."""
         self.connections += 1
         desk = self.desk
         policy = desk.policy
@@ -111,14 +115,14 @@ class SessionFactory:
         return ServerSession(self, host, standing, key)
 
     def enter(self, session: ServerSession) -> None:
-        """The session begins."""
+        """Count a session that begins."""
         self.sessions.add(session)
         key = session.counted_as
         if key:
             self._open_of_peer[key] = self._open_of_peer.get(key, 0) + 1
 
     def leave(self, session: ServerSession) -> None:
-        """The session is over."""
+        """Remove a session that has ended from the counts."""
         self.sessions.discard(session)
         key = session.counted_as
         if key:
@@ -129,16 +133,16 @@ class SessionFactory:
                 del self._open_of_peer[key]
 
     def check_time(self) -> None:
-        """A tick: each session looks how long it has waited."""
+        """Count a tick: each session checks its time-outs."""
         self.tick += 1
-        self._look_around()
+        self._update_crowding()
         for session in tuple(self.sessions):
             session.check_time()
         self.endings.tick()
 
-    def _look_around(self) -> None:
-        """How many files and connections there are may have changed."""
-        open_files = self._ask_open_files()
+    def _update_crowding(self) -> None:
+        """Read the open-file limit again, and decide whether the listener is crowded."""
+        open_files = self._read_open_files()
         if open_files != self._open_files:
             self._open_files, self._reserve = open_files, reserve_of(open_files)
         was_crowded = self.is_crowded

@@ -1,7 +1,8 @@
-"""The submitting task: its listeners, from their binding to the last answer of a stop.
+"""The submit task: its listeners, from binding to the last reply of a stop.
 
-*Rules*: what can refuse a start happens in `bind`. Stopping: nobody is accepted, no transaction begins, one before its final
-dot is cut off, one behind it is waited for; what is unanswered at the deadline may be sent again by its client.
+*Rules*: every step that can refuse a start is in `bind`. At a stop no client is accepted and no transaction begins; a
+transaction before its final dot is cut off, one after it is waited for; a message that is unanswered at the deadline may be
+sent again by its client.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ if TYPE_CHECKING:
     from mailismus.net.tls import TlsServer
 
 _TlsServers = dict[tuple[bytes, bytes], "TlsServer"]
-"""By certificates and key, in PEM."""
+"""By certificate chain and key, in PEM."""
 
 MAX_TICK_S = 1.0
 STOP_TICK_S = 0.02
-"""How often a stop looks whether all is answered."""
+"""Seconds between two checks of a stop whether every message is answered."""
 FAREWELL_S = 1.0
-"""How long a stop waits for connections that have their last reply."""
+"""Seconds that a stop waits for connections that have their last reply."""
 
 
 @attrs.frozen
 class NewTerms:
-    """Other settings of the same listeners, made ready: for each what `SessionFactory.adopt` takes."""
+    """Other settings of the same listeners, prepared: for each listener the arguments of `SessionFactory.adopt`."""
 
     listeners: Sequence[ListenerSettings]
     adopted: Sequence[tuple[Policy, float, TlsServer | None, Security]]
@@ -51,9 +52,9 @@ class NewTerms:
 
 
 class SubmitTask:
-    """Takes mail from the network into the queue. `factories`: one for each listener, in their order, with the counters.
+    """Takes mail from the network into the queue. `factories`: one per listener, in their order, with the counters.
 
-    Call `bind`, then `start` once the reactor runs, `stop` in the end; `close` undoes `bind` where no `start` follows.
+    Call `bind`, then `start` when the reactor runs, then `stop`. `close` undoes `bind` if no `start` follows.
     """
 
     log = Logger()
@@ -70,8 +71,8 @@ class SubmitTask:
         poll: IReactorFDSet,
         monotonic: Callable[[], float] | None = None,
     ) -> None:
-        """`host`: the name we go by. `clock`: timers that do not jump, and the time of day; `poll`: the reactor;
-        `monotonic`: seconds, those of `clock` if that does not jump."""
+        """`host`: our host name. `clock`: timers that do not jump, and the time of day; `poll`: the reactor; `monotonic`: a
+        clock in seconds; default: that of `clock`."""
         self._listeners, self._clock, self._poll = listeners, clock, poll
         self._monotonic = monotonic or clock.seconds
         self._max_envelope_bytes = max_envelope_bytes
@@ -87,8 +88,10 @@ class SubmitTask:
             self.factories.append(SessionFactory(desk, tick_s, tls, security, soft_open_files))
 
     def prepare(self, listeners: Sequence[ListenerSettings], directory: Directory) -> NewTerms:
-        """Make other settings of the same listeners ready for `reload`, in any thread: all that takes long or can fail.
-        Changes nothing. A certificate and key that are in force already are not loaded again."""
+        """Prepare other settings of the same listeners for `reload`, in any thread: every step that takes long or can fail.
+
+        Changes nothing. A certificate and key that are in use are not loaded again.
+        """
         made: _TlsServers = {}
         adopted = [
             (
@@ -102,7 +105,7 @@ class SubmitTask:
         return NewTerms(listeners, adopted, made)
 
     def reload(self, terms: NewTerms) -> None:
-        """Go by other settings from now on: see `SessionFactory.adopt`."""
+        """Use other settings from now on: see `SessionFactory.adopt`."""
         self._listeners, self._tls = terms.listeners, terms.tls
         for factory, adopted in zip(self.factories, terms.adopted, strict=True):
             factory.adopt(*adopted)
@@ -112,7 +115,7 @@ class SubmitTask:
                 tick.start(factory.tick_s, now=False)
 
     def _tls_of(self, ssl: SslSettings | None, made: _TlsServers) -> TlsServer | None:
-        """One for all listeners that have this certificate and key."""
+        """Return the TLS of a listener; listeners with the same certificate and key share one."""
         if ssl is None:
             return None
         from mailismus.net.tls import TlsServer  # here: a server without certificates shall not load OpenSSL
@@ -123,9 +126,9 @@ class SubmitTask:
         return made[pair]
 
     def bind(self) -> list[tuple[str, str, int]]:
-        """Make the sockets, which listen from then on without being served. Gives name, address and port of each.
+        """Make the sockets; they listen, and connections wait until `start`. Return name, address and port of each.
 
-        Touches no reactor. Raises `StartError` (75, 77, 78), having closed what it made.
+        Uses no reactor. Raises `StartError` (75, 77, 78) and closes the sockets made so far.
         """
         try:
             for factory, listener in zip(self.factories, self._listeners, strict=True):
@@ -137,12 +140,12 @@ class SubmitTask:
         return [(one.name, one.host, one.port) for _, one in self._bound]
 
     def close(self) -> None:
-        """Give the sockets up again."""
+        """Close the sockets of `bind`."""
         close_all([one for _, one in self._bound])
         self._bound.clear()
 
     def start(self) -> None:
-        """Serve the sockets."""
+        """Accept connections."""
         for factory, one in self._bound:
             acceptor = Acceptor(one, factory, self._poll, self._clock)
             acceptor.start()
@@ -156,16 +159,16 @@ class SubmitTask:
 
     @property
     def names(self) -> list[str]:
-        """Of the listeners, in the order of `factories`."""
+        """Names of the listeners, in the order of `factories`."""
         return [listener.name for listener in self._listeners]
 
     @property
     def accept_pauses(self) -> int:
-        """How often clients had to wait because none could be accepted (no file descriptors)."""
+        """How often clients had to wait because no connection could be accepted (no file descriptors)."""
         return sum(acceptor.pauses for acceptor in self._acceptors)
 
     def stop(self, deadline: float) -> Deferred[None]:
-        """Stop taking mail; fires when every session is over, at the deadline (monotonic seconds) at the latest."""
+        """Stop taking mail. Fires when every session has ended, at the latest at `deadline` (monotonic seconds)."""
         return Deferred.fromCoroutine(self._stop(deadline))
 
     async def _stop(self, deadline: float) -> None:

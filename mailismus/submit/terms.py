@@ -1,4 +1,4 @@
-"""The terms of a session, and what a session asks of the listener that it belongs to.
+"""The terms of a session, and the interface of the listener that it belongs to.
 
 *Rules*: a session keeps the terms that it began with. Time is counted in ticks of the listener.
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:  # a server without certificates shall not load OpenSSL
 S_contra = TypeVar("S_contra", contravariant=True)
 
 MAX_CONTENT_S = 6 * 3600.0
-"""Seconds that one content may take: 50 MB at 2400 bytes a second, the slowest modem that anybody had."""
+"""Seconds that one content may take: 50 MB at 2400 bytes per second, the slowest modem."""
 HANDSHAKE_S = 30.0
-"""Seconds for a TLS handshake, where a command has not less."""
+"""Seconds for a TLS handshake, unless the time-out of a command is shorter."""
 
 
 @attrs.frozen
 class Terms:
-    """What a session is begun with, and keeps. `relay_limits`: those of relay clients, who may name any number of unknown
+    """What a session begins with, and keeps. `relay_limits`: limits of relay clients, which may name any number of unknown
     users."""
 
     limits: ServerLimits
@@ -37,7 +37,7 @@ class Terms:
 
 
 class SessionOwner(Protocol[S_contra]):
-    """The listener of a session: `submit.sessions.SessionFactory`."""
+    """The listener of a session, implemented by `submit.sessions.SessionFactory`."""
 
     desk: Desk
     terms: Terms
@@ -53,10 +53,10 @@ class SessionOwner(Protocol[S_contra]):
 
     @property
     def stranger_ticks(self) -> int:
-        """Ticks that a stranger may be silent now."""
+        """Ticks: the present time-out of strangers."""
 
     def enter(self, session: S_contra) -> None:
-        """The session begins."""
+        """Count a session that begins."""
 
     def leave(self, session: S_contra) -> None:
-        """The session is over."""
+        """Remove a session that has ended from the counts."""

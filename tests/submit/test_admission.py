@@ -130,10 +130,10 @@ def test_out_of_descriptors_clients_are_told_and_nothing_is_kept() -> None:
 def test_a_change_of_the_open_file_limit_is_seen() -> None:
     house = House()
     assert house.connect(descriptor=900).is_open
-    house.factory._ask_open_files = lambda: 64
+    house.factory._read_open_files = lambda: 64
     house.tick(1)
     assert not house.connect(descriptor=900).is_open
-    house.factory._ask_open_files = lambda: 1024
+    house.factory._read_open_files = lambda: 1024
     house.tick(1)
     assert house.connect(descriptor=900).is_open
 

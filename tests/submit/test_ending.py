@@ -69,4 +69,4 @@ def test_every_last_word_is_a_reply_that_ends_a_session() -> None:
     for ending in Ending:
         assert not ending.reply or ending.reply.startswith((b"421 ", b"554 "))
         assert not ending.reply or ending.reply.endswith(b"\r\n")
-    assert replies.closes(Ending.PEER_FULL.reply)
+    assert replies.is_closing(Ending.PEER_FULL.reply)
