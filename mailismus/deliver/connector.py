@@ -181,7 +181,7 @@ class Connector:
         if session.opened_at < self._trusted_since:
             return  # the jobs get another connection
         now = self._owner.monotonic()
-        self._schedule.hosts.failed(self.sessions[session], reply, trouble, now)
+        self._schedule.hosts.note_failure(self.sessions[session], reply, trouble, now)
         if not self.is_stopped:
             self._defer_tried(session.hop, now, session.label)
 

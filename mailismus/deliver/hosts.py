@@ -119,14 +119,14 @@ class Hosts:
             host = self._known[address, port] = Host(address, port)
         return host
 
-    def stands(self, host: Host) -> None:
+    def note_session(self, host: Host) -> None:
         """Note that a session with it is established."""
         host.is_proven = True
         if host.died_at > -math.inf or host.paused_until:
             self._dead.pop(host, None)
             host.forget()
 
-    def failed(self, host: Host, reply: Reply, trouble: HostTrouble, now: float) -> None:
+    def note_failure(self, host: Host, reply: Reply, trouble: HostTrouble, now: float) -> None:
         """Note that no session with it succeeded, and why."""
         host.is_proven = False
         if host.sessions:

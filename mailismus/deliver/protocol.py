@@ -71,7 +71,7 @@ class ClientSessionOwner(Seam):
     monotonic: Callable[[], float]
     quirks: QuirkMemory
 
-    def session_stands(self, session: ClientSession) -> None:
+    def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
 
     def next_job(self, session: ClientSession) -> Job | None:
@@ -338,7 +338,7 @@ class ClientSession(Protocol):
         self.setup_s = self._monotonic() - self.opened_at
         self.state = ClientSessionState.BUSY
         self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
-        self._owner.session_stands(self)
+        self._owner.session_established(self)
 
     def _takes(self, job: Job) -> bool:
         """Whether the host takes such a message; if not, settle the job."""

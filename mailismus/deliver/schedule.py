@@ -302,11 +302,11 @@ class Schedule(Generic[S]):
         self.open -= 1
         host.connections -= 1
 
-    def session_stands(self, hop: Hop[S], host: Host) -> None:
+    def session_established(self, hop: Hop[S], host: Host) -> None:
         """Count a session whose greeting and EHLO succeeded."""
         hop.sessions += 1
         host.sessions += 1
-        self.hosts.stands(host)
+        self.hosts.note_session(host)
 
     def session_ended(self, hop: Hop[S], host: Host) -> None:
         """Stop counting an established session."""

@@ -153,8 +153,8 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by sessions (`protocol.ClientSessionOwner`)
 
-    def session_stands(self, session: ClientSession) -> None:
-        self.schedule.session_stands(session.hop, self._all[session])
+    def session_established(self, session: ClientSession) -> None:
+        self.schedule.session_established(session.hop, self._all[session])
 
     def next_job(self, session: ClientSession) -> Job | None:
         hop = session.hop

@@ -17,7 +17,7 @@ def deaths_of(hosts: Hosts, trouble: HostTrouble, times: int, start: float = 0.0
     """How long a host is dead that fails again whenever it may be tried."""
     host, now, found = hosts.find("a", 25), start, []
     for _ in range(times):
-        hosts.failed(host, REFUSED, trouble, now)
+        hosts.note_failure(host, REFUSED, trouble, now)
         found.append(host.dead_until - now)
         now = host.dead_until
     return found
@@ -44,7 +44,7 @@ def test_connections_that_fail_together_are_one_death() -> None:
     hosts = Hosts()
     host = hosts.find("a", 25)
     for now in (0.0, 0.0, 1.0):
-        hosts.failed(host, REFUSED, HostTrouble.NO_CONNECTION, now)
+        hosts.note_failure(host, REFUSED, HostTrouble.NO_CONNECTION, now)
     assert host.dead_until == 300.0
 
 
@@ -52,7 +52,7 @@ def test_a_session_that_stands_ends_it_and_the_next_death_is_a_first_one() -> No
     hosts = Hosts()
     host = hosts.find("a", 25)
     deaths_of(hosts, HostTrouble.NO_CONNECTION, 4)
-    hosts.stands(host)
+    hosts.note_session(host)
     assert not host.is_dead(0.0)
     assert hosts.remembered == 0
     assert deaths_of(hosts, HostTrouble.NO_CONNECTION, 2) == [300.0, 600.0]
@@ -86,7 +86,7 @@ def test_a_host_that_nobody_needs_takes_no_memory() -> None:
 def test_no_more_than_a_number_of_dead_hosts_is_remembered_and_the_oldest_goes() -> None:
     hosts = Hosts(limit=3)
     for number in range(5):
-        hosts.failed(hosts.find(f"h{number}", 25), REFUSED, HostTrouble.NO_CONNECTION, float(number))
+        hosts.note_failure(hosts.find(f"h{number}", 25), REFUSED, HostTrouble.NO_CONNECTION, float(number))
     assert hosts.remembered == 3
     assert [hosts.find(f"h{number}", 25).is_dead(4.0) for number in range(5)] == [False, False, True, True, True]
 
@@ -105,7 +105,7 @@ def test_a_host_with_sessions_is_paused_and_not_dead() -> None:
     hosts = Hosts()
     host = hosts.find("a", 25)
     host.connections = host.sessions = 1
-    hosts.failed(host, BUSY, HostTrouble.NO_CONNECTION, 0.0)
+    hosts.note_failure(host, BUSY, HostTrouble.NO_CONNECTION, 0.0)
     assert (host.is_dead(0.0), host.is_paused(0.0), host.is_paused(30.0)) == (False, True, False)
     host.sessions = 0
     assert not host.is_paused(0.0)
