@@ -110,7 +110,7 @@ class Turns:
         """Remove all waiting jobs."""
         return self.take_excess(0)
 
-    # Within
+    # Internal
 
     def _leave(self, user: bytes) -> None:
         self._within_share.pop(user, None)

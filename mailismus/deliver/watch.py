@@ -94,7 +94,7 @@ class HangWatch:
             for entry in hang.job.entries
         }
 
-    # Within
+    # Internal
 
     def _report(self, hang: Hang, now: float) -> None:
         self._log.error(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mailismus.deliver.hosts import PAUSE_S, Deaths, Host, Hosts, HostTrouble
+from mailismus.deliver.hosts import PAUSE_S, Deaths, Host, HostFailure, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule import NO_HOST, Candidate, Hop, Schedule
@@ -67,7 +67,7 @@ class Plan:
 
     def fail(self, *addresses: str, now: float = 0.0, reply: Reply = REFUSED) -> None:
         for address in addresses:
-            self.hosts.note_failure(self[address], reply, HostTrouble.NO_CONNECTION, now)
+            self.hosts.note_failure(self[address], reply, HostFailure.NO_CONNECTION, now)
 
     def open_all(self, now: float = 0.0) -> list[str]:
         opened: list[str] = []
