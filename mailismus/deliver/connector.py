@@ -31,7 +31,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import DeliverSettings
-from mailismus.deliver.hosts import Host, HostTrouble
+from mailismus.deliver.hosts import Host, HostFailure
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Located, Locator
 from mailismus.deliver.protocol import ClientSession, ClientSessionOwner, ClientSessionState
@@ -162,7 +162,7 @@ class Connector:
         else:
             words = os.strerror(number) if isinstance(number, int) else str(failure.value)
         text = f"connect to {session.label.decode('ascii')} failed: {words}"
-        self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), HostTrouble.NO_CONNECTION)
+        self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), HostFailure.NO_CONNECTION)
         session.give_up(b"not connected")
 
     def _pause(self, reason: str) -> None:
@@ -172,7 +172,7 @@ class Connector:
             self._log.warn("No connections can be made, mail waits: {reason}", reason=reason)
         self._not_before = now + PAUSE_S
 
-    def host_failed(self, session: ClientSession, reply: Reply, trouble: HostTrouble) -> None:
+    def host_failed(self, session: ClientSession, reply: Reply, kind: HostFailure) -> None:
         """Note that no session with this session's host succeeded, or that it was lost before a message."""
         self._settling.counters.connections_failed += 1
         self._log.info(
@@ -181,7 +181,7 @@ class Connector:
         if session.opened_at < self._trusted_since:
             return  # the jobs get another connection
         now = self._owner.monotonic()
-        self._schedule.hosts.failed(self.sessions[session], reply, trouble, now)
+        self._schedule.hosts.note_failure(self.sessions[session], reply, kind, now)
         if not self.is_stopped:
             self._defer_tried(session.hop, now, session.label)
 

@@ -164,7 +164,7 @@ class ActiveDeliveries:
         since = (self._steps.get(job, (job.begun_at, False))[0] for job in self._users())
         return max((now - at for at in since), default=0.0)
 
-    # Within
+    # Internal
 
     def _move(self, job: Job, user: bytes) -> None:
         self._moving[job] = user

@@ -2,7 +2,7 @@
 
 *Rules*
 - A host is *dead* if no session with it succeeds and none is established: for `Deaths.first_s`, then twice as long after
-  each further failure, up to `most_s`. A host that accepted the connection and refused the session is dead for `first_s`
+  each further failure, up to `max_s`. A host that accepted the connection and refused the session is dead for `first_s`
   each time. Afterwards it gets one connection, which decides. An established session clears its failures.
 - A host that fails while it has established sessions gets no further connections for `PAUSE_S`; those sessions are used.
 - At most `limit` dead hosts are remembered; the ones that died first are dropped first. Another host is remembered only
@@ -23,7 +23,7 @@ import attrs
 from mailismus.mail.reply import Reply
 
 FIRST_DEATH_S = 300.0
-LONGEST_DEATH_S = 7200.0
+MAX_DEATH_S = 7200.0
 FORGET_S = 7200.0
 """A failure this long after the last death counts as the first one."""
 PAUSE_S = 30.0
@@ -35,16 +35,16 @@ class Deaths:
     """How long a host is dead: the first time, and at most."""
 
     first_s: float = FIRST_DEATH_S
-    most_s: float = LONGEST_DEATH_S
+    max_s: float = MAX_DEATH_S
 
     @classmethod
     def within(cls, retry_delays_s: Sequence[float]) -> Deaths:
         """The defaults, but the first at most the shortest retry delay, and the maximum at most the longest: with retries
         every second a recovered host is found within a second."""
-        return cls(min(FIRST_DEATH_S, *retry_delays_s), min(LONGEST_DEATH_S, max(retry_delays_s)))
+        return cls(min(FIRST_DEATH_S, *retry_delays_s), min(MAX_DEATH_S, max(retry_delays_s)))
 
 
-class HostTrouble(enum.Enum):
+class HostFailure(enum.Enum):
     """Why there is no session with a host."""
 
     NO_CONNECTION = "no connection"
@@ -119,14 +119,14 @@ class Hosts:
             host = self._known[address, port] = Host(address, port)
         return host
 
-    def stands(self, host: Host) -> None:
+    def note_session(self, host: Host) -> None:
         """Note that a session with it is established."""
         host.is_proven = True
         if host.died_at > -math.inf or host.paused_until:
             self._dead.pop(host, None)
             host.forget()
 
-    def failed(self, host: Host, reply: Reply, trouble: HostTrouble, now: float) -> None:
+    def note_failure(self, host: Host, reply: Reply, kind: HostFailure, now: float) -> None:
         """Note that no session with it succeeded, and why."""
         host.is_proven = False
         if host.sessions:
@@ -134,9 +134,9 @@ class Hosts:
             return
         if host.is_dead(now):  # other connections were under way when it died
             return
-        if now - host.dead_until > FORGET_S or trouble is HostTrouble.NO_SESSION:
+        if now - host.dead_until > FORGET_S or kind is HostFailure.NO_SESSION:
             host.failures = 0
-        death_s = min(self.deaths.most_s, self.deaths.first_s * 2.0 ** min(host.failures, 64))
+        death_s = min(self.deaths.max_s, self.deaths.first_s * 2.0 ** min(host.failures, 64))
         host.failures += 1
         host.dead_until, host.died_at, host.reply = now + death_s, now, reply
         self._dead.pop(host, None)

@@ -123,7 +123,7 @@ class LocalDeliveries:
         self._cancel_check()
         now = self._monotonic()
         for job, user in self._underway.end_all().items():
-            self._watch.abandoned(job, user, now)
+            self._watch.note_abandoned(job, user, now)
             self._settling.counters.in_doubt += 1
             self._settling.settle(job, job.entries, _IN_DOUBT, LOCAL)
 
@@ -136,13 +136,13 @@ class LocalDeliveries:
             job = self._turns.take(user)
             job.begun_at = now
             self._underway.begin(job, user)
-            self._turns.changed(user)
+            self._turns.update(user)
             Deferred.fromCoroutine(self._run(job, user))
         elif now - block.since < STUCK_AFTER_S:
             self._turns.park(user)
         else:
             job = self._turns.take(user)
-            self._turns.changed(user)
+            self._turns.update(user)
             self._on_free(1)
             self._settling.settle_unrouted(job, Outcome(OutcomeKind.DEFERRED, block.reply, LOCAL))
 
@@ -162,11 +162,11 @@ class LocalDeliveries:
         if job not in self._underway:
             return
         now = self._monotonic()
-        self._watch.ended(job, reply, now)
+        self._watch.note_end(job, reply, now)
         if self._underway.end(job, now, has_answered=reply is not UNREADABLE):
             self._turns.unpark()
         else:
-            self._turns.changed(user)
+            self._turns.update(user)
         self._settling.counters.local_deliveries += reply is DELIVERED
         self._on_free(1)
         self._settling.settle(job, job.entries, reply, LOCAL)

@@ -71,13 +71,13 @@ class ClientSessionOwner(Seam):
     monotonic: Callable[[], float]
     quirks: QuirkMemory
 
-    def session_stands(self, session: ClientSession) -> None:
+    def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
 
     def next_job(self, session: ClientSession) -> Job | None:
         """The next job of its next hop, or None: the session becomes idle or ends."""
 
-    def next_behind(self, session: ClientSession) -> Job | None:
+    def next_pipelined(self, session: ClientSession) -> Job | None:
         """The next job, to be pipelined behind a final dot."""
 
     def keep_idle(self, session: ClientSession) -> bool:
@@ -246,9 +246,9 @@ class ClientSession(Protocol):
 
     def next_transaction(self) -> Job | None:
         self._dot_at = self._monotonic()
-        job = self._owner.next_behind(self)
+        job = self._owner.next_pipelined(self)
         while job is not None and not self._takes(job):
-            job = self._owner.next_behind(self)
+            job = self._owner.next_pipelined(self)
         if job is not None:
             self._charge(job)
         return job
@@ -262,7 +262,7 @@ class ClientSession(Protocol):
         if isinstance(content, bytes):
             return content
         self._is_reading = True  # set first: a fired Deferred calls `_on_content` here, which clears it
-        content.addCallbacks(self._on_content, self._on_trouble)
+        content.addCallbacks(self._on_content, self._on_read_error)
         return None
 
     def on_refused(self, transaction: Job, position: int, reply: Reply) -> None:
@@ -293,7 +293,7 @@ class ClientSession(Protocol):
         """The transport has room for another piece."""
         if self._content is not None and not self._is_reading:
             self._is_reading = True
-            self._content.next().addCallbacks(self._on_piece, self._on_trouble)
+            self._content.next().addCallbacks(self._on_piece, self._on_read_error)
 
     def stopProducing(self) -> None:
         """Ignored: the connection is gone, and `connectionLost` follows."""
@@ -318,7 +318,7 @@ class ClientSession(Protocol):
             self.client.end_content()
             self._extend()
 
-    def _on_trouble(self, failure: Failure) -> None:
+    def _on_read_error(self, failure: Failure) -> None:
         failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
         self._is_reading = False
         if self.state is ClientSessionState.BUSY:
@@ -338,7 +338,7 @@ class ClientSession(Protocol):
         self.setup_s = self._monotonic() - self.opened_at
         self.state = ClientSessionState.BUSY
         self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
-        self._owner.session_stands(self)
+        self._owner.session_established(self)
 
     def _takes(self, job: Job) -> bool:
         """Whether the host takes such a message; if not, settle the job."""

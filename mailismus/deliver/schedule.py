@@ -41,8 +41,8 @@ SLOW_AFTER_S = 5.0
 """Longer than a full cache needs to drain into a relay that takes some 500 entries a second."""
 SLOW_REPLY_S = 1.0
 """A host that takes this long for its final reply gets nothing pipelined behind it: nothing would be gained."""
-GIVE_BACK_LEAST_S = 2.0
-GIVE_BACK_MOST_S = 60.0
+MIN_GIVE_BACK_S = 2.0
+MAX_GIVE_BACK_S = 60.0
 NO_HOST = Reply(451, b"4.4.1", b"no host answers")
 
 S = TypeVar("S")
@@ -302,11 +302,11 @@ class Schedule(Generic[S]):
         self.open -= 1
         host.connections -= 1
 
-    def session_stands(self, hop: Hop[S], host: Host) -> None:
+    def session_established(self, hop: Hop[S], host: Host) -> None:
         """Count a session whose greeting and EHLO succeeded."""
         hop.sessions += 1
         host.sessions += 1
-        self.hosts.stands(host)
+        self.hosts.note_session(host)
 
     def session_ended(self, hop: Hop[S], host: Host) -> None:
         """Stop counting an established session."""
@@ -325,4 +325,4 @@ class Schedule(Generic[S]):
                 hop.entries -= len(job.entries)
                 room += len(job.entries)
                 found.append(job)
-        return found, min(GIVE_BACK_MOST_S, max(GIVE_BACK_LEAST_S, waited_s / 2))
+        return found, min(MAX_GIVE_BACK_S, max(MIN_GIVE_BACK_S, waited_s / 2))

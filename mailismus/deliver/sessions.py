@@ -20,7 +20,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.connector import Connector
-from mailismus.deliver.hosts import Host, Hosts, HostTrouble
+from mailismus.deliver.hosts import Host, HostFailure, Hosts
 from mailismus.deliver.idle import IdleSessions
 from mailismus.deliver.job import Job
 from mailismus.deliver.locator import Locator
@@ -153,8 +153,8 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by sessions (`protocol.ClientSessionOwner`)
 
-    def session_stands(self, session: ClientSession) -> None:
-        self.schedule.session_stands(session.hop, self._all[session])
+    def session_established(self, session: ClientSession) -> None:
+        self.schedule.session_established(session.hop, self._all[session])
 
     def next_job(self, session: ClientSession) -> Job | None:
         hop = session.hop
@@ -164,7 +164,7 @@ class Sessions:
         self._settling.counters.transactions += job is not None
         return job
 
-    def next_behind(self, session: ClientSession) -> Job | None:
+    def next_pipelined(self, session: ClientSession) -> Job | None:
         return self.next_job(session) if session.hop.may_pipeline() else None
 
     def keep_idle(self, session: ClientSession) -> bool:
@@ -204,7 +204,7 @@ class Sessions:
 
     def session_failed(self, session: ClientSession, reply: Reply) -> None:
         is_connected = session.state is not ClientSessionState.CONNECTING
-        self.connector.host_failed(session, reply, HostTrouble.NO_SESSION if is_connected else HostTrouble.NO_CONNECTION)
+        self.connector.host_failed(session, reply, HostFailure.NO_SESSION if is_connected else HostFailure.NO_CONNECTION)
 
     def session_left(self, session: ClientSession) -> None:
         hop, host = session.hop, self._all[session]
@@ -216,7 +216,7 @@ class Sessions:
             self.schedule.session_ended(hop, host)
         reply = self._lost.pop(session, None)
         if reply is not None:
-            self.connector.host_failed(session, reply, HostTrouble.NO_SESSION)
+            self.connector.host_failed(session, reply, HostFailure.NO_SESSION)
         self.schedule.forget_if_idle(hop)
         if self._is_stopping:
             if self._when_empty is not None and not self._busy():

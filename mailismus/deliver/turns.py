@@ -42,7 +42,7 @@ class Turns:
             return
         self._jobs[user] = deque((job,))
         if user in self._moving:
-            self.changed(user)
+            self.update(user)
         else:
             self._within_share[user] = None
 
@@ -53,7 +53,7 @@ class Turns:
         return None
 
     def take(self, user: bytes) -> Job:
-        """Take the oldest job of this user and end his turn. Call `changed` when it moves, or is not begun."""
+        """Take the oldest job of this user and end his turn. Call `update` when it moves, or is not begun."""
         self._leave(user)
         jobs = self._jobs[user]
         self.waiting -= 1
@@ -62,7 +62,7 @@ class Turns:
             del self._jobs[user]
         return job
 
-    def changed(self, user: bytes) -> None:
+    def update(self, user: bytes) -> None:
         """Put a user in the right line after a change of his moving deliveries. He keeps his position if the line is
         right."""
         if user not in self._jobs or user in self._parked:
@@ -86,7 +86,7 @@ class Turns:
         """Give all parked users their turns again, as far as their moving deliveries allow."""
         self._parked.clear()
         for user in self._jobs:
-            self.changed(user)
+            self.update(user)
 
     def oldest_queued_at(self) -> float:
         """When the job came that has waited longest (monotonic seconds); infinity: none waits."""
@@ -110,7 +110,7 @@ class Turns:
         """Remove all waiting jobs."""
         return self.take_excess(0)
 
-    # Within
+    # Internal
 
     def _leave(self, user: bytes) -> None:
         self._within_share.pop(user, None)

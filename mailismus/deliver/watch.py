@@ -65,7 +65,7 @@ class HangWatch:
             hang = self._reported.pop(job)
             self._log.info("{queue_id}: the delivery to {maildir} moves again", **self._log_names(job, hang.user))
 
-    def ended(self, job: Job, reply: Reply, now: float) -> None:
+    def note_end(self, job: Job, reply: Reply, now: float) -> None:
         """Note that a delivery is over, with this reply."""
         hang = self._reported.pop(job, None)
         if hang is not None:
@@ -76,7 +76,7 @@ class HangWatch:
                 reply=bytes(reply).decode("ascii", "backslashreplace"),
             )
 
-    def abandoned(self, job: Job, user: bytes, now: float) -> None:
+    def note_abandoned(self, job: Job, user: bytes, now: float) -> None:
         """Log a delivery that is still under way when the program ends."""
         self._reported.pop(job, None)
         self._log.error(
@@ -94,7 +94,7 @@ class HangWatch:
             for entry in hang.job.entries
         }
 
-    # Within
+    # Internal
 
     def _report(self, hang: Hang, now: float) -> None:
         self._log.error(

@@ -20,7 +20,7 @@ _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFDIR: NameKind.DIRECTORY, stat.S_IFLNK: NameKind.LINK}
 _libc = ctypes.CDLL(None, use_errno=True)
 """For syncfs(2), which Python does not offer. A call through ctypes lets other threads run."""
-_MOST_BUFFERS = 1000
+_MAX_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
 
 
@@ -52,8 +52,8 @@ class PosixFile:
         self._fd = fd
 
     def write_at(self, offset: int, buffers: Sequence[bytes]) -> None:
-        for start in range(0, len(buffers), _MOST_BUFFERS):
-            part = buffers[start : start + _MOST_BUFFERS]
+        for start in range(0, len(buffers), _MAX_BUFFERS):
+            part = buffers[start : start + _MAX_BUFFERS]
             wanted = sum(map(len, part))
             written = os.pwritev(self._fd, part, offset)
             if written < wanted:

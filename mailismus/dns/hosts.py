@@ -44,8 +44,8 @@ class HostResolver:
         addresses = order_addresses(v4.addresses, map(_plain, v6.addresses), self._random)
         if addresses:
             return addresses
-        told = next((answer for answer in (v4, v6) if answer.status in (Status.FAILED, Status.NO_NAME)), None)
-        return defer(f"no address for {name}: {told.text if told else f'{v4.text}, {v6.text}'}")
+        reason = next((answer for answer in (v4, v6) if answer.status in (Status.FAILED, Status.NO_NAME)), None)
+        return defer(f"no address for {name}: {reason.text if reason else f'{v4.text}, {v6.text}'}")
 
 
 def _plain(address: str) -> str:

@@ -30,7 +30,7 @@ class MetricsPage:
     def __init__(self, readers: Iterable[Reader], monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(_Ours(readers))
+        self._registry.register(_MetricsCollector(readers))
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
         self._page = b""
@@ -45,7 +45,7 @@ class MetricsPage:
         return self._page
 
 
-class _Ours(Collector):
+class _MetricsCollector(Collector):
     _log = Logger()
 
     def __init__(self, readers: Iterable[Reader]) -> None:

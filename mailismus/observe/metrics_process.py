@@ -48,15 +48,15 @@ class Process:
 
 
 METRICS: tuple[Metric[Process], ...] = (
-    gauge("mailismus_build_info", "1; the label says which version runs.", lambda p: {(p.version,): 1}, "version"),
+    gauge("mailismus_build_info", "Always 1; the label is the version that runs.", lambda p: {(p.version,): 1}, "version"),
     gauge(
         "mailismus_opening_seconds",
-        "How long opening the queue took at the start, replay of the journal and its barrier included.",
+        "Duration of opening the queue at the start, including journal replay and its barrier.",
         lambda p: p.opening_s,
     ),
     histogram(
         "mailismus_event_loop_lag_seconds",
-        f"How late the event loop calls a timer, asked once in {EVERY_S:g} s: so long may a client be kept waiting.",
+        f"Delay of a timer of the event loop, measured every {EVERY_S:g} s: any client may have to wait for so long.",
         lambda p: p.lag_s,
     ),
     counter("mailismus_log_lost_lines_total", "Lines of the log that could not be written.", lambda p: p.lost_lines()),

@@ -6,10 +6,10 @@ from mailismus.observe.metrics import Metric, counter, gauge
 from mailismus.report.task import ReportTask
 
 METRICS: tuple[Metric[ReportTask], ...] = (
-    counter("mailismus_reports_total", "Reports made: they are in the queue.", lambda t: t.counters.reports),
+    counter("mailismus_reports_total", "Reports put into the queue.", lambda t: t.counters.reports),
     counter(
         "mailismus_bounces_total",
-        "Bounces by what became of them: told in a report, discarded without one, or given back for later.",
+        "Bounces by their end: reported, discarded without a report, or given back for later.",
         lambda t: {
             ("reported",): t.counters.reported,
             ("discarded",): t.counters.discarded,
@@ -17,5 +17,5 @@ METRICS: tuple[Metric[ReportTask], ...] = (
         },
         "end",
     ),
-    gauge("mailismus_report_held_bounces", "Bounces in hand; `queuecache` bounds it.", lambda t: t.held),
+    gauge("mailismus_report_held_bounces", "Bounces held; `queuecache` limits them.", lambda t: t.held),
 )

@@ -49,7 +49,7 @@ UNREADABLE_S = 86400.0
 """How long a report waits, in one run, for a content that can't be read but is not known to be damaged."""
 REMEMBERED = 10_000
 """Unreadable messages whose first failure is remembered; beyond that the oldest one starts anew."""
-SHORTEST_DUE_S = 0.02
+MIN_DUE_S = 0.02
 
 
 class ReportCounters:
@@ -213,7 +213,7 @@ class ReportTask:
         due_at = self._queue.next_due(Area.BOUNCES)
         if due_at is not None:
             left_s = due_at - self._clock.seconds()
-            wait_s = min(wait_s, max(SHORTEST_DUE_S, left_s) if left_s > 0 else settings.interval_low_s)
+            wait_s = min(wait_s, max(MIN_DUE_S, left_s) if left_s > 0 else settings.interval_low_s)
         return wait_s
 
     def _poll_in(self, wait_s: float) -> None:

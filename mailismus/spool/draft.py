@@ -2,8 +2,8 @@
 
 Two `Budget`s bound the memory of all drafts together. One is for drafts in memory: a draft that exceeds it goes to its silo,
 whatever its size. The other is for bytes on their way to a silo: beyond it, the writer is asked to wait for each piece. A
-draft in its silo has one call in the worker at a time; bytes written meanwhile stay in memory, and beyond `MOST_BEHIND` the
-writer is asked to wait.
+draft in its silo has one call in the worker at a time; bytes written meanwhile stay in memory, and beyond `MAX_UNWRITTEN`
+the writer is asked to wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.message_file import MessageFileWriter
 
-MOST_BEHIND = 256 * 1024
+MAX_UNWRITTEN = 256 * 1024
 """Bytes that may wait for the disk before the writer is asked to wait."""
 
 SMALL = 512
@@ -34,17 +34,17 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Budget:
     """A limit, in bytes of memory, that several objects share."""
 
-    most: int
+    limit: int
     used: int = 0
 
     @property
     def is_over(self) -> bool:
         """Whether the limit is exceeded."""
-        return self.used > self.most
+        return self.used > self.limit
 
     def has_room(self, size: int) -> bool:
         """Whether this many more bytes fit."""
-        return self.used + size <= self.most
+        return self.used + size <= self.limit
 
     def take(self, size: int) -> bool:
         """Use so many more, if they fit; return whether they do."""
@@ -73,8 +73,6 @@ class SpoolDraft:
     """`IDraft` of the clustered queue."""
 
     __slots__ = (
-        "_behind",
-        "_behind_budget",
         "_budget",
         "_bufsize",
         "_error",
@@ -85,6 +83,8 @@ class SpoolDraft:
         "_numbers",
         "_resume",
         "_state",
+        "_unwritten",
+        "_unwritten_budget",
         "_waiting",
         "_worker",
         "parts",
@@ -98,7 +98,7 @@ class SpoolDraft:
         file: MessageFileWriter,
         worker: IWorker,
         budget: Budget,
-        behind_budget: Budget,
+        unwritten_budget: Budget,
         largest_in_memory: int,
         bufsize: int,
     ) -> None:
@@ -109,13 +109,13 @@ class SpoolDraft:
         self._file = file
         self._worker = worker
         self._budget = budget
-        self._behind_budget = behind_budget
+        self._unwritten_budget = unwritten_budget
         self._largest_in_memory = largest_in_memory
         self._bufsize = bufsize
-        self._behind: list[bytes] | None = None
+        self._unwritten: list[bytes] | None = None
         """Pieces that the worker does not have yet; None: the content is in memory alone."""
         self._waiting = 0
-        """Bytes of `_behind`."""
+        """Bytes of `_unwritten`."""
         self._is_working = False
         self._resume: Deferred[None] | None = None
         self._finished: Deferred[None] | None = None
@@ -126,47 +126,47 @@ class SpoolDraft:
     @property
     def is_in_silo(self) -> bool:
         """Whether the content streams into a message file."""
-        return self._behind is not None
+        return self._unwritten is not None
 
     def write(self, data: bytes) -> Deferred[None] | None:
         if self._state is not _State.OPEN:
             return None
         size = len(data)
         self.stored_bytes += size
-        behind = self._behind
-        if behind is None:
+        unwritten = self._unwritten
+        if unwritten is None:
             budget = self._budget
-            if self.stored_bytes <= self._largest_in_memory and budget.used + size <= budget.most:
+            if self.stored_bytes <= self._largest_in_memory and budget.used + size <= budget.limit:
                 budget.used += size
                 _join(self.parts, data)
                 return None
-            behind = self._move_behind(self.stored_bytes - size)
-        _join(behind, data)
+            unwritten = self._start_streaming(self.stored_bytes - size)
+        _join(unwritten, data)
         self._waiting += size
-        budget = self._behind_budget
+        budget = self._unwritten_budget
         budget.used += size
         if not self._is_working and (self._waiting >= self._bufsize or budget.is_over):
             self._work()
-        if self._is_working and self._resume is None and (self._waiting > MOST_BEHIND or budget.is_over):
+        if self._is_working and self._resume is None and (self._waiting > MAX_UNWRITTEN or budget.is_over):
             resume = self._resume = Deferred()
             return resume
         return None
 
-    def _move_behind(self, size: int) -> list[bytes]:
+    def _start_streaming(self, size: int) -> list[bytes]:
         """Queue the `size` bytes held in memory for the silo."""
         self._budget.used -= size
-        self._behind_budget.used += size
+        self._unwritten_budget.used += size
         self._waiting = size
-        behind, self.parts = self.parts, []
-        self._behind = behind
-        return behind
+        unwritten, self.parts = self.parts, []
+        self._unwritten = unwritten
+        return unwritten
 
     def finish(self, numbers: Sequence[int] = ()) -> Deferred[None]:
         """End the content. `numbers`: the recipients that get a name each for its message file, if it has one. Fires when
         the content is as durable as the journal record needs it; fails with `Unavailable`."""
         self._state = _State.FINISHING
         self._numbers = numbers
-        if self._behind is None:
+        if self._unwritten is None:
             return succeed(None)
         self._finished = Deferred()
         if not self._is_working:
@@ -188,7 +188,7 @@ class SpoolDraft:
             return
         self._state = _State.ABANDONED
         self._forget()
-        if self._behind is not None and not self._is_working:
+        if self._unwritten is not None and not self._is_working:
             self._work()
 
     def _forget(self) -> None:
@@ -198,7 +198,7 @@ class SpoolDraft:
 
     def _work(self) -> None:
         """Give the worker the pieces that wait, and the end of the content once it is known."""
-        pieces, self._behind = self._behind or [], []
+        pieces, self._unwritten = self._unwritten or [], []
         size, self._waiting = self._waiting, 0
         state, file, error, numbers = self._state, self._file, self._error, self._numbers
 
@@ -222,7 +222,7 @@ class SpoolDraft:
 
     def _worked(self, result: None, state: _State, size: int) -> None:
         self._is_working = False
-        self._behind_budget.used -= size
+        self._unwritten_budget.used -= size
         resume, self._resume = self._resume, None
         if resume is not None:
             resume.callback(None)

@@ -19,14 +19,14 @@ from array import array
 from collections.abc import Iterator
 from itertools import compress
 
-MOST = 0xFFFF
+MAX_COUNT = 0xFFFF
 """The largest count."""
 
 _MULTIPLIER = 0x9E37_79B9_7F4A_7C15
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _TABLES = 256
 _TABLE_SHIFT = 56
-_FEWEST_SLOTS = 4
+_MIN_SLOTS = 4
 _NO_ID = array("Q", [0])
 _NO_COUNT = array("H", [0])
 """Arrays made by multiplication have exactly their size; those made of bytes are 1/16 larger."""
@@ -41,13 +41,13 @@ def _counts(slots: int) -> array[int]:
 
 
 class IdTable:
-    """Counts from 1 to `MOST` by id, 0 <= id < 2**64. Not ordered; not for several threads."""
+    """Counts from 1 to `MAX_COUNT` by id, 0 <= id < 2**64. Not ordered; not for several threads."""
 
     __slots__ = ("_counts", "_ids", "_length", "_used")
 
     def __init__(self) -> None:
-        self._ids = [_ids(_FEWEST_SLOTS) for _ in range(_TABLES)]
-        self._counts = [_counts(_FEWEST_SLOTS) for _ in range(_TABLES)]
+        self._ids = [_ids(_MIN_SLOTS) for _ in range(_TABLES)]
+        self._counts = [_counts(_MIN_SLOTS) for _ in range(_TABLES)]
         self._used = array("L", bytes(array("L").itemsize * _TABLES))
         self._length = 0
 
@@ -80,9 +80,9 @@ class IdTable:
         return 0
 
     def put(self, identity: int, count: int) -> None:
-        """Set the count of this id, 1 to `MOST`. Raises ValueError beyond that."""
-        if not 0 < count <= MOST:
-            raise ValueError(f"a count is 1 to {MOST}, not {count}")
+        """Set the count of this id, 1 to `MAX_COUNT`. Raises ValueError beyond that."""
+        if not 0 < count <= MAX_COUNT:
+            raise ValueError(f"a count is 1 to {MAX_COUNT}, not {count}")
         spread = identity * _MULTIPLIER & _MASK
         table = spread >> _TABLE_SHIFT
         ids = self._ids[table]
@@ -120,7 +120,7 @@ class IdTable:
         self._length -= 1
         used = self._used[table] - 1
         self._used[table] = used
-        if used * 10 < len(ids) and len(ids) > _FEWEST_SLOTS:
+        if used * 10 < len(ids) and len(ids) > _MIN_SLOTS:
             self._resize(table, len(ids) // 2)
         return count
 

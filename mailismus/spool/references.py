@@ -21,10 +21,10 @@ from __future__ import annotations
 import enum
 
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.idtable import MOST, IdTable
-from mailismus.spool.unsure import MOST_UNSURE, UnsureIds
+from mailismus.spool.idtable import MAX_COUNT, IdTable
+from mailismus.spool.unsure import MAX_UNSURE, UnsureIds
 
-_UNSURE = MOST
+_UNSURE = MAX_COUNT
 """The count of an id whose count is unknown. Counts below it are exact; larger ones become it."""
 
 
@@ -42,24 +42,24 @@ class Verdict(enum.Enum):
 class ReferenceCache:
     """Counts of live entries by message, for one queue. Not for several threads."""
 
-    def __init__(self, most_ids: int, first_new: SpoolId, most_unsure: int = MOST_UNSURE) -> None:
-        """`most_ids`: limit of messages that have a count (0: none). `first_new`: the lowest spool id that this start of the
+    def __init__(self, max_ids: int, first_new: SpoolId, max_unsure: int = MAX_UNSURE) -> None:
+        """`max_ids`: limit of messages that have a count (0: none). `first_new`: the lowest spool id that this start of the
         queue may assign. A message with a lower id was found at start, and is unsure until it is counted."""
-        self._most_ids = most_ids
+        self._max_ids = max_ids
         self._first_new = first_new
         self._found = IdTable()
         self._new = IdTable()
         self._left_out_to = -1
         """New ids up to this one may have been left out."""
         self._scan: ScanCount | None = None
-        self.unsure = UnsureIds(most_unsure)
+        self.unsure = UnsureIds(max_unsure)
         self.is_complete = False
         """The messages found at start have been counted, or are known to need a scan each time."""
         self.scans = 0
         """Complete scans so far."""
 
     def __len__(self) -> int:
-        """Number of ids held; never more than `most_ids`."""
+        """Number of ids held; never more than `max_ids`."""
         return len(self._found) + len(self._new)
 
     @property
@@ -170,7 +170,7 @@ class ReferenceCache:
         return Verdict.UNSURE
 
     def _has_room(self) -> bool:
-        return not self._most_ids or len(self._found) + len(self._new) < self._most_ids
+        return not self._max_ids or len(self._found) + len(self._new) < self._max_ids
 
     def _count_found(self, spool_id: SpoolId) -> None:
         """Count a live line that the first scan saw."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from mailismus.mail.ids import SpoolId
 
-MOST_UNSURE = 50_000
+MAX_UNSURE = 50_000
 """Ids held at once, about 5 MB at worst: more would make the end of a scan, and the unlinks after it, a stall."""
 
 
 class UnsureIds:
-    """Ids that a reference scan decides, at most `most` at once. No order."""
+    """Ids that a reference scan decides, at most `limit` at once. No order."""
 
-    __slots__ = ("_asked", "_most", "_waiting", "missed")
+    __slots__ = ("_asked", "_limit", "_waiting", "missed")
 
-    def __init__(self, most: int = MOST_UNSURE) -> None:
-        self._most = most
+    def __init__(self, limit: int = MAX_UNSURE) -> None:
+        self._limit = limit
         self._waiting: set[SpoolId] = set()
         self._asked: set[SpoolId] = set()
         self.missed = 0
@@ -34,7 +34,7 @@ class UnsureIds:
     @property
     def is_full(self) -> bool:
         """Whether there is no more room, so a scan is urgent."""
-        return len(self._waiting) + len(self._asked) >= self._most
+        return len(self._waiting) + len(self._asked) >= self._limit
 
     @property
     def is_waiting(self) -> bool:

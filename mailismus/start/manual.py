@@ -51,7 +51,7 @@ def _print(arguments: argparse.Namespace, build_parser: Callable[[], argparse.Ar
 
 def _page(parser: argparse.ArgumentParser) -> Iterator[str]:
     found = list(_commands_of(parser, ""))
-    yield from roff.title(PAGE, 1, "looks after a mail queue server")
+    yield from roff.title(PAGE, 1, "manage a mail queue server")
     yield from roff.heading("Synopsis")
     for name, command in found:
         if _subcommands(command) is None:

@@ -6,37 +6,37 @@ Form as in `admin.wording`: paragraphs between empty lines; a line that ends wit
 from __future__ import annotations
 
 PROGRAM = """\
-Looks after a Mailismus mail queue server: shows and checks its configuration,
-shows its queue, and tells it to try deferred mail now.
+Manages a Mailismus mail queue server: shows and checks its configuration,
+shows its queue, and makes it try deferred mail now.
 
-The server itself is run by Twisted: `twistd -n --pidfile= mailismus --config
-FILE` in the foreground; without -n it puts itself into the background. Once
-it accepts mail it says `ready:` with the names and ports of its listeners."""
+Twisted runs the server itself: `twistd -n --pidfile= mailismus --config FILE`
+in the foreground; without -n it goes into the background. Once it accepts
+mail it logs `ready:` with the names and ports of its listeners."""
 
 PROGRAM_EPILOG = """\
 examples:
-  mailismus config check        # is the file right?
-  mailismus config show         # what is in force, and whence
-  mailismus queue list          # what waits, and why
-  mailismus queue shape         # for whom, and for how long
-  mailismus queue flush         # try what is deferred now
+  mailismus config check        # check the configuration file
+  mailismus config show         # every value, and its origin
+  mailismus queue list          # waiting mail, and why it waits
+  mailismus queue shape         # waiting mail by domain and age
+  mailismus queue flush         # try deferred mail now
   mailismus shell               # the same commands, interactive
-  mailismus COMMAND --help      # more about each
+  mailismus COMMAND --help      # more about a command
 
 files:
   ./config/mailismus.xml          the configuration, without --config
-  /etc/mailismus/mailismus.xml    the same, where that is not there
+  /etc/mailismus/mailismus.xml    the same, if the first is missing
 
 signals of the server:
-  SIGTERM, SIGINT   stop; mail behind its final dot is waited for
+  SIGTERM, SIGINT   stop, after transactions past their final dot
   SIGHUP            read the configuration and certificates again
   SIGUSR1           reopen the logs
 
 exit codes:
   0   done
   64  wrong usage
-  65  bad data: a file that does not check, no such message
-  69  the running server is needed, and there is none
+  65  bad data: a damaged file, no such message
+  69  the command needs the running server, and there is none
   70  internal error
   74  input or output failed
   75  try again: another server holds the queue, an address is in use
@@ -44,19 +44,17 @@ exit codes:
   78  configuration: the line on standard error begins with FILE:LINE"""
 
 CONFIG = """\
-Checks or shows the configuration. The file is the one that --config names
-(before the command), else ./config/mailismus.xml, else
-/etc/mailismus/mailismus.xml."""
+Checks or shows the configuration. The file is that of --config (before the
+command), else ./config/mailismus.xml, else /etc/mailismus/mailismus.xml."""
 
 CHECK = """\
-Says ok, or what is wrong with the file: each time where it stands, what was
-found and what to write instead. Nothing is changed or started, and no network
-is asked.
+Prints ok, or the errors of the file: for each the line, the value found and
+what to write instead. It changes and starts nothing, and uses no network.
 
-It finds what makes no sense by itself (a relay rule that never matches,
-networks that overlap, retries longer than the lifetime) or on this host
-(directories that can't be made or are open to others, ports and addresses that
-this user may not have). Run it as the user that runs the server.
+It also finds settings that make no sense by themselves (a relay rule that
+never matches, networks that overlap, retries longer than the lifetime) or on
+this host (directories that can't be made or are open to others, ports and
+addresses that this user may not use). Run it as the user of the server.
 
 An error ends it with 78; with warnings alone the server starts."""
 
@@ -67,19 +65,19 @@ examples:
   runuser -u mailismus -- mailismus config check"""
 
 SHOW = """\
-Shows every value in force, one a line: where it stands, its value, and in
-brackets where it comes from: FILE:LINE, or default. Settings that belong to
-other queue providers are left out."""
+Shows every value in force, one on each line: its path, its value, and in
+brackets its origin: FILE:LINE, or default. Settings that belong to other
+queue providers are left out."""
 
 SHOW_EPILOG = """\
 examples:
   mailismus config show
   mailismus config show | grep retry
-  mailismus config show | grep -v '\\[default\\]'   # what the file says"""
+  mailismus config show | grep -v '\\[default\\]'   # values of the file"""
 
 SAMPLE = """\
-Prints the shipped sample: every setting with its default and a sentence. It
-works as it stands on one host alone."""
+Prints the sample file: every setting with its default and a sentence. It
+works unchanged on a single host."""
 
 SAMPLE_EPILOG = """\
 examples:

@@ -9,7 +9,7 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.draft import MOST_BEHIND, Budget, SpoolDraft
+from mailismus.spool.draft import MAX_UNWRITTEN, Budget, SpoolDraft
 from mailismus.spool.message_file import MessageFileReader, MessageFileWriter
 from mailismus.spool.silo import SILO_NAMES, message_path
 from tests.fakes.disk import MemoryDisk
@@ -118,7 +118,7 @@ def test_drafts_on_their_way_to_a_stalled_disk_do_not_grow_beyond_their_budget()
                 break
     assert len(waiting) == 100
     assert sum(draft.stored_bytes for draft in drafts) == world.behind.used
-    assert world.behind.used < world.behind.most + 100 * len(PIECE)
+    assert world.behind.used < world.behind.limit + 100 * len(PIECE)
     while world.worker.calls:
         world.worker.work()
     assert all(wait.called for wait in waiting)
@@ -196,4 +196,4 @@ def test_no_more_than_it_may_waits_behind_one_slow_act() -> None:
     world = World()
     draft = world.draft()
     write_until_asked_to_wait(draft)
-    assert draft.stored_bytes <= MOST_BEHIND + 4 * len(PIECE)
+    assert draft.stored_bytes <= MAX_UNWRITTEN + 4 * len(PIECE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mailismus.deliver.hosts import PAUSE_S, Deaths, Host, Hosts, HostTrouble
+from mailismus.deliver.hosts import PAUSE_S, Deaths, Host, HostFailure, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule import NO_HOST, Candidate, Hop, Schedule
@@ -57,7 +57,7 @@ class Plan:
         """One more connection that is a session."""
         for address in addresses:
             self.open(address)
-            self.schedule.session_stands(self.hop, self[address])
+            self.schedule.session_established(self.hop, self[address])
 
     def end(self, address: str) -> None:
         """A session is over."""
@@ -67,7 +67,7 @@ class Plan:
 
     def fail(self, *addresses: str, now: float = 0.0, reply: Reply = REFUSED) -> None:
         for address in addresses:
-            self.hosts.failed(self[address], reply, HostTrouble.NO_CONNECTION, now)
+            self.hosts.note_failure(self[address], reply, HostFailure.NO_CONNECTION, now)
 
     def open_all(self, now: float = 0.0) -> list[str]:
         opened: list[str] = []
@@ -80,7 +80,7 @@ class Plan:
 def test_one_connection_for_every_four_jobs_once_the_host_has_proved_itself() -> None:
     plan = Plan("a", jobs=20)
     assert plan.open_all() == ["a"]
-    plan.schedule.session_stands(plan.hop, plan["a"])
+    plan.schedule.session_established(plan.hop, plan["a"])
     assert len(plan.open_all()) == 5
 
 
@@ -114,7 +114,7 @@ def test_hosts_of_equal_preference_share_the_load() -> None:
     plan = Plan("a b c", jobs=1000, each=20)
     assert plan.open_all() == ["a", "b", "c"]
     for address in "abc":
-        plan.schedule.session_stands(plan.hop, plan[address])
+        plan.schedule.session_established(plan.hop, plan[address])
     plan.open_all()
     assert [plan[address].connections for address in "abc"] == [20, 20, 20]
 
@@ -152,7 +152,7 @@ def test_while_a_host_that_was_dead_is_on_trial_the_next_one_serves() -> None:
     assert plan.choose(300.0) == "a"
     plan.open("a")
     assert plan.choose(300.0) == "b"
-    plan.schedule.session_stands(plan.hop, plan["a"])
+    plan.schedule.session_established(plan.hop, plan["a"])
     assert plan.choose(300.0) == "a"
 
 

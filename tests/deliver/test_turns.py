@@ -35,13 +35,13 @@ class Line:
         while len(begun) < most and (user := self.turns.next()) is not None:
             self.turns.take(user)
             self.moving[user] += 1
-            self.turns.changed(user)
+            self.turns.update(user)
             begun += user[:1].decode()
         return begun
 
     def end(self, user: bytes) -> None:
         self.moving[user] -= 1
-        self.turns.changed(user)
+        self.turns.update(user)
 
 
 def test_users_take_turns_whatever_waits_for_each() -> None:
@@ -127,7 +127,7 @@ def test_what_is_too_much_is_taken_from_those_with_the_most(
     while (turn := line.turns.next()) is not None:
         left[turn.decode()] += 1
         line.turns.take(turn)
-        line.turns.changed(turn)
+        line.turns.update(turn)
     assert left == kept
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mailismus.spool import idtable
-from mailismus.spool.idtable import MOST, IdTable
+from mailismus.spool.idtable import MAX_COUNT, IdTable
 
 EPOCH = 1 << 32
 TOP = (1 << 64) - 1
@@ -58,7 +58,7 @@ class TableMachine(RuleBasedStateMachine):
         st.sampled_from([0, 1, TOP]),
     )
 
-    @rule(identity=ids, count=st.integers(1, MOST))
+    @rule(identity=ids, count=st.integers(1, MAX_COUNT))
     def put(self, identity: int, count: int) -> None:
         self.table.put(identity, count)
         self.model[identity] = count
@@ -91,21 +91,21 @@ TestTableMachine.settings = settings(max_examples=60, stateful_step_count=60, de
 def test_what_is_left_is_found_after_any_removals(ids: list[int], data: st.DataObject) -> None:
     table = IdTable()
     for identity in ids:
-        table.put(identity, identity % MOST + 1)
+        table.put(identity, identity % MAX_COUNT + 1)
     gone = set(data.draw(st.lists(st.sampled_from(ids)))) if ids else set()
     for identity in gone:
-        assert table.remove(identity) == identity % MOST + 1
-    assert [table.get(identity) for identity in ids] == [0 if each in gone else each % MOST + 1 for each in ids]
+        assert table.remove(identity) == identity % MAX_COUNT + 1
+    assert [table.get(identity) for identity in ids] == [0 if each in gone else each % MAX_COUNT + 1 for each in ids]
     assert set(table) == set(ids) - gone
 
 
-@pytest.mark.parametrize("count", [0, -1, MOST + 1])
+@pytest.mark.parametrize("count", [0, -1, MAX_COUNT + 1])
 def test_a_count_out_of_range_is_refused_and_changes_nothing(count: int) -> None:
     table = IdTable()
-    table.put(5, MOST)
+    table.put(5, MAX_COUNT)
     with pytest.raises(ValueError, match="a count is 1 to"):
         table.put(5, count)
-    assert (table.get(5), len(table)) == (MOST, 1)
+    assert (table.get(5), len(table)) == (MAX_COUNT, 1)
 
 
 def test_removing_leaves_no_tombstones() -> None:

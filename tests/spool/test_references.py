@@ -21,8 +21,8 @@ def old(number: int) -> SpoolId:
     return SpoolId(4 * EPOCH + number)
 
 
-def complete(most_ids: int = 0, most_unsure: int = 100) -> ReferenceCache:
-    cache = ReferenceCache(most_ids, FIRST_NEW, most_unsure)
+def complete(max_ids: int = 0, max_unsure: int = 100) -> ReferenceCache:
+    cache = ReferenceCache(max_ids, FIRST_NEW, max_unsure)
     cache.complete()
     return cache
 
@@ -99,7 +99,7 @@ def test_a_count_that_overflows_is_unsure_and_never_wraps() -> None:
 
 
 def test_what_does_not_fit_is_unsure_and_what_is_counted_is_never_thrown_out() -> None:
-    cache = complete(most_ids=2)
+    cache = complete(max_ids=2)
     for number in (1, 2, 3):
         cache.add(new(number), 2)
     assert len(cache) == 2
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_unsure_and_what_is_counted_is_never_thrown_out() -
 
 
 def test_what_did_not_fit_is_not_counted_when_there_is_room_again() -> None:
-    cache = complete(most_ids=1)
+    cache = complete(max_ids=1)
     cache.add(new(1), 1)
     cache.add(new(2), 2)
     cache.drop(new(1))
@@ -262,7 +262,7 @@ def test_what_got_a_line_during_a_scan_waits_for_the_next() -> None:
 
 
 def test_what_is_added_during_a_scan_waits_for_the_next() -> None:
-    cache = complete(most_ids=1)
+    cache = complete(max_ids=1)
     cache.add(new(1), 1)
     cache.add(new(2), 2)
     cache.drop(new(2))
@@ -304,7 +304,7 @@ def test_there_is_one_scan_at_a_time_and_it_ends_once() -> None:
 
 
 def test_unsure_ids_are_bounded_and_what_found_no_room_is_counted() -> None:
-    cache = complete(most_unsure=2)
+    cache = complete(max_unsure=2)
     for number in (1, 2, 3, 3, 1):
         assert cache.drop(old(number)) is Verdict.UNSURE
     assert (len(cache.unsure), cache.unsure.is_full, cache.unsure.missed) == (2, True, 2)

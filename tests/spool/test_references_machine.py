@@ -27,12 +27,12 @@ PLACES = 2
 class QueueMachine(RuleBasedStateMachine):
     """Lines of messages lie in places that a scan reads one after the other, while they are settled and moved."""
 
-    most_ids = 0
-    most_unsure = 100
+    max_ids = 0
+    max_unsure = 100
 
     @initialize(found=st.lists(st.lists(st.integers(0, PLACES - 1), min_size=1, max_size=3), max_size=3))
     def start(self, found: list[list[int]]) -> None:
-        self.cache = ReferenceCache(self.most_ids, FIRST_NEW, self.most_unsure)
+        self.cache = ReferenceCache(self.max_ids, FIRST_NEW, self.max_unsure)
         self.lines: dict[SpoolId, list[int]] = {}
         self.files: set[SpoolId] = set()
         self.scan: ScanCount | None = None
@@ -72,7 +72,7 @@ class QueueMachine(RuleBasedStateMachine):
             case Verdict.KEEP:
                 assert places, "bytes are kept for ever"
             case Verdict.UNSURE:
-                assert self.most_unsure < 100 or spool_id in self.cache.unsure
+                assert self.max_unsure < 100 or spool_id in self.cache.unsure
 
     @precondition(lambda self: self.live())
     @rule(data=st.data(), place=st.integers(0, PLACES - 1))
@@ -124,8 +124,8 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_bounded(self) -> None:
-        assert not self.most_ids or len(self.cache) <= self.most_ids
-        assert len(self.cache.unsure) <= self.most_unsure
+        assert not self.max_ids or len(self.cache) <= self.max_ids
+        assert len(self.cache.unsure) <= self.max_unsure
 
     def whole_scan(self) -> None:
         self.begin_scan()
@@ -158,12 +158,12 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 class TightQueueMachine(QueueMachine):
-    most_ids = 1
-    most_unsure = 2
+    max_ids = 1
+    max_unsure = 2
 
 
 class SmallQueueMachine(QueueMachine):
-    most_ids = 10
+    max_ids = 10
 
 
 _settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
