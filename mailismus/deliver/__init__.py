@@ -5,6 +5,7 @@ Modules, each with what it is:
     queue_seam  what delivering needs of the queue manager
     route       a recipient's route: local, relay, MX, or none. Pure
     job         the recipients of a message for one next hop
+    held        how many entries are held, and how many more may be. Pure
     hosts       what is known of each address and port. Pure
     habits      what a host is known not to support. Pure
     objection   why a host can't take a message, by its EHLO. Pure
@@ -17,6 +18,7 @@ Modules, each with what it is:
     deposit     one message into one maildir
     turns       which local delivery is next. Pure
     hanging     local deliveries that hang. Pure
+    file_systems  the file system of each maildir, by the mount table
     watch       what hangs, on which file system, and its log lines
     local       deliveries into maildirs
     settling    outcomes to the queue and the mail log

@@ -88,6 +88,35 @@ class Host:
         self.failures = 0
         """Times in a row that it could not be connected to."""
 
+    def connection_opened(self) -> None:
+        self.connections += 1
+
+    def connection_closed(self) -> None:
+        self.connections -= 1
+
+    def session_stands(self) -> None:
+        self.sessions += 1
+
+    def session_ended(self) -> None:
+        self.sessions -= 1
+
+    def prove(self, *, is_proven: bool) -> None:
+        """The last connection became a session, or did not."""
+        self.is_proven = is_proven
+
+    def pause(self, until: float) -> None:
+        """It takes no more connections until then."""
+        self.paused_until = until
+
+    def forget_failures(self) -> None:
+        """It fails for the first time, next."""
+        self.failures = 0
+
+    def die(self, now: float, until: float, reply: Reply) -> None:
+        """It could not be connected to, for this reason, and is left alone until then."""
+        self.failures += 1
+        self.dead_until, self.died_at, self.reply = until, now, reply
+
     def is_dead(self, now: float) -> bool:
         """Whether no connection is made to it now."""
         return now < self.dead_until
@@ -112,6 +141,10 @@ class Hosts:
         self._known: WeakValueDictionary[tuple[str, int], Host] = WeakValueDictionary()
         self._dead: dict[Host, None] = {}  # in the order of their deaths
 
+    def use_deaths(self, deaths: Deaths) -> None:
+        """Other durations, for deaths to come."""
+        self.deaths = deaths
+
     def find(self, address: str, port: int) -> Host:
         """The host there: the same object for everybody."""
         host = self._known.get((address, port))
@@ -121,24 +154,23 @@ class Hosts:
 
     def stands(self, host: Host) -> None:
         """A session with it stands."""
-        host.is_proven = True
+        host.prove(is_proven=True)
         if host.died_at > -math.inf or host.paused_until:
             self._dead.pop(host, None)
             host.forget()
 
     def failed(self, host: Host, reply: Reply, trouble: HostTrouble, now: float) -> None:
         """No session could be had with it, for this reason."""
-        host.is_proven = False
+        host.prove(is_proven=False)
         if host.sessions:
-            host.paused_until = now + PAUSE_S
+            host.pause(now + PAUSE_S)
             return
         if host.is_dead(now):  # others were on their way when it died
             return
         if now - host.dead_until > FORGET_S or trouble is HostTrouble.NO_SESSION:
-            host.failures = 0
+            host.forget_failures()
         death_s = min(self.deaths.most_s, self.deaths.first_s * 2.0 ** min(host.failures, 64))
-        host.failures += 1
-        host.dead_until, host.died_at, host.reply = now + death_s, now, reply
+        host.die(now, now + death_s, reply)
         self._dead.pop(host, None)
         self._dead[host] = None
         if len(self._dead) > self._limit:

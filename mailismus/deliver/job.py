@@ -28,6 +28,14 @@ class Job(Transaction):
             self, message.sender, [entry.recipient for entry in entries], message.size_bytes, message.eightbit
         )
 
+    def begin(self, now: float) -> None:
+        """It is tried from now on, or given up now. Monotonic seconds."""
+        self.begun_at = now
+
+    def charge(self, setup_s: float) -> None:
+        """So much of its wait was the connection's set-up."""
+        self.setup_s = setup_s
+
     def remaining(self) -> list[Entry]:
         """Entries that were not refused at RCPT, in order."""
         refused = self.refused

@@ -97,6 +97,43 @@ class Hop(Generic[S]):
         self.waits_for: Host | None = None
         """The host that has no connection for it now."""
 
+    def add(self, job: Job) -> None:
+        """A job is to be delivered."""
+        self.pending.append(job)
+        self.entries += len(job.entries)
+
+    def release(self, entries: int) -> None:
+        """So many of its entries are not held any more."""
+        self.entries -= entries
+
+    def begin_locating(self) -> None:
+        """Its hosts are looked up."""
+        self.is_locating = True
+
+    def end_locating(self) -> None:
+        """The look-up has ended."""
+        self.is_locating = False
+
+    def set_located(self, until: float) -> None:
+        """Its hosts are known until then."""
+        self.located_until = until
+
+    def wait_for(self, host: Host | None) -> None:
+        """Wait for a connection of this host; None: for none."""
+        self.waits_for = host
+
+    def connection_opened(self) -> None:
+        self.open += 1
+
+    def connection_left(self) -> None:
+        self.open -= 1
+
+    def session_stands(self) -> None:
+        self.sessions += 1
+
+    def session_ended(self) -> None:
+        self.sessions -= 1
+
     def waited_s(self, now: float) -> float:
         """How long its first job has waited: about what all that wait need to drain."""
         return now - self.pending[0].queued_at if self.pending else 0.0
@@ -245,11 +282,12 @@ class Schedule(Generic[S]):
     def _wait(self, hop: Hop[S], host: Host) -> None:
         if hop.waits_for is not host:
             self._wait_no_more(hop)
-            hop.waits_for = host
+            hop.wait_for(host)
         self.waiting.setdefault(host, {})[hop] = None
 
     def _wait_no_more(self, hop: Hop[S]) -> None:
-        host, hop.waits_for = hop.waits_for, None
+        host = hop.waits_for
+        hop.wait_for(None)
         if host is not None:
             waiting = self.waiting.get(host, {})
             waiting.pop(hop, None)
@@ -290,28 +328,28 @@ class Schedule(Generic[S]):
     def connection_opened(self, hop: Hop[S], host: Host) -> None:
         """One more, from the moment it is asked for."""
         self.open += 1
-        hop.open += 1
-        host.connections += 1
+        hop.connection_opened()
+        host.connection_opened()
 
     def connection_left(self, hop: Hop[S]) -> None:
         """One less for this next hop, though it may still say QUIT."""
-        hop.open -= 1
+        hop.connection_left()
 
     def connection_closed(self, host: Host) -> None:
         """One less."""
         self.open -= 1
-        host.connections -= 1
+        host.connection_closed()
 
     def session_stands(self, hop: Hop[S], host: Host) -> None:
         """Greeting and EHLO went well."""
-        hop.sessions += 1
-        host.sessions += 1
+        hop.session_stands()
+        host.session_stands()
         self.hosts.stands(host)
 
     def session_ended(self, hop: Hop[S], host: Host) -> None:
         """One that stood is over."""
-        hop.sessions -= 1
-        host.sessions -= 1
+        hop.session_ended()
+        host.session_ended()
 
     def excess(self, hop: Hop[S], room: int, now: float) -> tuple[list[Job], float]:
         """The newest jobs of a slow next hop that exceed its share, taken away, and for how many seconds: half of what the
@@ -322,7 +360,7 @@ class Schedule(Generic[S]):
             kept, reserve = (1, 0) if hop.sessions else (0, self._reserve)
             while len(hop.pending) > kept and (hop.entries > room or room < reserve):
                 job = hop.pending.pop()
-                hop.entries -= len(job.entries)
+                hop.release(len(job.entries))
                 room += len(job.entries)
                 found.append(job)
         return found, min(GIVE_BACK_MOST_S, max(GIVE_BACK_LEAST_S, waited_s / 2))
