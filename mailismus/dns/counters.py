@@ -30,3 +30,47 @@ class DnsCounters:
     """Answers that were asked for again by TCP."""
     rejected: int = 0
     """Questions that found no room to wait."""
+
+    def count_question(self) -> None:
+        """One more question."""
+        self.questions += 1
+
+    def count_cache_hit(self) -> None:
+        """A question was answered from the cache."""
+        self.cache_hits += 1
+
+    def count_query(self) -> None:
+        """A message was sent."""
+        self.queries += 1
+
+    def count_answer(self) -> None:
+        """A message answered a question."""
+        self.answers += 1
+
+    def count_failure(self) -> None:
+        """A question stayed without an answer."""
+        self.failures += 1
+
+    def count_timeout(self) -> None:
+        """A name server did not answer in time."""
+        self.timeouts += 1
+
+    def count_refused(self) -> None:
+        """A name server could not be reached."""
+        self.refused += 1
+
+    def count_server_failure(self) -> None:
+        """A name server refused, or its answer made no sense."""
+        self.server_failures += 1
+
+    def count_forged(self) -> None:
+        """A message fitted no question."""
+        self.forged += 1
+
+    def count_truncated(self) -> None:
+        """A question is repeated by TCP."""
+        self.truncated += 1
+
+    def count_rejected(self) -> None:
+        """A question found no room to wait."""
+        self.rejected += 1

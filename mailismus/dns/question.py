@@ -197,7 +197,7 @@ class Question:
             self._done(answer)
 
     def _was_silent(self, attempt: Attempt) -> None:
-        self._world.counters.timeouts += 1
+        self._world.counters.count_timeout()
         self._silent.add(attempt.server)
 
     def _was_dead(self, server: NameServer, why: str) -> None:

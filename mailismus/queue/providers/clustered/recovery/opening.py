@@ -377,8 +377,7 @@ def _write_first_batch(loaded: ReplayedQueue, pool: SegmentPool, writer: Journal
     writer.segments[number].last_sequence = last.sequence - 1  # denied there from now on
     for young in loaded.youngs.values():
         if young.segment == number and young.offset >= last.records_offset:
-            young.segment = written.segment
-            young.offset += written.offset - last.records_offset
+            young.move_to(written.segment, young.offset + written.offset - last.records_offset)
 
 
 def _set_aside(loaded: ReplayedQueue, disk: IDisk, corrupt_path: str) -> None:
