@@ -36,6 +36,8 @@ class Limits:
 
     largest_item: int
     """Records that one item of the journal may hold."""
+    settlements: int
+    """How many of them one item is sure to hold (a number, no size)."""
     largest_in_journal: int
     """Contents up to this go into the journal, larger ones into a silo."""
     envelope: int

@@ -41,7 +41,7 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.providers.clustered.admission import as_unavailable, may_be_found
-from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, CommitItem
+from mailismus.queue.providers.clustered.commit.items import CommitItem
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.ledger import begin_message
 from mailismus.queue.providers.clustered.parts import QueueParts
@@ -102,7 +102,7 @@ class ClusteredQueue:
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         item = CommitItem(self)
         if not submissions:
-            at_once = self._limits.largest_item // 2 // LONGEST_LINE
+            at_once = self._limits.settlements
             if len(settlements) > at_once:
                 return self._commit_in_parts(settlements, at_once)
             unknown = self._append(item, submissions, settlements)
