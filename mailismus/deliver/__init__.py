@@ -5,6 +5,7 @@ Modules, each with what it is:
     queue_seam  the queue manager as delivery uses it
     route       a recipient's route: local, relay, MX, or none. Pure
     job         the recipients of a message for one next hop
+    held        how many entries are held, and how many more may be. Pure
     hosts       state of each address and port. Pure
     quirks      known defects of each host. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure
@@ -17,6 +18,7 @@ Modules, each with what it is:
     deposit     one message into one maildir
     turns       which local delivery is next. Pure
     hanging     local deliveries that hang. Pure
+    file_systems  the file system of each maildir, by the mount table
     watch       finds hanging local deliveries and logs them
     local       deliveries into maildirs
     settling    outcomes to the queue and the mail log

@@ -20,6 +20,7 @@ import errno
 import math
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -64,73 +65,86 @@ class Connector:
 
     def __init__(
         self,
-        owner: ConnectionOwner,
         settings: DeliverSettings,
         name: bytes,
         tcp: IReactorTCP,
+        monotonic: Callable[[], float],
         settling: Settling,
         locator: Locator,
         schedule: Schedule[ClientSession],
     ) -> None:
-        self._owner, self._name, self._tcp = owner, name, tcp
+        self._name, self._tcp, self._monotonic = name, tcp, monotonic
         self._settling, self._schedule = settling, schedule
-        self.settings, self.locator = settings, locator
-        """Used for later connections."""
+        self._settings, self._locator = settings, locator
         self.sessions: dict[ClientSession, Host] = {}
-        self.is_stopped = False
+        self._is_stopped = False
         self._not_before = 0.0
         self._trusted_since = 0.0
         """A connection begun earlier tells nothing about its host."""
 
-    def connect(self, hop: Hop[ClientSession], now: float) -> bool:
-        """Open one more connection for this next hop. False: none can be opened now; the jobs are dealt with."""
-        if now < self._not_before or (hop.located_until <= now and not self._locate(hop, now)):
+    def reload(self, settings: DeliverSettings) -> None:
+        """Use other settings for later connections."""
+        self._settings = settings
+
+    def use_locator(self, locator: Locator) -> None:
+        """Use another locator for later look-ups."""
+        self._locator = locator
+
+    def stop(self) -> None:
+        """Ignore the results of look-ups and connections from now on."""
+        self._is_stopped = True
+
+    def connect(self, owner: ConnectionOwner, hop: Hop[ClientSession], now: float) -> bool:
+        """Open one more connection for this next hop, with a session of this owner. False: none can be opened now; the jobs
+        are dealt with."""
+        if now < self._not_before or (hop.located_until <= now and not self._locate(owner, hop, now)):
             return False
         candidate = self._schedule.choose(hop, now)
         if candidate is not None:
-            self._open(hop, candidate)
+            self._open(owner, hop, candidate)
             return True
         if hop not in self._schedule.starved:
-            self._defer_tried(hop, now, HOST_NONE)
+            self._defer_tried(owner, hop, now, HOST_NONE)
         return False
 
     def forget_hosts(self) -> None:
         """Trust only what connections and look-ups begun from now on tell about hosts."""
-        self._trusted_since = self._owner.monotonic()
-        self.locator.forget()
+        self._trusted_since = self._monotonic()
+        self._locator.forget()
         for hop in self._schedule.hops.values():
-            hop.located_until = 0.0
+            hop.set_located(0.0)
 
-    def _open(self, hop: Hop[ClientSession], candidate: Candidate) -> None:
-        host, client = candidate.host, self.settings.client
-        session = ClientSession(self._owner, hop, host.address, self._name, client)
-        session.label = f"{candidate.name}[{host.address}]:{host.port}".encode("ascii", "replace")
+    def _open(self, owner: ConnectionOwner, hop: Hop[ClientSession], candidate: Candidate) -> None:
+        host, client = candidate.host, self._settings.client
+        session = ClientSession(owner, hop, candidate.name, host.address, self._name, client)
         self.sessions[session] = host
         self._schedule.connection_opened(hop, host)
-        self._settling.counters.connections += 1
-        factory = _SessionFactory(session, self._connect_failed)
+        self._settling.counters.count_connection()
+        factory = _SessionFactory(session, partial(self._connect_failed, owner))
         self._tcp.connectTCP(host.address, host.port, factory, timeout=client.timeout_connect_s)
 
     # ------------------------------------------------------------------ looking up hosts
 
-    def _locate(self, hop: Hop[ClientSession], now: float) -> bool:
+    def _locate(self, owner: ConnectionOwner, hop: Hop[ClientSession], now: float) -> bool:
         """Look up the hosts of a next hop. False: they are not known now."""
         if hop.is_locating:
             return False
-        located = self.locator.locate(hop.next_hop)
+        located = self._locator.locate(hop.next_hop)
         if isinstance(located, Deferred):
-            hop.is_locating = True
-            located.addCallback(self._located, hop)
+            hop.begin_locating()
+            located.addCallback(self._located, owner, hop)
             return False
-        return self._adopt_hosts(located, hop, now, was_known=True)
+        return self._adopt_hosts(owner, located, hop, now, was_known=True)
 
-    def _located(self, located: Located, hop: Hop[ClientSession]) -> None:
-        hop.is_locating = False
-        if not self.is_stopped and self._adopt_hosts(located, hop, self._owner.monotonic()):
-            self._owner.dispatch((hop,))
+    def _located(self, located: Located, owner: ConnectionOwner, hop: Hop[ClientSession]) -> None:
+        hop.end_locating()
+        if not self._is_stopped and self._adopt_hosts(owner, located, hop, self._monotonic()):
+            owner.dispatch((hop,))
         self._schedule.forget_if_idle(hop)
 
-    def _adopt_hosts(self, located: Located, hop: Hop[ClientSession], now: float, *, was_known: bool = False) -> bool:
+    def _adopt_hosts(
+        self, owner: ConnectionOwner, located: Located, hop: Hop[ClientSession], now: float, *, was_known: bool = False
+    ) -> bool:
         """Set the hosts of a next hop. False: there are none. `was_known`: the answer was known without a look-up."""
         if not isinstance(located, Outcome):
             find, port = self._schedule.hosts.find, hop.next_hop.port
@@ -138,18 +152,18 @@ class Connector:
                 [Candidate(found.name, found.preference, find(one, port)) for found in located for one in found.addresses]
             )
             if hop.candidates:
-                hop.located_until = now + LOCATED_S
+                hop.set_located(now + LOCATED_S)
                 return True
             located = NO_HOST
         if hop.sessions:  # the hosts found earlier still serve
-            hop.located_until = now + LOCATED_S
+            hop.set_located(now + LOCATED_S)
             return bool(hop.candidates)
-        self._settle(hop, hop.drain(), located, math.inf if was_known else None)
+        self._settle(owner, hop, hop.drain(), located, math.inf if was_known else None)
         return False
 
     # ------------------------------------------------------------------ hosts that fail
 
-    def _connect_failed(self, session: ClientSession, failure: Failure) -> None:
+    def _connect_failed(self, owner: ConnectionOwner, session: ClientSession, failure: Failure) -> None:
         if session.state is ClientSessionState.GONE:
             return
         number = getattr(failure.value, "osError", None)
@@ -162,42 +176,46 @@ class Connector:
         else:
             words = os.strerror(number) if isinstance(number, int) else str(failure.value)
         text = f"connect to {session.label.decode('ascii')} failed: {words}"
-        self.host_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]), HostFailure.NO_CONNECTION)
+        reply = Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500])
+        self.host_failed(owner, session, reply, HostFailure.NO_CONNECTION)
         session.give_up(b"not connected")
 
     def _pause(self, reason: str) -> None:
-        self._settling.counters.connections_failed += 1
-        now = self._owner.monotonic()
+        self._settling.counters.count_failed_connection()
+        now = self._monotonic()
         if now >= self._not_before:
             self._log.warn("No connections can be made, mail waits: {reason}", reason=reason)
         self._not_before = now + PAUSE_S
 
-    def host_failed(self, session: ClientSession, reply: Reply, kind: HostFailure) -> None:
+    def host_failed(self, owner: ConnectionOwner, session: ClientSession, reply: Reply, kind: HostFailure) -> None:
         """Note that no session with this session's host succeeded, or that it was lost before a message."""
-        self._settling.counters.connections_failed += 1
+        self._settling.counters.count_failed_connection()
         self._log.info(
             "No session with {host}: {reply}", host=session.label.decode("ascii"), reply=bytes(reply).decode("ascii")
         )
         if session.opened_at < self._trusted_since:
             return  # the jobs get another connection
-        now = self._owner.monotonic()
+        now = self._monotonic()
         self._schedule.hosts.note_failure(self.sessions[session], reply, kind, now)
-        if not self.is_stopped:
-            self._defer_tried(session.hop, now, session.label)
+        if not self._is_stopped:
+            self._defer_tried(owner, session.hop, now, session.label)
 
-    def _defer_tried(self, hop: Hop[ClientSession], now: float, label: bytes) -> None:
+    def _defer_tried(self, owner: ConnectionOwner, hop: Hop[ClientSession], now: float, label: bytes) -> None:
         """Defer the jobs that were tried with every host, with the reply of the last one. `label`: the host tried just now;
         `HOST_NONE`: all are known to be dead."""
         until = hop.tried_until(now)
         if until > 0:
             known_for_s = hop.dead_for_s(now) if label == HOST_NONE else None
-            self._settle(hop, hop.drain(until), Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label), known_for_s)
+            outcome = Outcome(OutcomeKind.DEFERRED, hop.last_reply(), label)
+            self._settle(owner, hop, hop.drain(until), outcome, known_for_s)
 
-    def _settle(self, hop: Hop[ClientSession], jobs: list[Job], outcome: Outcome, known_for_s: float | None) -> None:
-        now = self._owner.monotonic()
+    def _settle(
+        self, owner: ConnectionOwner, hop: Hop[ClientSession], jobs: list[Job], outcome: Outcome, known_for_s: float | None
+    ) -> None:
+        now = self._monotonic()
         for job in jobs:
-            job.begun_at = now
-            self._owner.release(hop, len(job.entries))
+            job.begin(now)
+            owner.release(hop, len(job.entries))
             self._settling.settle(job, job.entries, outcome.reply, outcome.host, known_for_s)
 
 

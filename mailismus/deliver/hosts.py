@@ -88,6 +88,35 @@ class Host:
         self.failures = 0
         """Consecutive failures to connect."""
 
+    def connection_opened(self) -> None:
+        self.connections += 1
+
+    def connection_closed(self) -> None:
+        self.connections -= 1
+
+    def session_established(self) -> None:
+        self.sessions += 1
+
+    def session_ended(self) -> None:
+        self.sessions -= 1
+
+    def prove(self, *, is_proven: bool) -> None:
+        """Note whether the last connection became a session."""
+        self.is_proven = is_proven
+
+    def pause(self, until: float) -> None:
+        """Open no more connections until then."""
+        self.paused_until = until
+
+    def forget_failures(self) -> None:
+        """Reset the count of failures: the next one counts as the first."""
+        self.failures = 0
+
+    def die(self, now: float, until: float, reply: Reply) -> None:
+        """Note that no session with it succeeded, for this reason: it is dead until then."""
+        self.failures += 1
+        self.dead_until, self.died_at, self.reply = until, now, reply
+
     def is_dead(self, now: float) -> bool:
         """Whether no connection to it is opened now."""
         return now < self.dead_until
@@ -112,6 +141,10 @@ class Hosts:
         self._known: WeakValueDictionary[tuple[str, int], Host] = WeakValueDictionary()
         self._dead: dict[Host, None] = {}  # in the order of their deaths
 
+    def use_deaths(self, deaths: Deaths) -> None:
+        """Use other durations for later deaths."""
+        self.deaths = deaths
+
     def find(self, address: str, port: int) -> Host:
         """The host at this address and port: one object for all callers."""
         host = self._known.get((address, port))
@@ -121,24 +154,23 @@ class Hosts:
 
     def note_session(self, host: Host) -> None:
         """Note that a session with it is established."""
-        host.is_proven = True
+        host.prove(is_proven=True)
         if host.died_at > -math.inf or host.paused_until:
             self._dead.pop(host, None)
             host.forget()
 
     def note_failure(self, host: Host, reply: Reply, kind: HostFailure, now: float) -> None:
         """Note that no session with it succeeded, and why."""
-        host.is_proven = False
+        host.prove(is_proven=False)
         if host.sessions:
-            host.paused_until = now + PAUSE_S
+            host.pause(now + PAUSE_S)
             return
         if host.is_dead(now):  # other connections were under way when it died
             return
         if now - host.dead_until > FORGET_S or kind is HostFailure.NO_SESSION:
-            host.failures = 0
+            host.forget_failures()
         death_s = min(self.deaths.max_s, self.deaths.first_s * 2.0 ** min(host.failures, 64))
-        host.failures += 1
-        host.dead_until, host.died_at, host.reply = now + death_s, now, reply
+        host.die(now, now + death_s, reply)
         self._dead.pop(host, None)
         self._dead[host] = None
         if len(self._dead) > self._limit:

@@ -28,6 +28,14 @@ class Job(Transaction):
             self, message.sender, [entry.recipient for entry in entries], message.size_bytes, message.eightbit
         )
 
+    def begin(self, now: float) -> None:
+        """Note when its attempt begins, or when it is settled without one. Monotonic seconds."""
+        self.begun_at = now
+
+    def charge(self, setup_s: float) -> None:
+        """Note how much of its wait was the set-up of the connection, in seconds."""
+        self.setup_s = setup_s
+
     def remaining(self) -> list[Entry]:
         """Entries that were not refused at RCPT, in order."""
         refused = self.refused

@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from mailismus.config.values.settings import MessageStoreSettings
 from mailismus.deliver.deposit import Deposits, reply_to_error
 from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S
+from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.settling import Settling
@@ -43,8 +44,7 @@ _IN_DOUBT = Reply(451, b"4.3.0", b"server stopped during delivery: the message m
 
 
 class LocalDeliveries:
-    """All local deliveries. `on_free` is called with the number of entries that are no longer held here. `room`: how many
-    more entries may be held."""
+    """All local deliveries."""
 
     _log = Logger()
 
@@ -56,13 +56,12 @@ class LocalDeliveries:
         settling: Settling,
         clock: IReactorTime,
         monotonic: Callable[[], float],
-        on_free: Callable[[int], None],
-        room: Callable[[], int],
+        held: HeldEntries,
     ) -> None:
         self._deposits, self._watch, self._underway = deposits, watch, watch.underway
         self._queue, self._settling = queue, settling
         self._clock, self._monotonic = clock, monotonic
-        self._on_free, self._room = on_free, room
+        self._held = held
         self._turns = Turns(self._underway.moving_of)
         self._next_check: IDelayedCall | None = None
         self._waits_to_begin = self._is_dispatching = self._is_stopping = False
@@ -111,7 +110,7 @@ class LocalDeliveries:
         self._is_stopping = True
         for job in self._turns.take_all():
             self._settling.give_back(job, 0.0)
-            self._on_free(1)
+            self._held.free(1)
         if not self._underway:
             self._cancel_check()
             return succeed(None)
@@ -124,7 +123,7 @@ class LocalDeliveries:
         now = self._monotonic()
         for job, user in self._underway.end_all().items():
             self._watch.note_abandoned(job, user, now)
-            self._settling.counters.in_doubt += 1
+            self._settling.counters.count_in_doubt(1)
             self._settling.settle(job, job.entries, _IN_DOUBT, LOCAL)
 
     # ------------------------------------------------------------------ beginning
@@ -134,7 +133,7 @@ class LocalDeliveries:
         block = self._underway.blockage_of(user, now)
         if block is None:
             job = self._turns.take(user)
-            job.begun_at = now
+            job.begin(now)
             self._underway.begin(job, user)
             self._turns.update(user)
             Deferred.fromCoroutine(self._run(job, user))
@@ -143,7 +142,7 @@ class LocalDeliveries:
         else:
             job = self._turns.take(user)
             self._turns.update(user)
-            self._on_free(1)
+            self._held.free(1)
             self._settling.settle_unrouted(job, Outcome(OutcomeKind.DEFERRED, block.reply, LOCAL))
 
     def _wait_to_begin(self) -> None:
@@ -167,8 +166,9 @@ class LocalDeliveries:
             self._turns.unpark()
         else:
             self._turns.update(user)
-        self._settling.counters.local_deliveries += reply is DELIVERED
-        self._on_free(1)
+        if reply is DELIVERED:
+            self._settling.counters.count_local_delivery()
+        self._held.free(1)
         self._settling.settle(job, job.entries, reply, LOCAL)
         if not self._underway and self._when_empty is not None:
             self._cancel_check()
@@ -228,6 +228,6 @@ class LocalDeliveries:
         """If mail has waited long, give back the jobs beyond its share of the room: other mail needs it."""
         waiting = self._turns.waiting
         if waiting and now - self._turns.oldest_queued_at() > SLOW_AFTER_S:
-            for job in self._turns.take_excess(max(LIMIT, (waiting + self._room()) // 2)):
+            for job in self._turns.take_excess(max(LIMIT, (waiting + self._held.room()) // 2)):
                 self._settling.give_back(job, GIVE_BACK_S)
-                self._on_free(1)
+                self._held.free(1)

@@ -112,15 +112,22 @@ class ClientSession(Protocol):
     _log = Logger()
 
     def __init__(
-        self, owner: ClientSessionOwner, hop: Hop[ClientSession], address: str, name: bytes, settings: ClientSettings
+        self,
+        owner: ClientSessionOwner,
+        hop: Hop[ClientSession],
+        host_name: str,
+        address: str,
+        name: bytes,
+        settings: ClientSettings,
     ) -> None:
+        """`host_name`: of the host, as it was found; `name`: ours."""
         self._owner = owner
         self._settings = settings
         self._monotonic = owner.monotonic
         self.hop = hop
         self.address = address
         next_hop = hop.next_hop
-        self.label = f"{next_hop.host}[{address}]:{next_hop.port}".encode("ascii", "replace")
+        self.label = f"{host_name}[{address}]:{next_hop.port}".encode("ascii", "replace")
         """The host as logged behind `relay=`."""
         self.state = ClientSessionState.CONNECTING
         self.opened_at = self._monotonic()
@@ -345,7 +352,7 @@ class ClientSession(Protocol):
         reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
         if reply is None:
             return True
-        job.begun_at = self._monotonic()
+        job.begin(self._monotonic())
         self._owner.settle(self, job, reply)
         return False
 
@@ -371,9 +378,9 @@ class ClientSession(Protocol):
         self.begun += 1
         now = self._monotonic()
         self._cap = now + self._steps_s + job.message.stored_bytes / SLOWEST_BYTES_S
-        job.begun_at = now
+        job.begin(now)
         if self.setup_s:
-            job.setup_s = min(self.setup_s, max(0.0, now - job.queued_at))
+            job.charge(min(self.setup_s, max(0.0, now - job.queued_at)))
             self.setup_s = 0.0
 
     def _extend(self) -> None:

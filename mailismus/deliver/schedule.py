@@ -97,6 +97,43 @@ class Hop(Generic[S]):
         self.waits_for: Host | None = None
         """The host that has no free connection for it."""
 
+    def add(self, job: Job) -> None:
+        """Append a job that is to be delivered."""
+        self.pending.append(job)
+        self.entries += len(job.entries)
+
+    def release(self, entries: int) -> None:
+        """Stop counting entries that are not held any more."""
+        self.entries -= entries
+
+    def begin_locating(self) -> None:
+        """Note that its hosts are looked up."""
+        self.is_locating = True
+
+    def end_locating(self) -> None:
+        """Note that the look-up has ended."""
+        self.is_locating = False
+
+    def set_located(self, until: float) -> None:
+        """Note until when its hosts are known. Monotonic seconds."""
+        self.located_until = until
+
+    def wait_for(self, host: Host | None) -> None:
+        """Wait until this host may get another connection. None: wait for no host."""
+        self.waits_for = host
+
+    def connection_opened(self) -> None:
+        self.open += 1
+
+    def connection_left(self) -> None:
+        self.open -= 1
+
+    def session_established(self) -> None:
+        self.sessions += 1
+
+    def session_ended(self) -> None:
+        self.sessions -= 1
+
     def waited_s(self, now: float) -> float:
         """How long its first job has waited: about the time that all waiting jobs need."""
         return now - self.pending[0].queued_at if self.pending else 0.0
@@ -245,11 +282,12 @@ class Schedule(Generic[S]):
     def _wait(self, hop: Hop[S], host: Host) -> None:
         if hop.waits_for is not host:
             self._stop_waiting(hop)
-            hop.waits_for = host
+            hop.wait_for(host)
         self.waiting.setdefault(host, {})[hop] = None
 
     def _stop_waiting(self, hop: Hop[S]) -> None:
-        host, hop.waits_for = hop.waits_for, None
+        host = hop.waits_for
+        hop.wait_for(None)
         if host is not None:
             waiting = self.waiting.get(host, {})
             waiting.pop(hop, None)
@@ -290,28 +328,28 @@ class Schedule(Generic[S]):
     def connection_opened(self, hop: Hop[S], host: Host) -> None:
         """Count a connection, from its request on."""
         self.open += 1
-        hop.open += 1
-        host.connections += 1
+        hop.connection_opened()
+        host.connection_opened()
 
     def connection_left(self, hop: Hop[S]) -> None:
         """Stop counting a connection of this next hop, though it may still be in QUIT."""
-        hop.open -= 1
+        hop.connection_left()
 
     def connection_closed(self, host: Host) -> None:
         """Stop counting a closed connection."""
         self.open -= 1
-        host.connections -= 1
+        host.connection_closed()
 
     def session_established(self, hop: Hop[S], host: Host) -> None:
         """Count a session whose greeting and EHLO succeeded."""
-        hop.sessions += 1
-        host.sessions += 1
+        hop.session_established()
+        host.session_established()
         self.hosts.note_session(host)
 
     def session_ended(self, hop: Hop[S], host: Host) -> None:
         """Stop counting an established session."""
-        hop.sessions -= 1
-        host.sessions -= 1
+        hop.session_ended()
+        host.session_ended()
 
     def excess(self, hop: Hop[S], room: int, now: float) -> tuple[list[Job], float]:
         """Remove the newest jobs of a slow next hop beyond its share. Returns them, and for how many seconds to give them
@@ -322,7 +360,7 @@ class Schedule(Generic[S]):
             kept, reserve = (1, 0) if hop.sessions else (0, self._reserve)
             while len(hop.pending) > kept and (hop.entries > room or room < reserve):
                 job = hop.pending.pop()
-                hop.entries -= len(job.entries)
+                hop.release(len(job.entries))
                 room += len(job.entries)
                 found.append(job)
         return found, min(MAX_GIVE_BACK_S, max(MIN_GIVE_BACK_S, waited_s / 2))

@@ -20,6 +20,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.connector import Connector
+from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.hosts import Host, HostFailure, Hosts
 from mailismus.deliver.idle import IdleSessions
 from mailismus.deliver.job import Job
@@ -48,8 +49,7 @@ GIVE_BACK_DELAY_S = 0.0
 
 
 class Sessions:
-    """All sessions. `on_free` is called with the number of entries that are no longer held here. `room`: how many more
-    entries may be held."""
+    """All sessions."""
 
     def __init__(
         self,
@@ -62,20 +62,19 @@ class Sessions:
         settling: Settling,
         locator: Locator,
         hosts: Hosts,
-        on_free: Callable[[int], None],
-        room: Callable[[], int],
+        held: HeldEntries,
     ) -> None:
         self._settings = settings
         self._clock, self.monotonic = clock, monotonic
         self._queue, self._settling = queue, settling
-        self._on_free, self._room = on_free, room
+        self._held = held
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.quirks = QuirkMemory()
         self.schedule: Schedule[ClientSession] = Schedule(
             settings.maxconnections, settings.maxserverconnections, hosts, settings.queuecache // 4
         )
         self._max_messages = settings.maxmessages or 1 << 30
-        self.connector = Connector(self, settings, name, tcp, settling, locator, self.schedule)
+        self.connector = Connector(settings, name, tcp, monotonic, settling, locator, self.schedule)
         self._all = self.connector.sessions
         self._lost: dict[ClientSession, Reply] = {}
         """Sessions that ended before they took a message while there was another host, and why."""
@@ -92,8 +91,7 @@ class Sessions:
     def add(self, next_hop: NextHop, job: Job) -> Hop[ClientSession]:
         """Add a job; call `dispatch` with the returned next hops when all are added."""
         hop = self.schedule.hop(next_hop)
-        hop.pending.append(job)
-        hop.entries += len(job.entries)
+        hop.add(job)
         return hop
 
     def dispatch(self, hops: Iterable[Hop[ClientSession]]) -> None:
@@ -110,7 +108,8 @@ class Sessions:
 
     def reload(self, settings: DeliverSettings) -> None:
         """Use other settings for later sessions. Jobs that have not begun are given back, since their route may change."""
-        self._settings = self.connector.settings = settings
+        self._settings = settings
+        self.connector.reload(settings)
         self._max_messages = settings.maxmessages or 1 << 30
         self.schedule.set_limits(settings.maxconnections, settings.maxserverconnections, settings.queuecache // 4)
         for hop in list(self.schedule.hops.values()):
@@ -129,7 +128,8 @@ class Sessions:
     def stop(self) -> Deferred[None]:
         """Begin no transaction, cut off those before their final dot, wait for those after it. Fires when none is left; call
         `abort` when it takes too long."""
-        self._is_stopping = self.connector.is_stopped = True
+        self._is_stopping = True
+        self.connector.stop()
         for hop in list(self.schedule.hops.values()):
             self._give_back_pending(hop)
         for session in list(self._all):
@@ -161,7 +161,8 @@ class Sessions:
         if not (hop.pending or hop.returned) or not self._request_begin() or not self._may_go_on(session):
             return None
         job = hop.next_job(session.begun)
-        self._settling.counters.transactions += job is not None
+        if job is not None:
+            self._settling.counters.count_transaction()
         return job
 
     def next_pipelined(self, session: ClientSession) -> Job | None:
@@ -181,7 +182,7 @@ class Sessions:
             return
         entries = job.remaining()
         if job.phase is Phase.IN_DOUBT:
-            self._settling.counters.in_doubt += len(entries)
+            self._settling.counters.count_in_doubt(len(entries))
         self.release(session.hop, len(entries))
         self._settling.settle(job, entries, reply, session.label)
 
@@ -204,7 +205,9 @@ class Sessions:
 
     def session_failed(self, session: ClientSession, reply: Reply) -> None:
         is_connected = session.state is not ClientSessionState.CONNECTING
-        self.connector.host_failed(session, reply, HostFailure.NO_SESSION if is_connected else HostFailure.NO_CONNECTION)
+        self.connector.host_failed(
+            self, session, reply, HostFailure.NO_SESSION if is_connected else HostFailure.NO_CONNECTION
+        )
 
     def session_left(self, session: ClientSession) -> None:
         hop, host = session.hop, self._all[session]
@@ -216,7 +219,7 @@ class Sessions:
             self.schedule.session_ended(hop, host)
         reply = self._lost.pop(session, None)
         if reply is not None:
-            self.connector.host_failed(session, reply, HostFailure.NO_SESSION)
+            self.connector.host_failed(self, session, reply, HostFailure.NO_SESSION)
         self.schedule.forget_if_idle(hop)
         if self._is_stopping:
             if self._when_empty is not None and not self._busy():
@@ -261,10 +264,10 @@ class Sessions:
         return session.hop.has_other(self._all[session], job.queued_at, self.monotonic())
 
     def release(self, hop: Hop[ClientSession], count: int) -> None:
-        hop.entries -= count
+        hop.release(count)
         if not hop.entries:
             self.schedule.forget_if_idle(hop)
-        self._on_free(count)
+        self._held.free(count)
 
     def _after_left(self, hop: Hop[ClientSession], host: Host) -> None:
         if not self._is_stopping:
@@ -316,7 +319,7 @@ class Sessions:
         """Open one more connection for this next hop. False: not now."""
         starved, waits_for = self.schedule.starved, hop.waits_for
         was_starved = hop in starved
-        if self.connector.connect(hop, now):
+        if self.connector.connect(self, hop, now):
             return True
         idle: ClientSession | None = None
         if hop in starved and not was_starved:
@@ -335,13 +338,13 @@ class Sessions:
     def _give_back_excess(self, hop: Hop[ClientSession], now: float) -> None:
         """Give back the jobs of a slow next hop beyond its share of the room."""
         freed = 0
-        jobs, delay_s = self.schedule.excess(hop, self._room(), now)
+        jobs, delay_s = self.schedule.excess(hop, self._held.room(), now)
         for job in jobs:
             freed += len(job.entries)
             self._settling.give_back(job, delay_s)
         if freed:
             self.schedule.forget_if_idle(hop)
-            self._on_free(freed)
+            self._held.free(freed)
 
     def _busy(self) -> bool:
         return any(session.state is ClientSessionState.BUSY for session in self._all)

@@ -51,6 +51,45 @@ class DeliveryCounters:
         self.local_deliveries = 0
         self.lookups = 0
 
+    def count_taken(self, entries: int) -> None:
+        self.taken += entries
+
+    def count_outcome(self, kind: OutcomeKind, entries: int) -> None:
+        """Count entries with an outcome of this kind."""
+        if kind is OutcomeKind.DELIVERED:
+            self.delivered += entries
+        elif kind is OutcomeKind.DEFERRED:
+            self.deferred += entries
+        else:
+            self.failed += entries
+
+    def count_delivery(self, stored_bytes: int, entries: int, queued_s: float, sending_s: float) -> None:
+        """Count a transaction or a local delivery that delivered so many entries."""
+        self.content_bytes += stored_bytes
+        self.queued_s.note(queued_s, entries)
+        self.sending_s.note(sending_s)
+
+    def count_expired(self, entries: int) -> None:
+        self.expired += entries
+
+    def count_given_back(self, entries: int) -> None:
+        self.given_back += entries
+
+    def count_in_doubt(self, entries: int) -> None:
+        self.in_doubt += entries
+
+    def count_connection(self) -> None:
+        self.connections += 1
+
+    def count_failed_connection(self) -> None:
+        self.connections_failed += 1
+
+    def count_transaction(self) -> None:
+        self.transactions += 1
+
+    def count_local_delivery(self) -> None:
+        self.local_deliveries += 1
+
 
 class Settling:
     """The only way back into the queue. `utc` and `monotonic` return seconds."""
@@ -75,13 +114,11 @@ class Settling:
         counters = self.counters
         if reply.code < 300:
             kind = OutcomeKind.DELIVERED
-            counters.delivered += len(entries)
         elif reply.code < 500:
             kind = OutcomeKind.DEFERRED
-            counters.deferred += len(entries)
         else:
             kind = OutcomeKind.FAILED
-            counters.failed += len(entries)
+        counters.count_outcome(kind, len(entries))
         outcome = Outcome(kind, reply, host, known_for_s)
         message = job.message
         dispositions = self._queue.settle(message, [(entry, outcome) for entry in entries])
@@ -91,11 +128,9 @@ class Settling:
         delay_s = self._queue.age_s(message)
         delays = format_delays(delay_s - (now - job.queued_at), waiting_s, job.setup_s, sending_s)
         if kind is OutcomeKind.DELIVERED:
-            counters.content_bytes += message.stored_bytes
-            counters.queued_s.note(delay_s, len(entries))
-            counters.sending_s.note(sending_s)
+            counters.count_delivery(message.stored_bytes, len(entries), delay_s, sending_s)
         elif kind is OutcomeKind.DEFERRED:
-            counters.expired += dispositions.count(Disposition.EXPIRED)
+            counters.count_expired(dispositions.count(Disposition.EXPIRED))
         write = self._maillog.write
         recipients = [entry.recipient for entry in entries]
         for line in format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions):
@@ -128,12 +163,12 @@ class Settling:
 
     def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
         """Settle a job without a transaction: the outcome is our own."""
-        job.begun_at = self._monotonic()
+        job.begin(self._monotonic())
         self.settle(job, job.entries, outcome.reply, outcome.host)
 
     def give_back(self, job: Job, delay_s: float) -> None:
         """Give back the rest of a job, which was not tried."""
         entries = job.remaining()
         if entries:
-            self.counters.given_back += len(entries)
+            self.counters.count_given_back(len(entries))
             self._queue.give_back(job.message, entries, delay_s)

@@ -24,7 +24,9 @@ from twisted.logger import Logger
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
 from mailismus.deliver.deposit import Deposits
+from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import MAX_THREADS
+from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.hosts import Deaths, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.local import LocalDeliveries
@@ -95,6 +97,7 @@ class DeliverTask:
         self._clock, self._monotonic = context.clock, context.monotonic
         self._settling = Settling(queue, maillog, context.clock.seconds, context.monotonic, audits)
         self._hosts = Hosts(deaths)
+        self._held = HeldEntries()
         self.sessions = Sessions(
             settings,
             name,
@@ -105,23 +108,19 @@ class DeliverTask:
             self._settling,
             locator,
             self._hosts,
-            self._on_free,
-            self._room,
+            self._held,
         )
         deposits = Deposits(store, NameSource(name), context.local_workers, context.clock.seconds, context.monotonic)
         self.local = LocalDeliveries(
             deposits,
-            HangWatch(deposits, context.local_workers),
+            HangWatch(deposits, FileSystems(deposits, context.local_workers)),
             queue,
             self._settling,
             context.clock,
             context.monotonic,
-            self._on_free,
-            self._room,
+            self._held,
         )
         self._adopt(settings, directory)
-        self.held = 0
-        """Entries taken, and not yet settled or given back."""
         self._is_open = dict.fromkeys(_AREAS, True)
         self._empty_takes = dict.fromkeys(_AREAS, 0)
         self._listening: set[Area] = set()
@@ -135,9 +134,15 @@ class DeliverTask:
     def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
         self._settings = settings
         self._router = Router(directory, settings.relays, settings.client.mxport)
-        self._cache = settings.queuecache or 1 << 30
-        self._enough_room = max(1, min(100, self._cache // 4))
+        cache = settings.queuecache or 1 << 30
+        self._held.set_limit(cache)
+        self._enough_room = max(1, min(100, cache // 4))
         self._max_recipients = settings.maxrecips or 1 << 30
+
+    @property
+    def held(self) -> int:
+        """Entries taken and not yet settled or given back."""
+        return self._held.count
 
     @property
     def troubled_hosts(self) -> int:
@@ -156,9 +161,9 @@ class DeliverTask:
         `locator`, `deaths` None: unchanged."""
         self._adopt(settings, directory)
         if locator is not None:
-            self.sessions.connector.locator = locator
+            self.sessions.connector.use_locator(locator)
         if deaths is not None:
-            self._hosts.deaths = deaths
+            self._hosts.use_deaths(deaths)
         self.sessions.reload(settings)
         self.local.reload(store)
         if self._is_running:
@@ -173,6 +178,7 @@ class DeliverTask:
         """Begin, after `delay_start`."""
         self._is_running = True
         self._context.local_workers.start()
+        self._held.listen(self._on_free)
         self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
 
     def stop(self, deadline: float) -> Deferred[None]:
@@ -218,12 +224,8 @@ class DeliverTask:
             self._is_pump_scheduled = True
             self._clock.callLater(0, self._pump)
 
-    def _room(self) -> int:
-        return self._cache - self.held
-
-    def _on_free(self, count: int) -> None:
-        self.held -= count
-        if not self._is_pump_scheduled and self._room() >= self._enough_room and any(self._is_open.values()):
+    def _on_free(self) -> None:
+        if not self._is_pump_scheduled and self._held.room() >= self._enough_room and any(self._is_open.values()):
             self._schedule_pump()
 
     def _pump(self) -> None:
@@ -240,7 +242,7 @@ class DeliverTask:
                 self._queue.when_may_begin().addCallback(self._on_may_begin)
             return
         area = self._next_area()
-        room = self._room()
+        room = self._held.room()
         if area is None or room < self._enough_room:
             self._poll_in(self._interval_s(is_idle=area is None))
             return
@@ -271,8 +273,8 @@ class DeliverTask:
             return
         if count:
             self._empty_takes[area] = 0
-            self.held += count
-            self.counters.taken += count
+            self._held.add(count)
+            self.counters.count_taken(count)
             self._distribute(messages)
         else:
             self._empty_takes[area] += 1
@@ -367,7 +369,7 @@ class DeliverTask:
                 elif isinstance(route, Local):
                     self.local.add(route.user, Job(message, [entry], now))
                 else:
-                    self.held -= 1
+                    self._held.drop(1)
                     self._settling.settle_unrouted(Job(message, [entry], now), route)
             each = self._max_recipients
             for next_hop, group in by_hop.items():

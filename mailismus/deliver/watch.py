@@ -1,25 +1,19 @@
 """The watch over local deliveries: finds which hang, on which file system, and logs them.
 
 *Rules*: one log line when a delivery is stuck, and one when it is over or moves again; none at each check. The mount table
-is read while a delivery is slow, at most once a minute, in a thread.
+is read while a delivery is slow (`file_systems`).
 """
 
 from __future__ import annotations
 
-import os
-
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from mailismus.deliver.deposit import Deposits
+from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import HANGS_AFTER_S, ActiveDeliveries, Hang
 from mailismus.deliver.job import Job
-from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
-from mailismus.maildir.mounts import Mounts, read_mounts
-
-MOUNTS_AGE_S = 60.0
 
 _CONTENT_HANGS = (
     "{queue_id}: the delivery to {maildir} has waited {waited:.0f} s for the message's content: the disk of the queue does "
@@ -36,14 +30,10 @@ class HangWatch:
 
     _log = Logger()
 
-    def __init__(self, deposits: Deposits, workers: IWorker) -> None:
-        self._deposits, self._workers = deposits, workers
-        self._mounts = Mounts()
-        self._mounts_read_at: float | None = None
-        self._file_systems: dict[bytes, bytes | None] = {}
-        """File system of each user, found in the mount table."""
+    def __init__(self, deposits: Deposits, file_systems: FileSystems) -> None:
+        self._deposits, self._file_systems = deposits, file_systems
         self._reported: dict[Job, Hang] = {}
-        self.underway = ActiveDeliveries(self._file_system_of)
+        self.underway = ActiveDeliveries(file_systems.of)
 
     def reload(self) -> None:
         """Use the new location of maildirs."""
@@ -53,9 +43,9 @@ class HangWatch:
         """Find out which deliveries hang, and log them. `now`: monotonic seconds."""
         stuck = self.underway.update(now)
         if self.underway.longest_s(now) >= HANGS_AFTER_S / 2:  # the table must be known when the first delivery hangs
-            self._read_mounts(now)
-        elif self._mounts_read_at is not None:
-            self._forget_mounts()
+            self._file_systems.read(now)
+        elif self._file_systems.is_known:
+            self._file_systems.forget()
         for hang in stuck:
             if hang.job not in self._reported:
                 self._reported[hang.job] = hang
@@ -112,27 +102,3 @@ class HangWatch:
     def _log_names(self, job: Job, user: bytes) -> dict[str, str]:
         queue_id = QueueId(job.message.spool_id, job.entries[0].number)
         return {"queue_id": str(queue_id), "maildir": self._deposits.maildir_of(user)}
-
-    def _file_system_of(self, user: bytes) -> bytes | None:
-        if self._mounts_read_at is None:
-            return None
-        if user not in self._file_systems:
-            path = os.path.abspath(self._deposits.maildir_of(user))
-            self._file_systems[user] = self._mounts.file_system_of(os.fsencode(path))
-        return self._file_systems[user]
-
-    def _read_mounts(self, now: float) -> None:
-        if self._mounts_read_at is None or now - self._mounts_read_at >= MOUNTS_AGE_S:
-            self._mounts_read_at = now
-            self._workers.run(read_mounts).addCallbacks(self._adopt, self._not_read)
-
-    def _adopt(self, mounts: Mounts) -> None:
-        self._mounts = mounts
-        self._file_systems.clear()
-
-    def _not_read(self, failure: Failure) -> None:
-        self._log.failure("The mount table can't be read", failure)
-
-    def _forget_mounts(self) -> None:
-        self._mounts, self._mounts_read_at = Mounts(), None
-        self._file_systems.clear()

@@ -73,7 +73,7 @@ class Attempt:
         """Send the question again, since a datagram may have been lost; not by TCP, which loses nothing."""
         if self._udp is None or self._tcp is not None or self._is_over:
             return
-        self._counters.queries += 1
+        self._counters.count_query()
         try:
             self._udp.send(self._query())
         except OSError as error:
@@ -95,7 +95,7 @@ class Attempt:
     def refused(self, why: str) -> None:
         """See `DatagramReceiver`."""
         if self._tcp is None and not self._is_over:
-            self._counters.refused += 1
+            self._counters.count_refused()
             self._fail(f"{self.server} can't be reached: {why}", is_dead=True)
 
     def datagram_received(self, data: bytes, host: str, port: int) -> None:
@@ -106,25 +106,25 @@ class Attempt:
         response = self._read(data) if is_from_server else Foreign()
         match response:
             case Foreign():
-                self._counters.forged += 1
+                self._counters.count_forged()
                 self._forged += 1
                 if self._forged >= MAX_FORGED:
                     self._switch_to_tcp()
             case Truncated():
-                self._counters.truncated += 1
+                self._counters.count_truncated()
                 self._switch_to_tcp()
             case ServerFailure(retry_plain=True) if self._payload:
                 self._payload = 0
                 self.repeat()
             case ServerFailure(text):
-                self._counters.server_failures += 1
+                self._counters.count_server_failure()
                 self._fail(text, is_dead=False)
             case Answer():
                 self._answered(response)
 
     def connected(self) -> bytes:
         """See `DatagramReceiver`."""
-        self._counters.queries += 1
+        self._counters.count_query()
         return self._query()
 
     def message_received(self, data: bytes) -> None:
@@ -136,13 +136,13 @@ class Attempt:
             case Answer():
                 self._answered(response)
             case ServerFailure(text):
-                self._counters.server_failures += 1
+                self._counters.count_server_failure()
                 self._fail(text, is_dead=False)
             case Truncated():
-                self._counters.server_failures += 1
+                self._counters.count_server_failure()
                 self._fail(f"an answer truncated even by TCP from {self.server}", is_dead=False)
             case Foreign():
-                self._counters.forged += 1
+                self._counters.count_forged()
                 self._fail(f"an answer to another question by TCP from {self.server}", is_dead=False)
 
     def tcp_failed(self, why: str) -> None:
@@ -163,7 +163,7 @@ class Attempt:
         self._owner.switched_to_tcp(self)
 
     def _answered(self, answer: Answer) -> None:
-        self._counters.answers += 1
+        self._counters.count_answer()
         self.close()
         self._owner.answered(self, answer)
 

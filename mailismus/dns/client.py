@@ -84,7 +84,7 @@ class DnsClient:
         name = name.lower().removesuffix(".")
         answer = self._cache.find((name, rdtype), self._monotonic())
         if answer is not None and answer.status is not Status.ALIAS:
-            self.counters.cache_hits += 1
+            self.counters.count_cache_hit()
             return succeed(answer)
         return Deferred.fromCoroutine(self._follow(name, rdtype))
 
@@ -127,7 +127,7 @@ class DnsClient:
         key = name, rdtype
         answer = self._cache.find(key, self._monotonic())
         if answer is not None:
-            self.counters.cache_hits += 1
+            self.counters.count_cache_hit()
             return succeed(answer)
         if self._is_closed:
             return succeed(failed(name, "the server stops"))
@@ -138,9 +138,9 @@ class DnsClient:
             except BadName:
                 return succeed(failed(name, "no name that can be asked for"))
             if len(self._waiting) >= MAX_WAITING:
-                self.counters.rejected += 1
+                self.counters.count_rejected()
                 return succeed(failed(name, "too many questions wait for the name servers"))
-            self.counters.questions += 1
+            self.counters.count_question()
             question = Question(self._context, name, rdtype, lambda answer: self._answered(key, answer))
             pending = self._pending[key] = _Pending(key, question)
             self._waiting.append(pending)
@@ -162,7 +162,7 @@ class DnsClient:
 
     def _answered(self, key: Key, answer: Answer) -> None:
         if answer.status is Status.FAILED:
-            self.counters.failures += 1
+            self.counters.count_failure()
         self._cache.keep(key, answer, self._monotonic())
         self._deliver(key, answer)
         self._begin_waiting()

@@ -30,3 +30,47 @@ class DnsCounters:
     """Answers that were repeated by TCP."""
     rejected: int = 0
     """Questions rejected because too many waited."""
+
+    def count_question(self) -> None:
+        """Count a question."""
+        self.questions += 1
+
+    def count_cache_hit(self) -> None:
+        """Count a question that was answered from the cache."""
+        self.cache_hits += 1
+
+    def count_query(self) -> None:
+        """Count a message that was sent."""
+        self.queries += 1
+
+    def count_answer(self) -> None:
+        """Count a message that answered a question."""
+        self.answers += 1
+
+    def count_failure(self) -> None:
+        """Count a question that stayed without an answer."""
+        self.failures += 1
+
+    def count_timeout(self) -> None:
+        """Count a name server that did not answer in time."""
+        self.timeouts += 1
+
+    def count_refused(self) -> None:
+        """Count a name server that could not be reached."""
+        self.refused += 1
+
+    def count_server_failure(self) -> None:
+        """Count a name server that refused, or whose answer was invalid."""
+        self.server_failures += 1
+
+    def count_forged(self) -> None:
+        """Count a message that matched no question."""
+        self.forged += 1
+
+    def count_truncated(self) -> None:
+        """Count a question that is repeated by TCP."""
+        self.truncated += 1
+
+    def count_rejected(self) -> None:
+        """Count a question that was rejected because too many waited."""
+        self.rejected += 1

@@ -200,7 +200,7 @@ class Question:
             self._done(answer)
 
     def _note_timeout(self, attempt: Attempt) -> None:
-        self._context.counters.timeouts += 1
+        self._context.counters.count_timeout()
         self._silent.add(attempt.server)
 
     def _note_dead(self, server: NameServer, why: str) -> None:

@@ -63,6 +63,20 @@ class ReportCounters:
         self.reported = self.discarded = self.given_back = 0
         """Bounces by their end."""
 
+    def count_taken(self, bounces: int) -> None:
+        self.taken += bounces
+
+    def count_report(self, bounces: int) -> None:
+        """Count a report of so many bounces."""
+        self.reports += 1
+        self.reported += bounces
+
+    def count_discarded(self, bounces: int) -> None:
+        self.discarded += bounces
+
+    def count_given_back(self, bounces: int) -> None:
+        self.given_back += bounces
+
 
 class ReportTask:
     """The task. `host`: this host's name. `random(n)` returns n random bytes. Call `start` once the queue is open."""
@@ -162,7 +176,7 @@ class ReportTask:
             while self._pending:
                 self._give_back(self._pending.popleft(), 0.0)
             return
-        self.counters.taken += count
+        self.counters.count_taken(count)
         self._empty_takes = 0 if count else self._empty_takes + 1
         if count < room:  # no bounces are left: the queue announces new ones
             self._is_open = False
@@ -285,8 +299,7 @@ class ReportTask:
         if self._audit is not None:
             for entry in message.entries:
                 self._audit.write(audited_bounce(Action.REPORTED, message, entry, draft.spool_id))
-        self.counters.reports += 1
-        self.counters.reported += len(message.entries)
+        self.counters.count_report(len(message.entries))
         self.held -= len(message.entries)
 
     async def _compose(self, spool_id: SpoolId, message: Message, excerpt: Excerpt | None, now: int) -> Report:
@@ -304,7 +317,7 @@ class ReportTask:
             if self._audit is not None:
                 action = Action.DISCARDED if message.sender else Action.REPORT_DISCARDED
                 self._audit.write(audited_bounce(action, message, entry))
-        self.counters.discarded += len(message.entries)
+        self.counters.count_discarded(len(message.entries))
         self.held -= len(message.entries)
 
     async def _read(self, message: Message) -> Excerpt | None:
@@ -340,7 +353,7 @@ class ReportTask:
     def _give_back(self, message: Message, delay_s: float) -> None:
         count = len(message.entries)
         self.held -= count
-        self.counters.given_back += count
+        self.counters.count_given_back(count)
         self._queue.give_back(message, message.entries, delay_s)
 
 

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred, fail
 from twisted.logger import LogEvent, capturedLogs, formatEvent
 
-from mailismus.deliver import watch
+from mailismus.deliver import file_systems
 from mailismus.deliver.metrics import METRICS
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
@@ -139,7 +139,7 @@ def test_many_users_on_one_file_system_that_hangs_leave_threads_for_the_others(
     table += [
         b"2 1 0:%d / %s/%s rw - nfs4 store:/home/%s rw\n" % (n, bytes(tmp_path), user, user) for n, user in enumerate(hung)
     ]
-    monkeypatch.setattr(watch, "read_mounts", lambda: Mounts(table))
+    monkeypatch.setattr(file_systems, "read_mounts", lambda: Mounts(table))
     bench = started(freezer, tmp_path, users=(*hung, b"joe"))
     for user in hung:
         put(bench, user, 3)

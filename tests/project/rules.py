@@ -253,6 +253,174 @@ def check_names(sources: Sources) -> Iterator[str]:
             yield f"{class_name} is the name of several classes: in {', '.join(found)}"
 
 
+HANDED_OUT = {
+    "admin.server.task.AdminTask": "its factory of sessions, which no connection reaches before `bind`",
+    "deliver.protocol.ClientSession": "its engine, which calls from `connectionMade` on; without it a session is incomplete",
+    "dns.question.Question": "a timer: the reactor calls it in a later turn",
+    "dns.sockets.UdpSocket": "the reactor's list of readers: it calls in a later turn",
+    "net.send._Drain": "the transport's producer: Twisted calls it in a later turn",
+    "net.tls.TlsServer": "Twisted's factory of TLS layers, which calls for a connection",
+    "net.tls.TlsTransport": "the two layers of one connection, made together; bytes come later",
+    "queue.manager.QueueManager": "its clock watch and its bounces, which call from the first use on",
+    "queue.providers.clustered.reclaim.release.Release": "its reference scan, which calls when it runs",
+    "start.observation.Observation": "called at once, of parts that are made before",
+    "start.signals.Signals": "the system's signal handler, which notes a number in parts that are made before",
+}
+"""Classes whose constructor hands out the object that it makes, a method of it, or a function that uses it: to whom, and
+why it is harmless."""
+
+
+def check_constructors(sources: Sources) -> Iterator[str]:
+    """An object is complete when its constructor returns: the constructor hands it to nobody, bound methods and lambdas
+    included."""
+    for name, module in sources.items():
+        for owner in ast.walk(module):
+            if not isinstance(owner, ast.ClassDef) or f"{name}.{owner.name}" in HANDED_OUT:
+                continue
+            methods = {
+                node.name
+                for node in owner.body
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list
+            }
+            for node in owner.body:
+                if isinstance(node, ast.FunctionDef) and node.name in ("__init__", "__attrs_post_init__"):
+                    for line in _lines_that_hand_out(node, methods):
+                        yield f"{name}:{line} the constructor of {owner.name} hands out the object that it makes"
+
+
+def _lines_that_hand_out(constructor: ast.FunctionDef, methods: set[str]) -> Iterator[int]:
+    for node in ast.walk(constructor):
+        if isinstance(node, ast.Lambda | ast.FunctionDef) and node is not constructor:
+            if any(isinstance(inner, ast.Name) and inner.id == "self" for inner in ast.walk(node)):
+                yield node.lineno
+        elif isinstance(node, ast.Call):
+            is_base = isinstance(node.func, ast.Attribute) and node.func.attr == "__init__"
+            arguments = [*node.args[is_base:], *(keyword.value for keyword in node.keywords)]
+            for argument in arguments:
+                is_self = isinstance(argument, ast.Name) and argument.id == "self"
+                is_method = (
+                    isinstance(argument, ast.Attribute)
+                    and isinstance(argument.value, ast.Name)
+                    and argument.value.id == "self"
+                    and argument.attr in methods
+                )
+                if is_self or is_method:
+                    yield node.lineno
+
+
+_HOT = "hot path: a call for each would cost more than the assignment"
+_INDEX = "one structure in several classes; " + _HOT
+_PARTS = "records of one parser, filled step by step within its module"
+
+FOREIGN_WRITES: dict[str, tuple[str, str]] = {
+    "admin.commands.queue": ("formatter_class description epilog", "argparse: a parser has no other way"),
+    "admin.server.session": ("is_being_made progressed_at", "the state of one request, kept with it for admission"),
+    "app": ("seconds", "the reactor's clock, before it runs"),
+    "config.read.document": (
+        "buffer_text StartElementHandler EndElementHandler CharacterDataHandler StartDoctypeDeclHandler",
+        "expat: a parser has no other way",
+    ),
+    "dns.question": ("sockets", "the number of sockets that all questions share"),
+    "dns.servers": ("until is_tried", "the record of one server, within its module"),
+    "journal.commit": ("is_check_due", "a flag for the journal's thread; a call could run there as well"),
+    "journal.pool": ("header", "a segment that is free again"),
+    "journal.replay": ("limit header counts is_guessed last_sequence end is_torn damages", _PARTS),
+    "journal.writer": ("last_sequence end is_given_up path", "segments are the writer's own; " + _HOT),
+    "net.dispatch": ("doIteration", "the reactor's round, before it runs"),
+    "net.tls": ("protocol", "Twisted: a transport's protocol is exchanged so"),
+    "queue.due.index": ("due_at since", "records of the index; " + _HOT),
+    "queue.manager": ("taken_at", "the record of one message that is out, within its module"),
+    "queue.providers.clustered.fsck.check": ("loaded", "the replayed journal, for the executor of repairs"),
+    "queue.providers.clustered.fsck.findings.clusters": (
+        "checkpoint lengths epoch count is_to_move right_area has_lost",
+        "what is known so far, filled by one finding after the other",
+    ),
+    "queue.providers.clustered.fsck.findings.segments": ("is_doubtful", "of the journal that it has just replayed"),
+    "queue.providers.clustered.index.cluster_index": ("due_at next_visit unread_at waiting live", _INDEX),
+    "queue.providers.clustered.index.waiting_lines": ("count", _INDEX),
+    "queue.providers.clustered.read.count_plan": ("entries lone_messages lone_bytes", "sums; " + _HOT),
+    "queue.providers.clustered.recovery.offline": ("is_doubtful", "of the journal that it has just replayed"),
+    "queue.providers.clustered.recovery.opening": ("last_sequence", "of the segment that the start denies"),
+    "queue.providers.clustered.recovery.replay": ("epoch horizon record_horizon checkpoint lengths", _PARTS),
+    "queue.rounds": ("entries", "the rest of a round's message, within its module"),
+    "smtp.client": ("answered left refused is_first", "a transaction is the engine's own while it is under way"),
+    "spool.draft": ("used", "memory that all drafts share; " + _HOT),
+    "spool.references": ("left_out", "the walk under way, within its module"),
+    "submit.ending": ("held written_at", "the record of one kind of line, within its module"),
+    "submit.reception": ("messages recipients content_bytes refusals", "counters; " + _HOT),
+    "submit.sessions": ("policy ticks_per_line", "a reload, for all sessions at once"),
+    "submit.task": ("is_closing", "a stop, for all sessions at once"),
+}
+"""Modules that set attributes of other objects: which ones, and why."""
+
+
+def check_foreign_writes(sources: Sources) -> Iterator[str]:
+    """Nobody writes another object's attributes, but by its named methods. An object that a function has just made is its
+    own, and a private class is a record of its module."""
+    for name, module in sources.items():
+        allowed = {*FOREIGN_WRITES.get(name, ("", ""))[0].split(), *_attributes_of_private_classes(module)}
+        for function in ast.walk(module):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for line, attribute in foreign_writes(function):
+                    if attribute not in allowed:
+                        yield f"{name}:{line} sets {attribute} of another object"
+
+
+def foreign_writes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, str]]:
+    """Line and name of each attribute that is set of anything but `self`, `cls` and what the function makes."""
+    own = {"self", "cls", *_made_in(function)}
+    for node in ast.walk(function):
+        for target in _targets(node):
+            if isinstance(target, ast.Attribute) and not (isinstance(target.value, ast.Name) and target.value.id in own):
+                yield target.lineno, target.attr
+
+
+def _targets(node: ast.AST) -> Iterator[ast.expr]:
+    """What is assigned to, within tuples and lists too."""
+    waiting: list[ast.expr] = []
+    if isinstance(node, ast.Assign | ast.Delete):
+        waiting = list(node.targets)
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For | ast.AsyncFor):
+        waiting = [node.target]
+    while waiting:
+        target = waiting.pop()
+        if isinstance(target, ast.Tuple | ast.List):
+            waiting += target.elts
+        else:
+            yield target
+
+
+def _made_in(function: ast.AST) -> set[str]:
+    """Names that are bound to nothing but new objects: results of calls of classes."""
+    made: set[str] = set()
+    other: set[str] = set()
+    for node in ast.walk(function):
+        value = getattr(node, "value", None)
+        is_new = isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(value, ast.Call) and _is_class(value.func)
+        for target in _targets(node):
+            if isinstance(target, ast.Name):
+                (made if is_new else other).add(target.id)
+    return made - other
+
+
+def _is_class(called: ast.expr) -> bool:
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return name.lstrip("_")[:1].isupper()
+
+
+def _attributes_of_private_classes(module: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for owner in ast.walk(module):
+        if isinstance(owner, ast.ClassDef) and owner.name.startswith("_"):
+            for node in ast.walk(owner):
+                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                    found.add(node.target.id)
+                for target in _targets(node):
+                    if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                        found.add(target.attr)
+    return found
+
+
 def check_loader(sources: Sources) -> Iterator[str]:
     """Settings are handed down: only the top loads a configuration, and nobody below it knows the table."""
     for name, module in sources.items():

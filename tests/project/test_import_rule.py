@@ -16,6 +16,7 @@ RULES = [
     *(rules.check_levels, rules.check_rooms, rules.check_map, rules.check_cycles, rules.check_loader),
     *(rules.check_purity, rules.check_reactor, rules.check_files, rules.check_names),
     rules.check_providers,
+    *(rules.check_constructors, rules.check_foreign_writes),
 ]
 
 
@@ -69,6 +70,15 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sourc
         (rules.check_reactor, "app", "import twisted.internet.reactor"),
         (rules.check_names, "journal.writer", "class A: ...\nclass A: ..."),
         (rules.check_names, "journal.writer", "def has_written(self) -> None: ..."),
+        (rules.check_constructors, "journal.writer", "class A:\n def __init__(self): B(self)"),
+        (rules.check_constructors, "journal.writer", "class A:\n def __init__(self): B(on=self.f)\n def f(self): ..."),
+        (rules.check_constructors, "journal.writer", "class A:\n def __init__(self): self.b = B(lambda: self.c)"),
+        (rules.check_constructors, "journal.writer", "class A:\n def __init__(self):\n  def f(): self.c()\n  B(f)"),
+        (rules.check_foreign_writes, "journal.batch", "def f(a): a.b = 1"),
+        (rules.check_foreign_writes, "journal.batch", "def f(self): self.a.b += 1"),
+        (rules.check_foreign_writes, "journal.batch", "def f(a):\n c, a.b = 1, 2"),
+        (rules.check_foreign_writes, "journal.batch", "def f(a):\n b = C() if a else a\n b.d = 1"),
+        (rules.check_foreign_writes, "journal.batch", "def f(a):\n b = c(a)\n del b.d"),
         (rules.check_files, "journal.writer", "x = open('y', 'wb')"),
         (rules.check_files, "spool.sweep", "import os\nos.unlink('y')"),
         (rules.check_files, "queue.manager", "from pathlib import Path"),
@@ -86,6 +96,27 @@ def test_a_module_without_a_line_in_its_package_s_map_is_found() -> None:
 def test_every_exemption_is_still_needed(sources: Sources) -> None:
     for (name, first), _reason in rules.PURE_EXEMPT.items():
         assert any(imported.partition(".")[0] == first for _, imported in rules.imports_of(sources[name]))
+
+
+def test_what_a_function_makes_is_its_own() -> None:
+    own = ast.parse("class _A:\n b: int\ndef f(a):\n a.b = 1\n c = C()\n c.d = 1\nclass E:\n def g(self): self.h = 1")
+    assert list(rules.check_foreign_writes({"journal.batch": own})) == []
+
+
+def test_every_constructor_that_may_hand_its_object_out_does_so(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = dict(rules.HANDED_OUT)
+    monkeypatch.setattr(rules, "HANDED_OUT", {})
+    found = list(rules.check_constructors(sources))
+    for name in listed:
+        module, _, owner = name.rpartition(".")
+        assert any(said.startswith(f"{module}:") and f" of {owner} " in said for said in found), name
+
+
+def test_every_attribute_that_a_module_may_set_of_others_is_set_there(sources: Sources) -> None:
+    for name, (attributes, _reason) in rules.FOREIGN_WRITES.items():
+        functions = [n for n in ast.walk(sources[name]) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        written = {attribute for function in functions for _, attribute in rules.foreign_writes(function)}
+        assert set(attributes.split()) <= written, name
 
 
 def test_every_module_that_may_touch_files_is_there(sources: Sources) -> None:

@@ -33,6 +33,7 @@ from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegme
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
 from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.commit.batch_events import BatchEvents
+from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE
 from mailismus.queue.providers.clustered.commit.spool_ids import Naming
 from mailismus.queue.providers.clustered.hasten import Hastening
 from mailismus.queue.providers.clustered.ledger import Ledger
@@ -140,6 +141,7 @@ def limits_of(settings: QueueSettings, opened: Opened) -> Limits:
     largest_in_journal = min(settings.journal.largemsgsize, largest_item // 4)
     return Limits(
         largest_item=largest_item,
+        settlements=largest_item // 2 // LONGEST_LINE,
         largest_in_journal=largest_in_journal,
         envelope=(largest_item - largest_in_journal) // _LINE_SHARE,
         keeps_nothing_back=settings.journal.maxage_s == 0,

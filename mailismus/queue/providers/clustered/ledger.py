@@ -88,7 +88,7 @@ class Ledger:
             item.add(settled_record(over))
         for record in lines:
             item.add(record)
-        item.settlements = known
+        item.set_settlements(known)
         return unknown
 
     def _place_in_checkpoint(self, queue_id: QueueId, entry: Entry) -> Place | None:

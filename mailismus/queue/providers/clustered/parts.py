@@ -32,10 +32,12 @@ from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
 
 @attrs.frozen
 class Limits:
-    """Sizes in bytes, of one queue."""
+    """Limits of one queue; sizes in bytes."""
 
     largest_item: int
     """Records that one item of the journal may hold."""
+    settlements: int
+    """How many settlements one item is sure to hold."""
     largest_in_journal: int
     """Contents up to this go into the journal, larger ones into a silo."""
     envelope: int

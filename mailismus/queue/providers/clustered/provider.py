@@ -41,7 +41,7 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.providers.clustered.admission import as_unavailable, may_be_found
-from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, CommitItem
+from mailismus.queue.providers.clustered.commit.items import CommitItem
 from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.ledger import begin_message
@@ -106,7 +106,7 @@ class ClusteredQueue:
             self.parts.opened.writer.require_format(FORMAT_WITH_WORDS)
         item = CommitItem(self)
         if not submissions:
-            at_once = self._limits.largest_item // 2 // LONGEST_LINE
+            at_once = self._limits.settlements
             if len(settlements) > at_once:
                 return self._commit_in_parts(settlements, at_once)
             unknown = self._append(item, submissions, settlements)

@@ -102,8 +102,7 @@ class CheckpointRunner:
         """A batch became durable."""
         self._segments.top_up()
         state, items = self._state, self._commit.items
-        has_marks = any(cluster.owed for cluster in state.cluster_index.clusters.values())
-        if not self._policy.has_new_items(items) and not has_marks:
+        if not self._policy.has_new_items(items) and not state.cluster_index.has_marks():
             return  # the batch that carried the last checkpoint's own record
         self._policy.note_change(state.now())
         if state.pending is None and self._policy.is_over_limit(

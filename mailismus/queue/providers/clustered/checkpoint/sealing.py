@@ -140,7 +140,7 @@ class CheckpointSealing:
     def _finish(self, pending: PendingCheckpoint) -> None:
         self._apply = None
         self._state.end_checkpoint()
-        if any(cluster.owed for cluster in self._state.cluster_index.clusters.values()):
+        if self._state.cluster_index.has_marks():
             self._policy.note_change(self._state.now())
         self._segments.free(pending.horizon, pending.unread)
         self._over.callback(None)

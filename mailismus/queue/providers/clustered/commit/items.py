@@ -68,6 +68,10 @@ class CommitItem(_Item):
         self.messages.append((journaled, entries, add_message_records(self, journaled, entries)))
         self.may_fail = True
 
+    def set_settlements(self, settlements: Sequence[Settlement]) -> None:
+        """Settlements whose records it has."""
+        self.settlements = settlements
+
     def durable(self, segment: int, offset: int) -> None:
         self._owner.commit_is_durable(self, segment, offset)
 

@@ -426,3 +426,7 @@ class ClusterIndex:
             cluster.owed.add(offset)
             if cluster.live is not None:
                 cluster.live -= 1
+
+    def has_marks(self) -> bool:
+        """Whether a finished line is not marked yet. Looks at every cluster."""
+        return any(cluster.owed for cluster in self.clusters.values())

@@ -49,6 +49,11 @@ class JournaledMessage(DueMessage):
         """The content is a message file from now on."""
         self.is_in_silo = True
 
+    def put_in_journal(self, segment: int, offset: int) -> None:
+        """The content is in this segment, at this offset, and no message file."""
+        self.is_in_silo = False
+        self.move_to(segment, offset)
+
     def leave_content(self, content: bytes | memoryview) -> None:
         """This content is in the journal alone from now on."""
         self.checksum = zlib.crc32(content)

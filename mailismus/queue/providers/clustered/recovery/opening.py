@@ -191,7 +191,8 @@ def _open_journal(
 ) -> Opened:
     """`newest_cluster`: the highest format of a cluster."""
     loaded = load(disk, os.path.join(settings.rootpath, "journal"))
-    loaded.has_words = loaded.has_words or newest_cluster >= FORMAT_WITH_WORDS
+    if newest_cluster >= FORMAT_WITH_WORDS:
+        loaded.note_words()
     try:
         refuse_lost_journal(loaded, disk, settings)
         _mark(loaded, disk, settings.rootpath)
@@ -273,7 +274,7 @@ def begin_journal(
         writer.epoch = loaded.epoch + 1
         writer.horizon = loaded.sure_horizon
         if loaded.has_words:
-            writer.format = FORMAT_WITH_WORDS
+            writer.require_format(FORMAT_WITH_WORDS)
         free, freed_by_last = _sort_segments(loaded, writer)
         if reuse is Reuse.WHAT_IS_FREE:
             for segment in free:
@@ -367,8 +368,7 @@ def _write_first_batch(loaded: ReplayedQueue, pool: SegmentPool, writer: Journal
     writer.segments[number].last_sequence = last.sequence - 1  # denied there from now on
     for young in loaded.youngs.values():
         if young.segment == number and young.offset >= last.records_offset:
-            young.segment = written.segment
-            young.offset += written.offset - last.records_offset
+            young.move_to(written.segment, young.offset + written.offset - last.records_offset)
 
 
 def _set_aside(loaded: ReplayedQueue, disk: IDisk, corrupt_path: str) -> None:

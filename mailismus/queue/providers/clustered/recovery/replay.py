@@ -72,6 +72,10 @@ class ReplayedQueue:
     is_doubtful: bool = False
     """A checkpoint may have been made that is not found (`rescue`)."""
 
+    def note_words(self) -> None:
+        """Note that recipient lines written anew may have words."""
+        self.has_words = True
+
     @property
     def last_sequence(self) -> int:
         """Of the last batch."""
@@ -165,16 +169,14 @@ def _put_lines(found: ReplayedQueue, record: Record, segment: FoundSegment, batc
             continue
         message, entry = parsed
         if message.words is not None or entry.words is not None:
-            found.has_words = True
+            found.note_words()
         young = found.youngs.get(record.spool_id)
         if young is None:
             young = found.youngs[record.spool_id] = JournaledMessage(message)
-            young.is_in_silo = True  # moved there, unless a record behind the horizon says that it is not
+            young.put_in_silo()  # moved there, unless a record behind the horizon says that it is not
         young.entries[entry.number] = entry
     if record.kind is RecordKind.MESSAGE and record.spool_id in found.youngs:
         young = found.youngs[record.spool_id]
-        young.is_in_silo = False
-        young.segment = segment.header.number
-        young.offset = batch.records_offset + record.content_offset
+        young.put_in_journal(segment.header.number, batch.records_offset + record.content_offset)
         end = record.content_offset + record.content_size
         young.leave_content(memoryview(batch.records)[record.content_offset : end])

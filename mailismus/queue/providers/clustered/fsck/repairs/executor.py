@@ -198,9 +198,9 @@ class RepairExecutor:
 
     def _say_again(self, line: LiveEntry, message: Message, entry: Entry) -> None:
         if message.words is not None or entry.words is not None:
-            self._loaded.has_words = True
+            self._loaded.note_words()
             if self._journal is not None:
-                self._journal[1].format = FORMAT_WITH_WORDS
+                self._journal[1].require_format(FORMAT_WITH_WORDS)
         records = [lines_record(entry.area, message.spool_id, format_lines(message, [entry]))]
         if line.source.cluster is not None:
             records.insert(0, places_record([(line.queue_id, _place(line))]))
