@@ -1,7 +1,8 @@
 """Fills a stopped queue through the queue's seam, faster than by SMTP: `python -m benchmarks.queue_builder CONFIG ENTRIES`.
 
 Every message has 4 KiB and 1,000 recipients; each recipient is committed like any mail (in the clustered queue: one journal
-batch, one barrier), and in the queue's files when this ends. `--area deferred`: tried once and due in `--due-in` seconds; `incoming`: due.
+batch, one barrier), and is in the queue's files when this ends. `--area deferred`: tried once and due in `--due-in` seconds;
+`incoming`: due.
 """
 
 from __future__ import annotations
