@@ -1,7 +1,8 @@
 """Fills a stopped queue through the queue's seam, faster than by SMTP: `python -m benchmarks.queue_builder CONFIG ENTRIES`.
 
-Every message has 4 KiB and 1,000 recipients; each recipient is committed to the clustered queue like any mail (one journal
-batch, one barrier), and rests when this ends. `--area deferred`: tried once and due in `--due-in` seconds; `incoming`: due.
+Every message has 4 KiB and 1,000 recipients; each recipient is committed like any mail (in the clustered queue: one journal
+batch, one barrier), and is in the queue's files when this ends. `--area deferred`: tried once and due in `--due-in` seconds;
+`incoming`: due.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from twisted.internet import reactor as installed
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater, react
 
+from benchmarks.stage.providers import add_option, chosen
 from mailismus.app import WallClock
-from mailismus.config.read.load import load
+from mailismus.config.read.load import Loader, load
 from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.reply import Reply
@@ -76,8 +78,10 @@ async def build(queue: IQueue, reactor: Reactor, messages: int, area: Area, due_
 async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     """Opens the queue as the server does, fills it and closes it."""
     os.umask(0o077)
-    settings = load(options.config).settings.queue
-    opened = PROVIDERS.configured(settings).open(settings, reactor, WallClock(reactor))
+    served = chosen(options)
+    providers = PROVIDERS.extended(**{served.name: served.module}) if served.module else PROVIDERS
+    settings = load(options.config, Loader(providers=providers.names)).settings.queue
+    opened = providers.configured(settings).open(settings, reactor, WallClock(reactor))
     queue = opened.queue
     await opened.begin()
     await build(queue, reactor, options.entries // RECIPIENTS, Area(options.area), options.due_in)
@@ -88,6 +92,7 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.queue_builder")
+    add_option(parser)
     parser.add_argument("config", help="the server's configuration; it must be stopped")
     parser.add_argument("entries", type=int, help="how many, rounded down to 1,000")
     parser.add_argument("--area", choices=("deferred", "incoming"), default="deferred")
@@ -96,5 +101,5 @@ def arguments() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    chosen = arguments().parse_args(sys.argv[1:])
-    react(lambda _: Deferred.fromCoroutine(main(cast(Reactor, installed), chosen)))
+    given = arguments().parse_args(sys.argv[1:])
+    react(lambda _: Deferred.fromCoroutine(main(cast(Reactor, installed), given)))

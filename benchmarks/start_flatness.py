@@ -103,6 +103,7 @@ def build(bed: Bed, entries: int) -> None:
         server = bed.server(HOURS)
         server.configure(bed.place)
         argv = [sys.executable, "-m", "benchmarks.queue_builder", str(server.config), str(entries), "--area", area]
+        argv += ["--provider", server.provider.name]
         with start("builder", argv, bed.place.logs, cwd=TREE) as builder:
             if builder.wait(BUILD_TIMEOUT_S):
                 raise TrialError(builder.complaint())

@@ -24,6 +24,8 @@ class ServedProvider:
     """Endings of the names of files that are gone with the last entry."""
     made: tuple[str, ...]
     """Endings of the names under which it makes files."""
+    module: str = ""
+    """For the table of providers, where that does not have it."""
     has_spool: bool = False
     hurried: str = ""
     """Elements of `<queue>` with which its upkeep comes ten times as often."""
@@ -49,6 +51,7 @@ NAIVE = ServedProvider(
     command=("-m", "tests.naive.program", "mailismus"),
     leftovers=(".mail", ".tmp"),
     made=(".tmp",),
+    module="tests.naive.entry",
 )
 SERVED = {provider.name: provider for provider in (CLUSTERED, NAIVE)}
 

@@ -23,7 +23,7 @@ class UnsureIds:
         self._waiting: set[SpoolId] = set()
         self._asked: set[SpoolId] = set()
         self.missed = 0
-        """Ids rejected for lack of room since the start. If it is above 0, the silos may hold unneeded files."""
+        """Ids rejected for lack of room since the start. While it grows, the silos hold files that neither set knows."""
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._asked)

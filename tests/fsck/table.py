@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from typing import TextIO
 
+from benchmarks.stage.providers import CLUSTERED, add_option
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind
 from tests.fsck.damages import DAMAGES, Damage
@@ -65,7 +66,11 @@ def _row(damage: Damage) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.fsck.table", description="Print the tables of docs/fsck.md.")
     parser.add_argument("table", nargs="?", choices=("kinds", "damages"), help="one of them (default: both)")
-    table = parser.parse_args().table
+    add_option(parser)
+    options = parser.parse_args()
+    if options.provider != CLUSTERED.name:
+        sys.exit(f"the {options.provider} provider has no fsck")
+    table = options.table
     if table != "damages":
         write_kinds(sys.stdout)
     if table != "kinds":

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.stage.directories import MEMORY_FILE_SYSTEMS, file_system
+from benchmarks.stage.providers import SERVED
 from tests.durability.harness import full_disk, kill_loop, sync_check
 from tests.durability.harness.ability import lacks_power_cuts, lacks_tracing
 from tests.durability.harness.tally import Figures, Record
+from tests.durability.subjects.named import SUBJECTS
 from tests.support.power import FileSystem
 
 
@@ -82,6 +84,20 @@ def test_no_250_is_sent_before_its_barrier_has_returned(directory: str) -> None:
     assert findings.breaches == []
     assert findings.answers == 400
     assert findings.total_barriers > 0
+
+
+def test_the_naive_provider_answers_before_a_name_is_durable(directory: str) -> None:
+    """The same check of the same program fails where a provider forgets a barrier."""
+    _need(lacks_tracing())
+    argv = ["--provider", "naive", "--directory", directory, "--messages", "100", "--rate", "200"]
+    findings = sync_check.run(sync_check.arguments().parse_args(argv), "small")
+    assert findings.answers == 100
+    assert len(findings.breaches) == 100
+    assert all(breach.endswith(".mail is not durable") for breach in findings.breaches)
+
+
+def test_harnesses_and_proofs_know_the_same_providers() -> None:
+    assert list(SERVED) == list(SUBJECTS)
 
 
 def test_a_disk_that_fills_up_refuses_mail_until_there_is_room_and_loses_none(directory: str) -> None:

@@ -5,6 +5,7 @@
 Prints a line for each mutant; exits with 1 if one survives that is not known to be needless. Who caught a mutant the last
 time, as the page tells, is asked first: then it takes half an hour, else two. With `--done` results are kept in that file:
 while the code is the same, what is there is not run again. What is said to be needless is asked the quick judges alone.
+It ends with 1 too when the source as it is fails already, as that of the naive provider does (`--provider naive`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.stage.providers import add_option
 from tests.durability.crash.fingerprint import fingerprint
 from tests.durability.mutation.children import Job, run
 from tests.durability.mutation.judges import TESTS, late, soon
@@ -56,21 +58,25 @@ def _code() -> str:
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
 
 
-def run_all(asked: Sequence[Mutant | None], kept: Kept, first: Mapping[str, str], most: int) -> Iterator[Result]:
+def run_all(
+    asked: Sequence[Mutant | None], kept: Kept, first: Mapping[str, str], most: int, provider: str = "clustered"
+) -> Iterator[Result]:
     """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are not
     caught soon come last."""
     left = {mutant.name if mutant else "": mutant for mutant in asked}
     yield from (kept.now[name] for name in left if name in kept.now)
     left = {name: mutant for name, mutant in left.items() if name not in kept.now}
     who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
-    for result in run([Job(mutant, soon(mutant, who[name])) for name, mutant in left.items()], most):
+    for result in run([Job(mutant, soon(mutant, who[name], provider), provider) for name, mutant in left.items()], most):
         if result.by or result.name in NEEDLESS:
             del left[result.name]
             kept.add(result)
             yield result
         else:
             print(f"not soon: {result.name}", file=sys.stderr, flush=True)
-    for result in run([Job(mutant, late(mutant)) for mutant in left.values()], most):
+    jobs = [Job(mutant, late(mutant, provider), provider) for mutant in left.values()]
+    yield from (Result(job.name, "", "") for job in jobs if not job.judges)
+    for result in run([job for job in jobs if job.judges], most):
         kept.add(result)
         yield result
 
@@ -78,6 +84,7 @@ def run_all(asked: Sequence[Mutant | None], kept: Kept, first: Mapping[str, str]
 def main() -> int:
     """See above."""
     parser = argparse.ArgumentParser(prog="python -m tests.durability.mutation")
+    add_option(parser)
     parser.add_argument("--list", action="store_true", help="only say what there is")
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
     parser.add_argument("--done", type=Path, help="file of results")
@@ -85,7 +92,8 @@ def main() -> int:
     parser.add_argument("--only-known", action="store_true", help="judge nothing: tell what the file of results tells")
     parser.add_argument("parts", nargs="*", help="only mutants whose name has one of these in it")
     options = parser.parse_args()
-    mutants = [m for m in find(sources()) if not options.parts or any(part in m.name for part in options.parts)]
+    found = find(sources(options.provider))
+    mutants = [mutant for mutant in found if not options.parts or any(part in mutant.name for part in options.parts)]
     if options.list:
         print("\n".join(mutant.name for mutant in mutants))
         return 0
@@ -94,10 +102,11 @@ def main() -> int:
     if options.only_known:
         asked = [mutant for mutant in mutants if mutant.name in kept.now]
     first = remembered([mutant.name for mutant in mutants], PAGE.read_text() if PAGE.exists() else "")
-    results = []
-    for result in run_all(asked, kept, first, options.jobs):
+    results, fails_already = [], False
+    for result in run_all(asked, kept, first, options.jobs, options.provider):
         if not result.name and result.by:
             print(f"the source as it is fails already: {result}", flush=True)
+            fails_already = True
         if result.name:
             print(result.line(), flush=True)
             results.append(result)
@@ -107,7 +116,7 @@ def main() -> int:
     print(f"\n{len(results)} mutants, {caught} caught, {len(results) - caught} not; {len(wrong)} of them wrong.")
     if options.page is not None:
         options.page.write_text(page(results, [name for name in first if name not in {result.name for result in results}]))
-    return 1 if wrong else 0
+    return 1 if wrong or fails_already else 0
 
 
 if __name__ == "__main__":

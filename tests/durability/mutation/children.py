@@ -41,6 +41,7 @@ class Job:
 
     mutant: Mutant | None
     judges: list[Judge]
+    provider: str = "clustered"
 
     @property
     def name(self) -> str:
@@ -97,7 +98,7 @@ def _judge(job: Job) -> tuple[int, str]:
     noise = io.StringIO()
     try:
         if job.mutant is not None:
-            install(job.mutant)
+            install(job.mutant, job.provider)
     except Exception:
         return NOT_THERE, traceback.format_exc()
     try:

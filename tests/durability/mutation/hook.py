@@ -22,10 +22,10 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, mutant: Mutant) -> None:
+    def __init__(self, mutant: Mutant, provider: str) -> None:
         self._name = mutant.module
         self._path = str(ROOT / mutant.path)
-        self._tree = changed(mutant, sources())
+        self._tree = changed(mutant, sources(provider))
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -35,8 +35,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(fullname, _Loader(fullname, self._path, self._tree), origin=self._path)
 
 
-def install(mutant: Mutant) -> None:
+def install(mutant: Mutant, provider: str = "clustered") -> None:
     """From now on its module is the changed one. Raises `ValueError` if it is imported already."""
     if mutant.module in sys.modules:
         raise ValueError(f"{mutant.module} is imported already")
-    sys.meta_path.insert(0, _Finder(mutant))
+    sys.meta_path.insert(0, _Finder(mutant, provider))

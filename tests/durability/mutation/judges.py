@@ -53,15 +53,24 @@ class Judge:
     begin: int = 0
     end: int | None = None
     only: str = ""
+    provider: str = "clustered"
+    """Whose crash points."""
 
     def ask(self) -> tuple[str, str]:
         """Who caught the mutant that is in place, and what was seen; empty: nobody, nothing."""
-        found = by_tests(self.tests, self.without) if self.tests else by_crash_points(self.begin, self.end, self.only)
+        found = (
+            by_tests(self.tests, self.without)
+            if self.tests
+            else by_crash_points(self.provider, self.begin, self.end, self.only)
+        )
         return next(found, ("", ""))
 
 
-def soon(mutant: Mutant | None, first: str = "") -> list[Judge]:
-    """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time."""
+def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") -> list[Judge]:
+    """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time. About
+    a provider that has no tests of its own crash points alone are asked."""
+    if provider != "clustered":
+        return [Judge(provider=provider)]
     own = _own(mutant)
     narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
     found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())
@@ -80,8 +89,10 @@ def soon(mutant: Mutant | None, first: str = "") -> list[Judge]:
     return asked
 
 
-def late(mutant: Mutant | None) -> list[Judge]:
+def late(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:
     """Who is asked then."""
+    if provider != "clustered":
+        return []
     own = _own(mutant)
     if own == REPAIR:
         return [Judge((REPAIR,))]
@@ -100,17 +111,22 @@ def _own(mutant: Mutant | None) -> str:
     return next((directory for directory in TESTS if directory in parts), "clustered")
 
 
-def by_crash_points(begin: int = 0, end: int | None = None, only: str = "") -> Iterator[tuple[str, str]]:
+def by_crash_points(
+    provider: str = "clustered", begin: int = 0, end: int | None = None, only: str = ""
+) -> Iterator[tuple[str, str]]:
     """Who caught it and what was seen. Of the selection those from `begin` to `end`, or the one of this name."""
+    from tests.durability.crash.catalogue import catalogue_of
     from tests.durability.crash.explorer import Explorer
     from tests.durability.crash.knowledge import Broken
     from tests.durability.crash.workloads import quick_selection
+    from tests.durability.subjects.named import SUBJECTS
 
-    for look in quick_selection()[begin:end]:
+    subject = SUBJECTS[provider]
+    for look in quick_selection(catalogue_of(subject))[begin:end]:
         if only not in ("", str(look)):
             continue
         try:
-            explorer = Explorer(hardlinks=look.before, then=look.after)
+            explorer = Explorer(subject, hardlinks=look.before, then=look.after)
             explorer.explore(look.task.names, look.task.depth, whole=len(look.task.names) > 1)
         except Broken as broken:
             yield f"{CRASHES}{look}", str(broken).split("\n")[0]

@@ -27,12 +27,16 @@ from tests.durability.mutation.rules import RULES
 
 ROOT = Path(__file__).parents[3]
 
-PACKAGES = (
-    "mailismus/journal",
-    "mailismus/queue/files",
-    "mailismus/queue/providers/clustered",
-    "mailismus/spool",
-)
+PACKAGES = {
+    "clustered": (
+        "mailismus/journal",
+        "mailismus/queue/files",
+        "mailismus/queue/providers/clustered",
+        "mailismus/spool",
+    ),
+    "naive": ("tests/naive",),
+}
+"""Of each provider, where its promises are kept."""
 
 LOOKING = ("dump.py", "offline.py", "search.py")
 """Files that change nothing on a disk."""
@@ -129,9 +133,10 @@ class _Place:
     second: int = 0
 
 
-def sources(root: Path = ROOT) -> dict[str, str]:
-    """The packages' files."""
-    paths = sorted(path for package in PACKAGES for path in (root / package).rglob("*.py") if path.name not in LOOKING)
+def sources(provider: str = "clustered", root: Path = ROOT) -> dict[str, str]:
+    """The files of a provider's packages."""
+    packages = [root / package for package in PACKAGES[provider]]
+    paths = sorted(path for package in packages for path in package.rglob("*.py") if path.name not in LOOKING)
     paths = [path for path in paths if "fsck" not in path.parts or path.name in REPAIRING]
     return {str(path.relative_to(root)): path.read_text() for path in paths}
 
@@ -140,7 +145,7 @@ def find(files: dict[str, str]) -> list[Mutant]:
     """By kind, in the order of the source; those of `fsck` last."""
     touching = _functions_that_touch(tuple(files.values()))
     found = [place.mutant for path, source in files.items() for place in _places(path, ast.parse(source), touching)]
-    found += [Mutant(Kind.RULE, rule.path, "", name) for name, rule in RULES.items()]
+    found += [Mutant(Kind.RULE, rule.path, "", name) for name, rule in RULES.items() if rule.path in files]
     return sorted(found, key=lambda mutant: ("/fsck/" in mutant.path, list(Kind).index(mutant.kind)))
 
 

@@ -154,3 +154,11 @@ def test_a_row_says_what_became_of_a_mutant(monkeypatch: pytest.MonkeyPatch) -> 
     assert survived.is_fine
     assert not caught.is_fine
     assert "said to be needless" in caught.row()
+
+
+def test_the_run_says_that_the_naive_provider_fails_as_it_is() -> None:
+    command = [sys.executable, "-m", "tests.durability.mutation", "--provider", "naive"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1
+    assert "the source as it is fails already: " in done.stdout
+    assert "crash points: store" in done.stdout
