@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class TurnWorker:
-    """A worker that works at once and tells of it in the next turn of the clock."""
+    """A worker that runs each call at once; its result comes in the next turn of the clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -41,12 +41,12 @@ class TurnWorker:
         return done
 
     def stop(self) -> None:
-        """Nothing is under way."""
+        """No call is pending."""
 
 
 def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], random_bytes: RandomBytes, now: float) -> None:
-    """One start and one clean stop; the locks (of queue and spool), which are held, are given up. Raises `StartError`,
-    `StorageError`, OSError."""
+    """Start the server's queue and stop it cleanly; the locks of queue and spool, which are held, are released. Raises
+    `StartError`, `StorageError`, OSError."""
     clock = Clock()
     worker = TurnWorker(clock)
     opened = open_locked(settings, disk, locks, worker, clock, random_bytes)
