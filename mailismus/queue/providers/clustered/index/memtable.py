@@ -15,7 +15,11 @@ class JournaledMessage(DueMessage):
     __slots__ = ("checksum", "content", "is_in_silo", "offset", "segment")
 
     def __init__(self, message: Message) -> None:
-        super().__init__(message)
+        # The attributes of `DueMessage` too: a call of its constructor would cost each message as much again.
+        self.message = message
+        self.entries = {}
+        self.out = set()
+        self.since = 0.0
         self.content: bytes | None = None
         """The content when it is in memory."""
         self.checksum = 0
