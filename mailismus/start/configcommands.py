@@ -11,8 +11,11 @@ from mailismus.config.advice.places import advise_places
 from mailismus.config.advice.values import AdviceSeverity, advise
 from mailismus.config.generate.sample import write_sample
 from mailismus.config.generate.schema import write_schema
+from mailismus.config.generate.validation import validate
 from mailismus.config.read.certificates import describe_end
+from mailismus.config.read.document import parse_tree, read_bytes
 from mailismus.config.read.effective import Effective
+from mailismus.config.read.files import Files
 from mailismus.config.read.load import LoadedConfig, find_file, load
 from mailismus.start import wording
 from mailismus.start.exits import Exit, complain, one_line
@@ -55,8 +58,18 @@ def _check(arguments: argparse.Namespace) -> int:
             print(one_line(f"{file}: listener {listener.name}: certificate {listener.ssl.certificate_path} {end} ({day})"))
     if not _advise(file, loaded):
         return Exit.CONFIG
+    _ask_schema(file)
     print(one_line(f"{file}: ok"))
     return Exit.OK
+
+
+def _ask_schema(file: str) -> None:
+    """A second opinion on a file that has been accepted."""
+    finding = validate(parse_tree(read_bytes(file, Files()), file))
+    if finding is not None:
+        place = f"{file}:{finding.line}" if finding.line else file
+        text = f"the schema refuses this, and the server takes it: {finding.text}; please report it"
+        print(one_line(f"{place}: warning: {text}"), flush=True)
 
 
 def _advise(file: str, loaded: LoadedConfig) -> bool:

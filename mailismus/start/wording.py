@@ -58,6 +58,8 @@ networks that overlap, retries longer than the lifetime) or on this host
 (directories that can't be made or are open to others, ports and addresses that
 this user may not have). Run it as the user that runs the server.
 
+Last the schema for editors is asked, as a second opinion on a good file.
+
 An error ends it with 78; with warnings alone the server starts."""
 
 CHECK_EPILOG = """\
