@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.config.read.effective import Effective
+from mailismus.config.values.effective import Effective
 
 _NUMBER = re.compile(r"\[[0-9]+\]")
 
@@ -26,6 +26,8 @@ class SettingChange:
     new: str | None
     line: int
     is_fixed: bool
+    place: str = attrs.field(default="", eq=False)
+    """The path with the number of every block, as `Effective.place`."""
 
     def __str__(self) -> str:
         """Its name and both texts, `mta/queue/minfree (2% before, 0 now)`."""
@@ -43,10 +45,10 @@ def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[Se
         known = before.get(value.place)
         if known is None or (known.text, known.content) != (value.text, value.content):
             text = None if known is None else known.text
-            found.append(SettingChange(value.path, text, value.text, value.line, value.is_fixed))
+            found.append(SettingChange(value.path, text, value.text, value.line, value.is_fixed, value.place))
     for value in old:
         if value.place not in now:
-            found.append(SettingChange(value.path, value.text, None, 0, value.is_fixed))
+            found.append(SettingChange(value.path, value.text, None, 0, value.is_fixed, value.place))
     return tuple(found)
 
 

@@ -20,13 +20,14 @@ from mailismus.config.read.assemble import Assembly
 from mailismus.config.read.certificates import DAY_S, describe_end
 from mailismus.config.read.check import Given, check_shape, convert, convert_setting, default_block
 from mailismus.config.read.document import Element
-from mailismus.config.read.effective import Effective, list_effective
+from mailismus.config.read.effective import list_effective
 from mailismus.config.read.files import ANSWER_S, Files
 from mailismus.config.read.hostname import host_name
 from mailismus.config.table import application as app
 from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER, MTA
 from mailismus.config.table.submit import LISTENER, LISTENERS, SUBMIT
+from mailismus.config.values.effective import Effective
 from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError
 
@@ -62,12 +63,13 @@ class Loader:
         self._files = files or Files()
         self._file = ""
 
-    def load(self, file: str) -> LoadedConfig:
-        """Read, check and convert a file, named in errors as it is given here. Blocks, for ever if a file does not answer.
-        Raises `ConfigError`."""
+    def load(self, file: str, data: bytes | None = None) -> LoadedConfig:
+        """Read, check and convert a file, named in errors as it is given here; `data`: as if it held these bytes. Blocks,
+        for ever if a file does not answer. Raises `ConfigError`."""
         files, self._file = self._files, file
         files.begin()
-        loaded = load_tree(document.read(file, files), file, host_name(files), hard_open_files(), files)
+        top = document.read(file, files) if data is None else document.parse(data, file)
+        loaded = load_tree(top, file, host_name(files), hard_open_files(), files)
         files.end()
         return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
 
@@ -80,15 +82,15 @@ class Loader:
         return ConfigError(self._file, reading.line, text)
 
 
-def load(file: str, loader: Loader | None = None) -> LoadedConfig:
-    """Read, check and convert a file. `file` is named in errors as it is given here. Raises `ConfigError`, for a file that
-    does not answer too; the thread that waits for it is left behind."""
+def load(file: str, loader: Loader | None = None, data: bytes | None = None) -> LoadedConfig:
+    """Read, check and convert a file, named in errors as it is given here; `data`: as if it held these bytes. Raises
+    `ConfigError`, for a file that does not answer too; the thread that waits for it is left behind."""
     loading = loader or Loader()
     done: queue.SimpleQueue[LoadedConfig | BaseException] = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            done.put(loading.load(file))
+            done.put(loading.load(file, data))
         except BaseException as error:
             done.put(error)
 
@@ -128,6 +130,7 @@ def load_tree(top: Element, file: str, host: str, hard_limit: int | None, files:
     assembly = Assembly(given, listeners, file, hard_limit, files or Files())
     settings = assembly.settings()
     effective = list_effective(given, assembly.changed, assembly.contents)
+    settings = attrs.evolve(settings, effective=effective)
     return LoadedConfig(settings, tuple(assembly.notes), effective, given)
 
 
