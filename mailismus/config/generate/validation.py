@@ -22,7 +22,7 @@ class SchemaFinding:
 
 
 def validate(tree: etree._Element, schema: str | None = None) -> SchemaFinding | None:
-    """What the schema refuses of a file, given as `parse_tree` gives it; None: nothing. `schema`: another than the table's."""
+    """What the schema refuses of a file, as `parse_tree` gives it; None: nothing. `schema`: another than the table's."""
     relaxng = etree.RelaxNG(etree.fromstring((schema or write_schema()).encode()))
     if relaxng.validate(tree):
         return None

@@ -48,6 +48,8 @@ class ValueKind(Generic[T_co]):
     highest: str = ""
     is_number: bool = False
     """Bounds of plain numbers can be said in a schema."""
+    separator: str = ""
+    """Of a list: what stands between two items."""
 
 
 def _within(parse: Callable[[str], int], text: str, lowest: str, highest: str) -> int:
@@ -139,7 +141,13 @@ def list_of(
     bar = f" ?{chr(92) if separator == '|' else ''}{separator} ?"
     whole = f"({pattern})({bar}({pattern}))*"
     glue = f" {separator} " if separator == "|" else separator
-    return ValueKind(form, whole if least else f"({whole})?", parse, lambda value: glue.join(show(part) for part in value))
+    return ValueKind(
+        form,
+        whole if least else f"({whole})?",
+        parse,
+        lambda value: glue.join(show(part) for part in value),
+        separator=glue,
+    )
 
 
 _FALSE_PATTERN = "[Nn]|[Nn][Oo]|[Ff][Aa][Ll][Ss][Ee]"
