@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from mailismus.__main__ import main
+from mailismus.config.edit.change import is_written
+from mailismus.config.edit.path import parse_path
 from mailismus.config.edit.replacement import Replacement
 from mailismus.config.read.load import load
 from tests.admin.worlds import Running
@@ -231,3 +234,37 @@ def test_a_value_that_begins_with_a_minus_stands_behind_two_of_them(file: Path, 
     file.write_text(in_deliver(""))
     status, _, err = run("set", "--", "mta/deliver/maxrecips", "-1")
     assert (status, err.partition(": ")[0]) == (78, "FILE:3")
+
+
+def test_every_path_that_is_shown_can_be_set_and_taken_back(file: Path, run: Run) -> None:
+    old = file.read_bytes()
+    text = old.decode()
+    shown = run("show")[1].splitlines()
+    assert len(shown) > 70
+    for line in shown:
+        path, _, rest = line.partition(" = ")
+        value = rest.rpartition(" [")[0]
+        is_there = is_written(text, parse_path(path))
+        status, _, err = run("set", path, value)
+        assert (status, err) == (0, ""), path
+        if is_there:
+            element = re.search(r"[^<>\"]*", text[_value_place(text, path) :])
+            assert element is not None
+            assert run("set", path, element[0])[0] == 0
+        else:
+            assert file.read_bytes() != old
+            assert run("unset", path)[0] == 0
+        assert file.read_bytes() == old, path
+
+
+def _value_place(text: str, path: str) -> int:
+    """Where the value of a setting begins in the sample."""
+    *names, last = path.split("/")
+    place = 0
+    for name in names:
+        place = text.index(f"<{name}", place)
+    return (
+        text.index(f' {last[1:]}="', place) + len(last) + 2
+        if last[0] == "@"
+        else text.index(f"<{last}>", place) + len(last) + 2
+    )
