@@ -241,6 +241,15 @@ def test_a_parser_that_gets_one_all_the_same_expands_and_fetches_nothing(
         assert "geheim" not in str(caught.value)
 
 
+def test_a_text_that_parser_and_source_see_differently_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in ("<a><b/><c/></a>", "<a><c/></a>", "<a><b x='1'/></a>", "<a>", ""):
+        with monkeypatch.context() as patch:
+            top = source.scan(other)
+            patch.setattr(source, "scan", lambda text, top=top: top)
+            with pytest.raises(ConfigError, match="this is not XML as it is understood here"):
+                parse(b"<a><b/></a>", "f")
+
+
 def test_a_long_file_takes_time_in_proportion() -> None:
     # Counted in calls, not in seconds: each tag is looked at once.
     tags = 20_000

@@ -3,9 +3,9 @@
 lxml (libxml2) parses it; `source` gives the names and lines, for libxml2 tells only the line where a start tag ends, up to
 65,535.
 
-*Rules*: a document type, and with it every entity of one's own, is refused before the parser gets the text; the parser loads
-no DTD, resolves no entity, asks no network and builds no huge tree. Size and depth are bounded. Comments and processing
-instructions are dropped. Namespaces mean nothing here: `xi:include` is a name like any other, that nobody knows.
+*Rules*: a document type, and with it every entity that a file defines, is refused before the parser gets the text. The
+parser loads no DTD, resolves no entity, asks no network and builds no huge tree. Size and depth are bounded. Comments and
+processing instructions are dropped. Namespaces have no meaning here: `xi:include` is an unknown name like any other.
 """
 
 from __future__ import annotations
@@ -115,9 +115,15 @@ def _parse_tree(text: str, file: str) -> tuple[Tag, etree._Element]:
     except etree.XMLSyntaxError as error:
         raise _explain(error, text, top, file) from None
     doctype = cast(Any, found.getroottree().docinfo).doctype  # Any: the stubs do not have it
-    if top is None or top.end < 0 or doctype:
+    if top is None or top.end < 0 or doctype or not _is_the_same(top, found):
         raise ConfigError(file, 1, "this is not XML as it is understood here: write the elements without anything between")
     return top, found
+
+
+def _is_the_same(top: Tag, found: etree._Element) -> bool:
+    """Whether the parser and the pass over the source have found the same elements and attributes."""
+    in_source = [(tag.name.rpartition(":")[2], len(_values_of(tag))) for tag in top.in_order()]
+    return in_source == [(str(node.tag).rpartition("}")[2], len(node.attrib)) for node in found.iter()]
 
 
 def _explain(error: etree.XMLSyntaxError, text: str, top: Tag | None, file: str) -> ConfigError:
@@ -148,6 +154,11 @@ def _attributes(tag: Tag, node: etree._Element) -> dict[str, str]:
     """The attributes as they are called in the file; lxml has those that declare namespaces elsewhere."""
     values = iter(node.attrib.values())
     return {one.name: "" if _is_namespace(one.name) else str(next(values)) for one in tag.attributes}
+
+
+def _values_of(tag: Tag) -> list[str]:
+    """The names of the attributes that lxml has as attributes."""
+    return [one.name for one in tag.attributes if not _is_namespace(one.name)]
 
 
 def _is_namespace(name: str) -> bool:
