@@ -36,8 +36,8 @@ BLANKS = " \t\r\n"
 
 @attrs.frozen
 class NewElement:
-    """What is to be written: the names of the blocks around it that are not there, from the outermost inwards, the element's
-    own name, and the whole of it as written."""
+    """An element to be written: the names of the missing blocks around it, from the outermost inwards, its own name, and its
+    whole markup."""
 
     outer: tuple[str, ...]
     name: str
@@ -45,7 +45,7 @@ class NewElement:
 
     @property
     def outermost(self) -> str:
-        """The name of the element that goes into what is there."""
+        """The name of the element that is inserted into an existing one."""
         return self.outer[0] if self.outer else self.name
 
     def inline(self) -> str:
@@ -133,7 +133,7 @@ def remove_attribute(text: str, tag: Tag, name: str) -> str:
 
 
 def own_indentation(text: str, tag: Tag) -> str | None:
-    """What stands before an element on its line, where that is only blanks; None: something else does."""
+    """Return the blanks before an element on its line; None: there is something else before it."""
     begin = len(text[: tag.begin].rstrip(" \t"))
     return text[begin : tag.begin] if begin and text[begin - 1] in "\r\n" else None
 

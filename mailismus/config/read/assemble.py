@@ -1,7 +1,7 @@
-"""Assembling: checked values to `Settings`, with what only several values together can get wrong.
+"""Assembling: checked values to `Settings`, with the checks that concern several values at once.
 
-*Rules*: every complaint names the element it is about and its line. Files are read here only for names
-(`config.lists`); whether paths can be used is found out by those who use them.
+*Rules*: every error names its element and line. Files are read here only for names and certificates (`config.read.lists`,
+`config.read.certificates`); whether paths can be used, the components find out that use them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes: in what two configurations differ, by the names that the file has for it.
+"""Changes: the settings in which two configurations differ, by their paths.
 
 *Rules*: pure. A value has changed when its text has, or what the files that it names hold (users, certificates). What may
 not change while the server runs is said by the table (`Setting.fixed`).
@@ -37,7 +37,7 @@ class SettingChange:
 
 
 def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[SettingChange, ...]:
-    """Every setting that differs, in the order of the new configuration, then those that are gone."""
+    """Return the settings that differ, in the order of the new configuration, then those that are gone."""
     before = {value.place: value for value in old}
     now = {value.place: value for value in new}
     found = []
@@ -53,7 +53,7 @@ def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[Se
 
 
 def names_of(changes: Sequence[SettingChange]) -> tuple[str, ...]:
-    """The names of what changed, each once, whichever of several blocks it stands in."""
+    """Return the names of the changed settings, each once, without the numbers of blocks."""
     return tuple(dict.fromkeys(_NUMBER.sub("", change.path) for change in changes))
 
 

@@ -57,7 +57,7 @@ def find_file(given: str | None) -> str:
 
 
 class Loader:
-    """Loads a configuration again and again; what is made of a file's content is made once. One load at a time."""
+    """Loads a configuration repeatedly; a file whose content is unchanged is not parsed again. One load at a time."""
 
     def __init__(self, files: Files | None = None) -> None:
         self._files = files or Files()
@@ -74,7 +74,7 @@ class Loader:
         return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
 
     def find_hanging(self) -> ConfigError | None:
-        """What to say of a file that `load`, in another thread, waits for in vain; None: there is none."""
+        """Return the error about a file that does not answer `load` in another thread; None: there is none."""
         reading = self._files.find_hanging()
         if reading is None:
             return None
@@ -122,11 +122,11 @@ def default_settings(root: str) -> Settings:
 def load_tree(top: Element, file: str, host: str, hard_limit: int | None, files: Files | None = None) -> LoadedConfig:
     """The configuration that a document says, for a host of that name and with that hard open-file limit (None: none)."""
     check_shape(top, file)
-    place = _find_place(top, file, host)
-    given = convert(MAILSERVER, top, place, file)
+    context = _find_context(top, file, host)
+    given = convert(MAILSERVER, top, context, file)
     listeners = given.one(MTA).one(SUBMIT).one(LISTENERS).all(LISTENER)
     if not listeners:
-        listeners.append(default_block(LISTENER, place, file))
+        listeners.append(default_block(LISTENER, context, file))
     assembly = Assembly(given, listeners, file, hard_limit, files or Files())
     settings = assembly.settings()
     effective = list_effective(given, assembly.changed, assembly.contents)
@@ -141,7 +141,7 @@ def hard_open_files() -> int | None:
 
 
 def _note_certificates(settings: Settings, now: float) -> Iterator[str]:
-    """What is wrong today with certificates that are well in themselves."""
+    """Yield notes on certificates that are valid in themselves, but expire soon or are not valid yet."""
     for listener in settings.listeners:
         ssl = listener.ssl
         if ssl is None:
@@ -152,14 +152,14 @@ def _note_certificates(settings: Settings, now: float) -> Iterator[str]:
             yield f"the certificate {ssl.certificate_path} of listener {listener.name} is not valid yet"
 
 
-def _find_place(top: Element, file: str, host: str) -> ReadContext:
-    """What the tokens stand for: each directory may be named by those before it."""
-    place = ReadContext(os.path.dirname(os.path.abspath(file)), {"SYSNAME": host})
+def _find_context(top: Element, file: str, host: str) -> ReadContext:
+    """Return the values of the tokens: the path of each directory may use the tokens before it."""
+    context = ReadContext(os.path.dirname(os.path.abspath(file)), {"SYSNAME": host})
     application = next((child for child in top.children if child.name == app.APPLICATION.name), None)
     dirpaths = None
     if application is not None:
         dirpaths = next((child for child in application.children if child.name == app.DIRPATHS.name), None)
     for token, setting in (("DIRTOP", app.ROOT), ("DIRCONF", app.CONFIG), ("DIRVAR", app.VAR), ("DIRLOG", app.LOGS)):
-        path = convert_setting(setting, dirpaths, app.DIRPATHS, place, file)
-        place = attrs.evolve(place, tokens={**place.tokens, token: path})
-    return place
+        path = convert_setting(setting, dirpaths, app.DIRPATHS, context, file)
+        context = attrs.evolve(context, tokens={**context.tokens, token: path})
+    return context

@@ -1,7 +1,7 @@
 """Positions in the text of an XML file: where each tag, attribute and value begins and ends, found in one pass (pure).
 
 A parser gives values and says whether the text is well-formed; it does not give the line where a start tag begins, or the
-place of a value. Both come from here.
+offsets of a value. Both come from here.
 
 *Rules*: offsets are of characters. The pass judges nothing but what may not reach the parser: a DOCTYPE, and nesting without
 end. Where the text is not XML it stops; the parser then says why.
@@ -77,7 +77,7 @@ class Tag:
 
 
 def scan(text: str) -> Tag | None:
-    """The outermost element; None: there is none. What follows text that is no XML is missing. Raises `SourceError`."""
+    """Return the outermost element; None: there is none. The scan ends at text that is no XML. Raises `SourceError`."""
     top: Tag | None = None
     unclosed: list[Tag] = []
     offset, line, counted = 0, 1, 0
