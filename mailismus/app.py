@@ -149,6 +149,7 @@ class MailServer:
             self._deliver.reload(settings.deliver, settings.message_store, settings.directory, locator, deaths)
             self._report.reload(settings.report)
             self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
+            self._admin.show_settings(settings.effective)
             self._stop_timeout_s = settings.application.stop_timeout_s
 
         return take_over
@@ -251,6 +252,7 @@ def _build(
     try:
         observation.bind()
         admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock, time.monotonic)
+        admin.show_settings(settings.effective)
         admin.bind()
     except BaseException:
         observation.close()

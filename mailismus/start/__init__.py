@@ -15,6 +15,9 @@ Modules, each with what it is:
     observation     audit logs and metrics of one server
     maker           makes the service from options
     wording         help texts. Pure
-    configcommands  `config check|show|sample|schema`
+    configcommands  `config check|show|sample|schema`, and the parsers of all
+    configchange    `config set|unset`
+    configdiff      `config diff`
+    configadvice    what is wrong beside the values, said
     manual          `manual commands|settings`
 """

@@ -1,4 +1,5 @@
-"""The commands `mailismus config ...`: check and show a configuration, write the sample and the schema."""
+"""The commands `mailismus config ...`: check and show a configuration, write the sample and the schema; the parsers of those
+that change and compare it."""
 
 from __future__ import annotations
 
@@ -6,24 +7,32 @@ import argparse
 import sys
 import time
 
-from mailismus.config.advice.host_probe import ThisHost
-from mailismus.config.advice.places import advise_places
-from mailismus.config.advice.values import AdviceSeverity, advise
 from mailismus.config.generate.sample import write_sample
 from mailismus.config.generate.schema import write_schema
+from mailismus.config.generate.validation import validate
 from mailismus.config.read.certificates import describe_end
-from mailismus.config.read.effective import Effective
-from mailismus.config.read.load import LoadedConfig, find_file, load
+from mailismus.config.read.document import parse_tree, read_bytes
+from mailismus.config.read.files import Files
+from mailismus.config.read.load import find_file, load
+from mailismus.config.values.effective import Effective
 from mailismus.start import wording
-from mailismus.start.exits import Exit, complain, one_line
+from mailismus.start.configadvice import say_advice
+from mailismus.start.configchange import run_set, run_unset
+from mailismus.start.configdiff import run_diff
+from mailismus.start.exits import Exit, one_line
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add them to the command line."""
-    config = _add(commands, "config", "check or show the configuration", wording.CONFIG, "")
+    config = _add(commands, "config", "check, show, compare or change the configuration", wording.CONFIG, "")
     verbs = config.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add(verbs, "check", "check the file", wording.CHECK, wording.CHECK_EPILOG).set_defaults(run=_check)
     _add(verbs, "show", "show every value in force", wording.SHOW, wording.SHOW_EPILOG).set_defaults(run=_show)
+    _add_set(verbs)
+    _add_unset(verbs)
+    diff = _add(verbs, "diff", "compare with the running server or another file", wording.DIFF, wording.DIFF_EPILOG)
+    diff.add_argument("other", nargs="?", metavar="OTHER", help="a configuration file; the running server without it")
+    diff.set_defaults(run=run_diff)
     _add(verbs, "sample", "print a sample file", wording.SAMPLE, wording.SAMPLE_EPILOG).set_defaults(run=_print_sample)
     _add(verbs, "schema", "print a schema for editors", wording.SCHEMA, wording.SCHEMA_EPILOG).set_defaults(
         run=_print_schema
@@ -42,6 +51,25 @@ def _add(
     )
 
 
+def _add_set(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _add(verbs, "set", "change a setting in the file", wording.SET, wording.SET_EPILOG)
+    parser.add_argument("path", metavar="PATH", help="a setting or a block, as `config show` prints it")
+    parser.add_argument("values", nargs="+", metavar="VALUE", help="its value, or items of a list; of a block: NAME=VALUE")
+    _add_dry_run(parser)
+    parser.set_defaults(run=run_set)
+
+
+def _add_unset(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _add(verbs, "unset", "remove a setting from the file", wording.UNSET, wording.UNSET_EPILOG)
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a setting or a block, as `config show` prints it")
+    _add_dry_run(parser)
+    parser.set_defaults(run=run_unset)
+
+
+def _add_dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="show the difference and change nothing")
+
+
 def _check(arguments: argparse.Namespace) -> int:
     file = find_file(arguments.config)
     loaded = load(file)
@@ -53,21 +81,20 @@ def _check(arguments: argparse.Namespace) -> int:
             end = describe_end(listener.ssl.ends_at, now)
             day = time.strftime("%Y-%m-%d", time.gmtime(listener.ssl.ends_at))
             print(one_line(f"{file}: listener {listener.name}: certificate {listener.ssl.certificate_path} {end} ({day})"))
-    if not _advise(file, loaded):
+    if not say_advice(file, loaded):
         return Exit.CONFIG
+    _ask_schema(file)
     print(one_line(f"{file}: ok"))
     return Exit.OK
 
 
-def _advise(file: str, loaded: LoadedConfig) -> bool:
-    """What is wrong beside the values, in the order of the file: warnings, errors on stderr; whether there are no errors."""
-    found = [*advise(loaded.given, loaded.settings), *advise_places(loaded.given, loaded.settings, ThisHost())]
-    for advice in sorted(found, key=lambda advice: advice.line):
-        if advice.severity is AdviceSeverity.WARNING:
-            print(one_line(f"{file}:{advice.line}: warning: {advice.text}"), flush=True)
-        else:
-            complain(f"{file}:{advice.line}: {advice.text}")
-    return all(advice.severity is AdviceSeverity.WARNING for advice in found)
+def _ask_schema(file: str) -> None:
+    """A second opinion on a file that has been accepted."""
+    finding = validate(parse_tree(read_bytes(file, Files()), file))
+    if finding is not None:
+        place = f"{file}:{finding.line}" if finding.line else file
+        text = f"the schema refuses this, and the server takes it: {finding.text}; please report it"
+        print(one_line(f"{place}: warning: {text}"), flush=True)
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ PROGRAM_EPILOG = """\
 examples:
   mailismus config check        # check the configuration file
   mailismus config show         # every value, and its origin
+  mailismus config set mta/queue/retry_maxtime 5d
   mailismus queue list          # waiting mail, and why it waits
   mailismus queue shape         # waiting mail by domain and age
   mailismus queue flush         # try deferred mail now
@@ -34,6 +35,7 @@ signals of the server:
 
 exit codes:
   0   done
+  1   config diff: the two differ
   64  wrong usage
   65  bad data: a damaged file, no such message
   69  the command needs the running server, and there is none
@@ -44,8 +46,9 @@ exit codes:
   78  configuration: the line on standard error begins with FILE:LINE"""
 
 CONFIG = """\
-Checks or shows the configuration. The file is that of --config (before the
-command), else ./config/mailismus.xml, else /etc/mailismus/mailismus.xml."""
+Checks, shows, compares or changes the configuration. The file is the one that
+--config names (before the command), else ./config/mailismus.xml, else
+/etc/mailismus/mailismus.xml."""
 
 CHECK = """\
 Prints ok, or the errors of the file: for each the line, the value found and
@@ -55,6 +58,8 @@ It also finds settings that make no sense by themselves (a relay rule that
 never matches, networks that overlap, retries longer than the lifetime) or on
 this host (directories that can't be made or are open to others, ports and
 addresses that this user may not use). Run it as the user of the server.
+
+Last the schema for editors is asked, as a second opinion on a good file.
 
 An error ends it with 78; with warnings alone the server starts."""
 
@@ -74,6 +79,50 @@ examples:
   mailismus config show
   mailismus config show | grep retry
   mailismus config show | grep -v '\\[default\\]'   # values of the file"""
+
+SET = """\
+Changes one setting in the file. Only that element changes: comments, order
+and white space stay. An element that is missing is put where the manual has
+it; relay[+] and listener[+] add one more.
+
+Several values are the items of a list. The path of a block takes settings in
+it, NAME=VALUE, changed together.
+
+The changed text is checked as `config check` does, before it is written: with
+an error the file stays as it is (78), and so it does if another program has
+changed it meanwhile (75). The former text is kept in FILE~. Owner, mode and
+symbolic links are kept. It says whether SIGHUP is enough."""
+
+SET_EPILOG = """\
+examples:
+  mailismus config set mta/queue/retry_maxtime 5d
+  mailismus config set mta/queue/retry_delays 15m 1h 4h
+  mailismus config set mta/submit/listeners/listener[2]/@port 587
+  mailismus config set mta/deliver/relays/relay[+] address=192.0.2.1:25
+  mailismus config set --dry-run directory/domains example.net example.org"""
+
+UNSET = """\
+Removes settings or blocks from the file: their defaults are in force then.
+What `config set` wrote goes with the blocks that it made around it, so that
+the file is again what it was. Checked and written as `config set` does."""
+
+UNSET_EPILOG = """\
+examples:
+  mailismus config unset mta/queue/retry_maxtime
+  mailismus config unset mta/deliver/relays/relay[2]
+  mailismus config unset --dry-run admin/metrics"""
+
+DIFF = """\
+Compares every value in force by the file with the running server, or with
+another file, and ends with 1 where they differ. Without a running server it
+ends with 69. Of a file that a setting names (users, certificates) only whether
+its content differs is said. A relative path begins at the folder of the file
+that it stands in."""
+
+DIFF_EPILOG = """\
+examples:
+  mailismus config diff
+  mailismus config diff /etc/mailismus/mailismus.xml~"""
 
 SAMPLE = """\
 Prints the sample file: every setting with its default and a sentence. It

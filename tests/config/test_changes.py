@@ -8,8 +8,8 @@ import pytest
 
 from mailismus.config.read.changes import SettingChange, names_of, what_changed
 from mailismus.config.read.document import parse
-from mailismus.config.read.effective import Effective
 from mailismus.config.read.load import load_tree
+from mailismus.config.values.effective import Effective
 from tests.config.corpus import in_deliver, in_directory, in_listeners, in_queue, in_server
 from tests.config.test_generated import SETTING_IDS, SETTINGS
 

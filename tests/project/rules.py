@@ -42,7 +42,7 @@ OWN = "."
 """In `ROOMS`: the modules of the package that stand in no room."""
 
 ROOMS = {
-    "config": ("values", "table", "read", "advice", "generate", OWN),
+    "config": ("values", "table", "read", "advice", "generate", "edit", OWN),
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
     "queue": ("interface", "due", "files", OWN, "providers"),
     "queue.providers.clustered": (
@@ -62,6 +62,8 @@ PURE = (
     "mail",
     "smtp",
     *("config.values", "config.table", "config.generate", "config.read.check", "config.advice.values"),
+    *("config.read.source", "config.read.encoding"),
+    *("config.edit.path", "config.edit.escape", "config.edit.layout", "config.edit.change"),
     "config.advice.places",
     *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
@@ -78,7 +80,7 @@ PURE = (
     *("submit.policy", "submit.admission", "submit.ending"),
     *("deliver.route", "deliver.hosts", "deliver.idle", "deliver.quirks", "deliver.capabilities"),
     *("deliver.hanging", "deliver.turns"),
-    *("admin.model", "admin.protocol.wire", "admin.render", "admin.commands.wording"),
+    *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.wording",
 )
 """Packages and modules that take time, chance and bytes as arguments."""
@@ -103,7 +105,18 @@ SHARED_CONFIG = (f"{ROOT}.config.values.",)
 WRITERS = (f"{ROOT}.config.generate.",)
 """What start-up code may have written from the table, without knowing it."""
 
-LOADER_USERS = frozenset({"app", "start.maker", "start.reload", "start.configcommands", "__main__"})
+LOADER_USERS = frozenset(
+    {
+        "app",
+        "start.maker",
+        "start.reload",
+        "start.configcommands",
+        "start.configadvice",
+        "start.configchange",
+        "start.configdiff",
+        "__main__",
+    }
+)
 
 FILE_USERS = {
     "disk": "the one door to the file system",
@@ -113,6 +126,7 @@ FILE_USERS = {
     "regular": "reads what others wrote: the configuration, the files that it names, those of the system",
     "admin.commands.history": "what was typed into the shell, in the user's home",
     "observe.audit_file": "the audit logs",
+    "config.edit.replacement": "the configuration file, for `config set`",
     "start.output": "the log",
     "start.maker": "/dev/null in place of a standard output that is closed",
     "admin.commands.broken_pipe": "/dev/null in place of a standard output that nobody reads",

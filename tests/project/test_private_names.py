@@ -49,8 +49,9 @@ PUBLIC_BY_NAME: dict[type, frozenset[str]] = {
 INHERITED: dict[type, frozenset[str]] = {argparse.ArgumentParser: frozenset({"_subparsers"})}
 """Used on `self` in a class of ours, where they look like names of ours."""
 
-OF_MODULES = frozenset({("argparse", "_SubParsersAction"), ("os", "_exit")})
-"""Names of modules. `os._exit` is documented; the others are not."""
+OF_MODULES = frozenset({("argparse", "_SubParsersAction"), ("os", "_exit"), ("lxml.etree", "_Element")})
+"""Names of modules. `os._exit` is documented; `_Element` is the only name that lxml has for the type of its elements, and
+stands in annotations alone."""
 
 
 def foreign_names(sources: rules.Sources) -> set[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from mailismus.__main__ import main
 from tests.project.runners import with_code_before
 from tests.scenarios.mailserver import MailServer, configure, install_certificate, serving
 
@@ -221,3 +222,24 @@ def test_a_file_that_does_not_answer_is_named_and_neither_mail_nor_the_stop_wait
             (tmp_path / "key.pem.hangs").unlink()
             server.await_new("answers again; send SIGHUP", before)
             server.hang_up("reloaded: nothing changed")
+
+
+def test_a_setting_is_set_by_its_path_and_the_comparison_finds_it_until_the_reload(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def config(*words: str) -> tuple[int, str]:
+        capsys.readouterr()
+        status = main(["--config", str(tmp_path / "mailismus.xml"), "config", *words])
+        return status, capsys.readouterr().out
+
+    configure(tmp_path)
+    with serving(tmp_path) as server:
+        assert config("diff")[0] == 0
+        assert config("set", "mta/submit/listeners/listener[1]/server/maxrecips", "7")[0] == 0
+        status, out = config("diff")
+        assert (status, out.partition(":")[0]) == (1, "mta/submit/listeners/listener[1]/server/maxrecips")
+        assert '"1000" in the running server, "7" in ' in out
+        install_certificate(tmp_path)
+        assert "listener[1]/ssl/certificate: the file that it names holds something else" in config("diff")[1]
+        server.hang_up("reloaded: ")
+        assert config("diff")[0] == 0

@@ -19,6 +19,7 @@ import attrs
 from mailismus.admin.client.background import do_aside
 from mailismus.admin.model.shape import LABELS, By, Row, Shape, ShapeCount
 from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.settings import decode_setting
 from mailismus.admin.protocol.socket_file import connect_socket
 from mailismus.admin.protocol.wire import (
     PROTOCOL,
@@ -35,6 +36,7 @@ from mailismus.admin.protocol.wire import (
     decode_summary,
     encode_request,
 )
+from mailismus.config.values.effective import Effective
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.filter import parse_filter
@@ -198,6 +200,11 @@ class ServerSource:
     def flush(self, words: Sequence[str]) -> int:
         with _clear_errors():
             return decode_number(self._only_answer(Request("flush", tuple(words))))
+
+    def settings(self) -> tuple[Effective, ...]:
+        """Every effective value of the running server."""
+        with _clear_errors():
+            return tuple(decode_setting(value) for value in self._ask(Request("settings")))
 
     def close(self) -> None:
         if self._spare is not None:

@@ -3,5 +3,6 @@
 Modules, each with what it is:
 
     wire            requests and answers as lines of JSON. Pure
+    settings        effective values as lines of JSON. Pure
     socket_file     the socket in the file system: bind, connect
 """

@@ -12,6 +12,7 @@ answer lacks only what can't be read, the error says what that is, and has `"gap
 | `plan` | the plan by which the client counts everything itself: its provider, then parts for that provider's counter |
 | `content` (the filter names one message) | its content in pieces, in order, as it is stored |
 | `flush` | one line: how many deferred entries are due now |
+| `settings` | the effective values of the running server, a line each (`protocol.settings`) |
 | `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
 
 *Rules*: bytes travel as text of the same code points (Latin-1), content in base64, so that any byte comes through. Both

@@ -25,6 +25,8 @@ from mailismus.admin.protocol.wire import (
     encode_row,
     encode_summary,
 )
+from mailismus.admin.server.settings import SettingsAnswer
+from mailismus.config.values.effective import Effective
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.filter import FilterError, parse_filter
@@ -36,6 +38,9 @@ PAGE_ENTRIES = 100
 
 PIECE_BYTES = 64 << 10
 """Content of one part."""
+
+SETTINGS = "settings"
+"""The one verb that is not about the queue."""
 
 
 class LookableQueue(Protocol):
@@ -251,8 +256,12 @@ class FlushAnswer:
         """It holds nothing open."""
 
 
-def begin_answer(request: Request, queue: LookableQueue, now: float) -> VerbAnswer:
-    """The answer to a request. `now`: UTC seconds, what ages count from. Raises `Refusal`."""
+def begin_answer(
+    request: Request, queue: LookableQueue, now: float, settings: Callable[[], Sequence[Effective]]
+) -> VerbAnswer:
+    """The answer to a request. `now`: UTC seconds, what ages count from; `settings`: those in force. Raises `Refusal`."""
+    if request.verb == SETTINGS:
+        return SettingsAnswer(settings())
     verb = _VERBS.get(request.verb)
     if verb is None:
         raise Refusal(os.EX_UNAVAILABLE, "the running server is of a version that does not know this command")
@@ -318,6 +327,8 @@ _VERBS = {
 
 def command_of(request: Request) -> str:
     """What the user wrote, or might have: whatever stands in a filter stands here too."""
+    if request.verb == SETTINGS:
+        return "config diff"
     verb = _VERBS.get(request.verb)
     return " ".join((verb.command if verb is not None else request.verb, *request.words))
 

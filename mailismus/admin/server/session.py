@@ -8,6 +8,7 @@ to say.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IConsumer, IDelayedCall, IPullProducer, IReactorTime
@@ -28,6 +29,7 @@ from mailismus.admin.protocol.wire import (
 )
 from mailismus.admin.server.admission import Admission, Asked, Peer
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
+from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 
 REQUEST_TIMEOUT_S = 30.0
@@ -43,8 +45,16 @@ class AdminSession(Protocol):
 
     log = Logger()
 
-    def __init__(self, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer) -> None:
+    def __init__(
+        self,
+        queue: LookableQueue,
+        clock: IReactorTime,
+        admission: Admission,
+        peer: Peer,
+        settings: Callable[[], Sequence[Effective]] = tuple,
+    ) -> None:
         self._queue = queue
+        self._settings = settings
         self._clock = clock
         self._admission = admission
         self._peer = peer
@@ -99,7 +109,7 @@ class AdminSession(Protocol):
         try:
             request = decode_request(line)
             self._take_place(request)
-            self._answer = begin_answer(request, self._queue, self._clock.seconds())
+            self._answer = begin_answer(request, self._queue, self._clock.seconds(), self._settings)
         except WireError as error:
             self._refuse(os.EX_UNAVAILABLE, str(error))
         except Refusal as refusal:

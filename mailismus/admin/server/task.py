@@ -12,7 +12,7 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IAddress, IReactorFDSet, IReactorSocket, IReactorTime, IReadDescriptor
@@ -25,6 +25,7 @@ from mailismus.admin.protocol.socket_file import bind_socket, inode_of
 from mailismus.admin.server.admission import PLACES, Admission, Peer
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.session import AdminSession
+from mailismus.config.values.effective import Effective
 
 MAX_CONNECTIONS = 2 * PLACES
 """Those that send their request, are answered, or have their last words on the way; more wait in the socket's backlog."""
@@ -45,6 +46,15 @@ class _Sessions:
         self._clock = clock
         self._admission = Admission(monotonic)
         self.open: set[AdminSession] = set()
+        self._settings: Sequence[Effective] = ()
+
+    def show(self, settings: Sequence[Effective]) -> None:
+        """Tell these, when they are asked for."""
+        self._settings = settings
+
+    def settings(self) -> Sequence[Effective]:
+        """What is told of the configuration."""
+        return self._settings
 
     def begin(self, peer: Peer) -> AdminSession:
         """A session with this process."""
@@ -89,7 +99,7 @@ class _CountedSession(AdminSession):
     def __init__(
         self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer
     ) -> None:
-        super().__init__(queue, clock, admission, peer)
+        super().__init__(queue, clock, admission, peer, sessions.settings)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -121,6 +131,10 @@ class AdminTask:
         self._inode: tuple[int, int] | None = None
         self._is_serving = False
         self._sessions = _Sessions(self, queue, clock, monotonic)
+
+    def show_settings(self, effective: Sequence[Effective]) -> None:
+        """Tell these from now on, when the settings are asked for."""
+        self._sessions.show(effective)
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration although each of its values is right.
+"""Advice on a configuration whose values are each valid.
 
 Modules, each with what it is:
 

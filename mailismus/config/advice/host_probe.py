@@ -27,7 +27,7 @@ _MAX_BYTES = 1 << 20
 
 
 class PathKind(enum.Enum):
-    """What is at a path."""
+    """Kind of file at a path."""
 
     MISSING = "missing"
     DIRECTORY = "directory"
@@ -57,7 +57,7 @@ class Room:
 
 
 class HostProbe(Protocol):
-    """What advice needs to know."""
+    """The host, as advice sees it."""
 
     @property
     def uid(self) -> int:
@@ -102,7 +102,7 @@ class ThisHost:
             return 0 if os.geteuid() == 0 else 1024
 
     def look(self, path: str) -> Spot:
-        """By lstat; what may not be looked at is taken to be well."""
+        """By lstat; a path that this user may not inspect is taken to be well."""
         try:
             found = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):

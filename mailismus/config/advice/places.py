@@ -1,6 +1,6 @@
-"""Advice about places: directories, files, ports and addresses of this host (pure: the host is handed in as `HostProbe`).
+"""Advice about places: directories, files, ports and addresses of this host (pure: the host is an argument, a `HostProbe`).
 
-*Rules*: as in `config.advice`. What the start would refuse of directories is an error here: a symbolic link, a wrong owner
+*Rules*: as in `advice.values`. A directory that the start would refuse is an error here: a symbolic link, a wrong owner
 or mode, a parent that others can write, a place where this user may make nothing. Root may do everything and is not told
 of owners: the server may be meant to run as another user.
 """
@@ -24,10 +24,10 @@ from mailismus.config.values.settings import MinFree, Settings
 from mailismus.config.values.units import show_size
 
 Place = tuple[str, str, int]
-"""What it is called, its path, and the line that names it."""
+"""Its title in messages, its path, and the line that names it."""
 
 
-def advise_places(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
+def advise_places(top: Given, settings: Settings, host: HostProbe) -> Iterator[Advice]:
     """Everything that depends on this host."""
     queue = top.one(MTA).one(que.QUEUE)
     spool = queue.one(que.SPOOL)
@@ -41,35 +41,35 @@ def advise_places(top: Given, settings: Settings, ground: HostProbe) -> Iterator
     run_path = posixpath.dirname(settings.admin.socket_path)
     socket = ("the directory of <socket>", run_path, line_of(app.SOCKET, top, admin))
     told: set[str] = set()
-    yield from _advise_root(top, settings, ground)
+    yield from _advise_root(top, settings, host)
     for place in private:
-        yield from _advise_private(place, ground, told)
-    yield from _advise_directory(userpath, ground, told)
-    yield from _advise_run_directory(socket, ground, told)
-    yield from _advise_audits(top, settings, ground, told)
+        yield from _advise_private(place, host, told)
+    yield from _advise_directory(userpath, host, told)
+    yield from _advise_run_directory(socket, host, told)
+    yield from _advise_audits(top, settings, host, told)
     yield from _advise_nesting([*private, userpath])
-    yield from _advise_room(settings.queue.minfree, private, line_of(que.MINFREE, top, queue), ground)
-    yield from _advise_files(top, settings, ground)
-    yield from _advise_ports(top, settings, ground)
+    yield from _advise_room(settings.queue.minfree, private, line_of(que.MINFREE, top, queue), host)
+    yield from _advise_files(top, settings, host)
+    yield from _advise_ports(top, settings, host)
 
 
-def _advise_root(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
+def _advise_root(top: Given, settings: Settings, host: HostProbe) -> Iterator[Advice]:
     """A root that is not there is mostly misspelt, or a file system that is not mounted."""
     path = settings.application.root_path
     application = top.one(app.APPLICATION)
-    if ground.look(path).kind is PathKind.MISSING:
+    if host.look(path).kind is PathKind.MISSING:
         yield warn(
             line_of(app.ROOT, top, application, application.one(app.DIRPATHS)),
             f"<root> is {path}, which does not exist; an empty queue would be made there: write where it is, or mount it",
         )
 
 
-def _advise_private(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
+def _advise_private(place: Place, host: HostProbe, told: set[str]) -> Iterator[Advice]:
     """A directory that is the server's alone."""
     title, path, line = place
-    spot = ground.look(path)
+    spot = host.look(path)
     if spot.kind is PathKind.MISSING or spot.kind is PathKind.OTHER:
-        yield from _advise_making(place, ground, told)
+        yield from _advise_making(place, host, told)
         return
     if spot.kind is PathKind.LINK:
         yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the directory itself")
@@ -77,8 +77,8 @@ def _advise_private(place: Place, ground: HostProbe, told: set[str]) -> Iterator
     if spot.kind is not PathKind.DIRECTORY:
         yield refuse(line, f"{title} is {path}, which is no directory: write another path")
         return
-    if ground.uid not in (0, spot.uid):
-        owner, user = ground.user_name(spot.uid), ground.user_name(ground.uid)
+    if host.uid not in (0, spot.uid):
+        owner, user = host.user_name(spot.uid), host.user_name(host.uid)
         yield refuse(
             line,
             f"{title} is {path}, which belongs to user {owner}, not to {user} who asks: run this as {owner}, or run: "
@@ -87,41 +87,41 @@ def _advise_private(place: Place, ground: HostProbe, told: set[str]) -> Iterator
     if spot.mode & 0o077:
         yield refuse(line, f"{title} is {path}, which is open to others (mode {spot.mode:04o}): run: chmod 700 {path}")
     for parent in _parents(path):
-        if _others_may_write(found := ground.look(parent)):
+        if _others_may_write(found := host.look(parent)):
             yield refuse(
                 line,
                 f"{title} is {path}, but others can write {parent} (mode {found.mode:04o}): run: chmod go-w {parent}",
             )
 
 
-def _advise_directory(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
+def _advise_directory(place: Place, host: HostProbe, told: set[str]) -> Iterator[Advice]:
     """A directory that others may look into."""
     title, path, line = place
-    spot = ground.look(path)
+    spot = host.look(path)
     if spot.kind is PathKind.FILE:
         yield refuse(line, f"{title} is {path}, which is no directory: write another path")
     elif spot.kind is PathKind.DIRECTORY and not spot.may_make:
-        user = ground.user_name(ground.uid)
+        user = host.user_name(host.uid)
         yield refuse(
             line, f"{title} is {path}, where user {user} may not write: run: chown {user} {path}, or write another path"
         )
     elif spot.kind is PathKind.MISSING:
-        yield from _advise_making(place, ground, told)
+        yield from _advise_making(place, host, told)
 
 
-def _advise_run_directory(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
+def _advise_run_directory(place: Place, host: HostProbe, told: set[str]) -> Iterator[Advice]:
     title, path, line = place
-    spot = ground.look(path)
+    spot = host.look(path)
     if spot.kind is PathKind.LINK:
         yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the directory itself")
     elif _others_may_write(spot):
         yield refuse(line, f"{title} is {path}, which others can write (mode {spot.mode:04o}): run: chmod go-w {path}")
     else:
-        yield from _advise_directory(place, ground, told)
+        yield from _advise_directory(place, host, told)
 
 
-def _advise_audits(top: Given, settings: Settings, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
-    """A file, in a directory where it can be made. Of a name with a date only what is above the date is known."""
+def _advise_audits(top: Given, settings: Settings, host: HostProbe, told: set[str]) -> Iterator[Advice]:
+    """An audit log is a file in a directory where it can be made. Of a name with a date only its first part is known."""
     mta = top.one(MTA)
     deliver, report = mta.one(dlv.DELIVER), mta.one(rep.REPORT)
     for audit, block, setting in (
@@ -132,23 +132,23 @@ def _advise_audits(top: Given, settings: Settings, ground: HostProbe, told: set[
             continue
         line, path = line_of(setting, top, mta, block), audit.path
         title = f"<audit> of <{block.block.name}>"
-        kind = ground.look(path).kind
+        kind = host.look(path).kind
         if kind is PathKind.LINK:
             yield refuse(line, f"{title} is {path}, a symbolic link, which is refused: write the file itself")
         elif kind is PathKind.DIRECTORY:
             yield refuse(line, f"{title} is {path}, a directory: write a file in it, such as {path}/%DT%.log")
         else:
             directory = posixpath.dirname(path.partition("%")[0])
-            yield from _advise_directory((f"the directory of {title}", directory, line), ground, told)
+            yield from _advise_directory((f"the directory of {title}", directory, line), host, told)
 
 
-def _advise_making(place: Place, ground: HostProbe, told: set[str]) -> Iterator[Advice]:
-    """What is missing is made at the start, where that is possible. `told`: directories where it is not, each told once."""
+def _advise_making(place: Place, host: HostProbe, told: set[str]) -> Iterator[Advice]:
+    """A missing directory is made at the start, where that is possible. `told`: parents that were complained of already."""
     title, path, line = place
     parent = posixpath.dirname(path)
-    while ground.look(parent).kind is PathKind.MISSING and parent != "/":
+    while host.look(parent).kind is PathKind.MISSING and parent != "/":
         parent = posixpath.dirname(parent)
-    spot = ground.look(parent)
+    spot = host.look(parent)
     if parent in told:
         return
     if spot.kind is PathKind.FILE:
@@ -156,7 +156,7 @@ def _advise_making(place: Place, ground: HostProbe, told: set[str]) -> Iterator[
         yield refuse(line, f"{title} is {path}, but {parent} is no directory: write another path")
     elif not spot.may_make:
         told.add(parent)
-        user = ground.user_name(ground.uid)
+        user = host.user_name(host.uid)
         yield refuse(
             line,
             f"{title} is {path}, which does not exist, and user {user} may not make it in {parent}: run as root: "
@@ -165,7 +165,7 @@ def _advise_making(place: Place, ground: HostProbe, told: set[str]) -> Iterator[
 
 
 def _advise_nesting(places: list[Place]) -> Iterator[Advice]:
-    """What lies within something else is moved, copied and deleted with it."""
+    """A directory within another one is moved, copied and deleted with it."""
     for number, (title, path, line) in enumerate(places):
         for other_title, other, _ in (*places[:number], *places[number + 1 :]):
             if path == other and number:
@@ -176,9 +176,9 @@ def _advise_nesting(places: list[Place]) -> Iterator[Advice]:
                 break
 
 
-def _advise_room(minfree: MinFree, places: list[Place], line: int, ground: HostProbe) -> Iterator[Advice]:
+def _advise_room(minfree: MinFree, places: list[Place], line: int, host: HostProbe) -> Iterator[Advice]:
     for title, path, _ in places:
-        room = ground.room(path)
+        room = host.room(path)
         if room is None:
             continue
         least = min(room.share, room.inode_share)
@@ -197,20 +197,20 @@ def _advise_room(minfree: MinFree, places: list[Place], line: int, ground: HostP
         return
 
 
-def _advise_files(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
-    """Whoever can write these decides whose mail is taken, and where it goes."""
+def _advise_files(top: Given, settings: Settings, host: HostProbe) -> Iterator[Advice]:
+    """A user who can write these files decides whose mail is taken, and where it goes."""
     block = top.one(app.DIRECTORY)
-    if ground.look(settings.file).mode & stat.S_IWOTH:
+    if host.look(settings.file).mode & stat.S_IWOTH:
         yield warn(top.line, f"everybody can write this file: run: chmod o-w {settings.file}")
     for setting in (app.DOMAINS, app.USERS):
         for path in block.get(setting):
             if "/" not in path:
                 continue
-            spot = ground.look(path)
+            spot = host.look(path)
             line = line_of(setting, top, block)
             if spot.kind is not PathKind.LINK and spot.mode & stat.S_IWOTH:
                 yield warn(line, f"<{setting.name}> names {path}, which everybody can write: run: chmod o-w {path}")
-            if spot.kind is not PathKind.LINK and spot.mode & stat.S_IROTH and ground.holds_more_than_names(path):
+            if spot.kind is not PathKind.LINK and spot.mode & stat.S_IROTH and host.holds_more_than_names(path):
                 yield warn(
                     line,
                     f"<{setting.name}> names {path}, which everybody can read, and there is text behind names, as in files"
@@ -218,24 +218,24 @@ def _advise_files(top: Given, settings: Settings, ground: HostProbe) -> Iterator
                 )
 
 
-def _advise_ports(top: Given, settings: Settings, ground: HostProbe) -> Iterator[Advice]:
+def _advise_ports(top: Given, settings: Settings, host: HostProbe) -> Iterator[Advice]:
     submit = top.one(MTA).one(sub.SUBMIT)
     listeners = submit.one(sub.LISTENERS)
     for listener, given in zip(settings.listeners, listeners.all(sub.LISTENER), strict=True):
         chain = (top, submit, listeners, given)
-        if 0 < listener.port < ground.lowest_port:
+        if 0 < listener.port < host.lowest_port:
             yield warn(
                 line_of(sub.PORT, *chain),
                 f"port {listener.port} of listener {listener.name} needs root or CAP_NET_BIND_SERVICE, which user "
-                f"{ground.user_name(ground.uid)} does not have here: start it by systemd with "
-                f"AmbientCapabilities=CAP_NET_BIND_SERVICE, or write a port from {ground.lowest_port}",
+                f"{host.user_name(host.uid)} does not have here: start it by systemd with "
+                f"AmbientCapabilities=CAP_NET_BIND_SERVICE, or write a port from {host.lowest_port}",
             )
-        if listener.interface and not ground.is_own_address(listener.interface):
+        if listener.interface and not host.is_own_address(listener.interface):
             yield _refuse_interface(line_of(sub.INTERFACE, *chain), listener.interface, f"listener {listener.name}")
     admin = top.one(app.ADMIN)
     for metrics in admin.all(app.METRICS):
         interface = metrics.get(app.METRICS_INTERFACE)
-        if interface and not ground.is_own_address(interface):
+        if interface and not host.is_own_address(interface):
             yield _refuse_interface(line_of(app.METRICS_INTERFACE, top, admin, metrics), interface, "<metrics>")
 
 

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 DATE = "2026-11-21"
-"""When the texts were last gone through as a whole: the foot of a page says it."""
+"""Date in the foot of a page: when the texts were last reviewed as a whole."""
 
 WIDTH = 78
 """Columns of a line of the source."""

@@ -2,8 +2,10 @@
 
 Modules, each with what it is:
 
-    document        the XML file as a tree of elements with line numbers
+    encoding        the bytes of an XML file as text
+    source          where tags, attributes and values stand in that text
     files           every file that is read, once a load
+    document        the XML file as a tree of elements with line numbers
     lists           domains and users, in the file or in files that it names
     certificates    certificates and private keys of listeners
     hostname        the full name of this host

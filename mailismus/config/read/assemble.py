@@ -1,7 +1,7 @@
-"""Assembling: checked values to `Settings`, with what only several values together can get wrong.
+"""Assembling: checked values to `Settings`, with the checks that concern several values at once.
 
-*Rules*: every complaint names the element it is about and its line. Files are read here only for names
-(`config.lists`); whether paths can be used is found out by those who use them.
+*Rules*: every error names its element and line. Files are read here only for names and certificates (`config.read.lists`,
+`config.read.certificates`); whether paths can be used, the components find out that use them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mailismus.config.read.certificates import check_pair, read_chain, read_key
 from mailismus.config.read.check import Given, Value
 from mailismus.config.read.effective import Key
 from mailismus.config.read.files import Files
-from mailismus.config.read.lists import Names, read_names
+from mailismus.config.read.lists import Names, digest_of, read_names
 from mailismus.config.read.relays import assemble_relays
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
@@ -60,8 +60,8 @@ _RAISE = "ulimit -Hn, or LimitNOFILE= of systemd"
 
 @attrs.define
 class Assembly:
-    """One configuration on its way to `Settings`. `changed`: limits that gave way, by block and key; `contents`: what the
-    files hold that a setting names."""
+    """One configuration on its way to `Settings`. `changed`: limits that gave way, by block and key; `contents`: digests
+    of what the files hold that a setting names."""
 
     top: Given
     listeners: list[Given]
@@ -70,7 +70,7 @@ class Assembly:
     files: Files
     notes: list[str] = attrs.Factory(list)
     changed: dict[Key, int] = attrs.Factory(dict)
-    contents: dict[Key, object] = attrs.Factory(dict)
+    contents: dict[Key, bytes] = attrs.Factory(dict)
 
     def settings(self) -> Settings:
         """The settings. Raises `ConfigError`."""
@@ -135,7 +135,7 @@ class Assembly:
             names = read_names(block.get(setting), parse_name, self.files, line)
         except UnitError as error:
             self._refuse(line, f"{setting.title}: {error}")
-        self.contents[id(block), setting.key] = names.all
+        self.contents[id(block), setting.key] = names.digest
         return names
 
     def _message_store(self) -> MessageStoreSettings:
@@ -203,8 +203,8 @@ class Assembly:
             check_pair(chain, key, self.files)
         except UnitError as error:
             self._refuse(block.line_of(setting), f"{setting.title}: {error}")
-        self.contents[id(block), sub.CERTIFICATE.key] = chain.pem
-        self.contents[id(block), sub.PRIVATEKEY.key] = key.pem
+        self.contents[id(block), sub.CERTIFICATE.key] = digest_of((chain.pem,))
+        self.contents[id(block), sub.PRIVATEKEY.key] = digest_of((key.pem,))
         if key.is_readable_by_all:
             self.notes.append(f"the private key {block.get(setting)} can be read by everybody: chmod o= it")
         return SslSettings(

@@ -1,4 +1,4 @@
-"""Changes: in what two configurations differ, by the names that the file has for it.
+"""Changes: the settings in which two configurations differ, by their paths.
 
 *Rules*: pure. A value has changed when its text has, or what the files that it names hold (users, certificates). What may
 not change while the server runs is said by the table (`Setting.fixed`).
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.config.read.effective import Effective
+from mailismus.config.values.effective import Effective
 
 _NUMBER = re.compile(r"\[[0-9]+\]")
 
@@ -26,6 +26,8 @@ class SettingChange:
     new: str | None
     line: int
     is_fixed: bool
+    place: str = attrs.field(default="", eq=False)
+    """The path with the number of every block, as `Effective.place`."""
 
     def __str__(self) -> str:
         """Its name and both texts, `mta/queue/minfree (2% before, 0 now)`."""
@@ -35,7 +37,7 @@ class SettingChange:
 
 
 def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[SettingChange, ...]:
-    """Every setting that differs, in the order of the new configuration, then those that are gone."""
+    """Return the settings that differ, in the order of the new configuration, then those that are gone."""
     before = {value.place: value for value in old}
     now = {value.place: value for value in new}
     found = []
@@ -43,15 +45,15 @@ def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[Se
         known = before.get(value.place)
         if known is None or (known.text, known.content) != (value.text, value.content):
             text = None if known is None else known.text
-            found.append(SettingChange(value.path, text, value.text, value.line, value.is_fixed))
+            found.append(SettingChange(value.path, text, value.text, value.line, value.is_fixed, value.place))
     for value in old:
         if value.place not in now:
-            found.append(SettingChange(value.path, value.text, None, 0, value.is_fixed))
+            found.append(SettingChange(value.path, value.text, None, 0, value.is_fixed, value.place))
     return tuple(found)
 
 
 def names_of(changes: Sequence[SettingChange]) -> tuple[str, ...]:
-    """The names of what changed, each once, whichever of several blocks it stands in."""
+    """Return the names of the changed settings, each once, without the numbers of blocks."""
     return tuple(dict.fromkeys(_NUMBER.sub("", change.path) for change in changes))
 
 

@@ -3,7 +3,7 @@
 *Rules*: order is free; what is unknown, doubled, not built or in the wrong place is refused, never skipped. First the
 shape of the whole file is checked, then the values, each in the order of the file or the table.
 
-*Not here*: what only several values together can get wrong (`config.assemble`).
+*Not here*: errors that only several values together can have (`config.read.assemble`).
 """
 
 from __future__ import annotations
@@ -70,29 +70,29 @@ def check_shape(top: Element, file: str) -> None:
     _check_block(top, MAILSERVER, file)
 
 
-def convert(block: Block, element: Element | None, place: ReadContext, file: str) -> Given:
+def convert(block: Block, element: Element | None, context: ReadContext, file: str) -> Given:
     """The values of a block that has passed `check_shape`; None: it was not written, all is default."""
     values: dict[str, Value] = {}
     blocks: dict[str, list[Given]] = {}
     for item in block.content:
         if isinstance(item, Setting):
-            values[item.key] = _convert_setting(item, element, block, place, file)
+            values[item.key] = _convert_setting(item, element, block, context, file)
         else:
             found: list[Element | None] = [child for child in element.children if child.name == item.name] if element else []
             if not found and item.occurs is Occurs.ONCE:
                 found = [None]
-            blocks[item.name] = [convert(item, child, place, file) for child in found]
+            blocks[item.name] = [convert(item, child, context, file) for child in found]
     return Given(block, element.line if element else 0, values, blocks)
 
 
-def default_block(block: Block, place: ReadContext, file: str) -> Given:
+def default_block(block: Block, context: ReadContext, file: str) -> Given:
     """A block as if it had been written empty."""
-    return convert(block, None, place, file)
+    return convert(block, None, context, file)
 
 
-def convert_setting(setting: Setting[T], element: Element | None, block: Block, place: ReadContext, file: str) -> T:
+def convert_setting(setting: Setting[T], element: Element | None, block: Block, context: ReadContext, file: str) -> T:
     """The value of one setting of a block."""
-    return cast(T, _convert_setting(setting, element, block, place, file).value)
+    return cast(T, _convert_setting(setting, element, block, context, file).value)
 
 
 def _check_block(element: Element, block: Block, file: str) -> None:
@@ -134,7 +134,7 @@ def _title(name: str) -> str:
 
 
 def _unknown(name: str, block: Block) -> str:
-    """What to say of an element or attribute (`@name`) that may not stand here."""
+    """Return the message for an element or attribute (`@name`) that may not stand here."""
     title = _title(name)
     where = f"in <{block.name}>"
     known = {item.key for item in block.content}
@@ -168,7 +168,7 @@ def _all_blocks(block: Block) -> Iterator[Block]:
 
 
 def _convert_setting(
-    setting: Setting[object], element: Element | None, block: Block, place: ReadContext, file: str
+    setting: Setting[object], element: Element | None, block: Block, context: ReadContext, file: str
 ) -> Value:
     text: str | None = None
     line = 0
@@ -189,7 +189,7 @@ def _convert_setting(
             )
         text = setting.default
     try:
-        return Value(setting, setting.kind.parse(text, place), line)
+        return Value(setting, setting.kind.parse(text, context), line)
     except UnitError as error:
         shown = text if len(text) <= 80 else text[:77] + "..."
         found = f'is "{shown}"' if text else "is empty"

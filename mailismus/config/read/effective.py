@@ -1,39 +1,20 @@
-"""Effective values: every setting of one configuration as it is in force, with its name and where it comes from."""
+"""The list of effective values of a configuration, from what the file says and what gave way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from mailismus.config.read.check import Given
 from mailismus.config.table.queue import PROVIDER, QUEUE
 from mailismus.config.table.root import MTA
 from mailismus.config.table.words import Occurs, Setting, belongs_to
+from mailismus.config.values.effective import Effective
 
 Key = tuple[int, str]
 """A setting of one block: the identity of its `Given`, and the setting's key."""
 
 
-@attrs.frozen
-class Effective:
-    """One effective value: where it stands (`mta/queue/minfree`), its text, and its line (0: the default).
-
-    `near` is its line, or that of the innermost element around it that is written. `place` is its path with the number of
-    every block that may stand several times; `content` what the files that it names hold, if it names some.
-    """
-
-    path: str
-    text: str
-    line: int
-    is_lowered: bool = False
-    place: str = ""
-    is_fixed: bool = False
-    content: object = attrs.field(default=None, repr=False)
-    near: int = 0
-
-
-def list_effective(given: Given, changed: Mapping[Key, int], contents: Mapping[Key, object]) -> tuple[Effective, ...]:
+def list_effective(given: Given, changed: Mapping[Key, int], contents: Mapping[Key, bytes]) -> tuple[Effective, ...]:
     """Every value in force in the whole configuration, in the table's order, without the settings of other queue providers.
     `changed`: limits that gave way."""
     found: list[Effective] = []
@@ -49,7 +30,7 @@ def _list(
     near: int,
     provider: str,
     changed: Mapping[Key, int],
-    contents: Mapping[Key, object],
+    contents: Mapping[Key, bytes],
     found: list[Effective],
 ) -> None:
     for item in given.block.content:
@@ -61,17 +42,18 @@ def _list(
             value = given.values[item.key]
             key = (id(given), item.key)
             lowered = changed.get(key)
-            text = item.kind.show(value.value if lowered is None else lowered)
+            asked = item.kind.show(value.value)
             found.append(
                 Effective(
-                    path + item.key,
-                    text,
-                    value.line,
-                    lowered is not None,
-                    place + item.key,
-                    item.fixed,
-                    contents.get(key),
-                    value.line or near,
+                    path=path + item.key,
+                    text=asked if lowered is None else item.kind.show(lowered),
+                    line=value.line,
+                    is_lowered=lowered is not None,
+                    place=place + item.key,
+                    is_fixed=item.fixed,
+                    content=contents.get(key, b""),
+                    asked=asked,
+                    near=value.line or near,
                 )
             )
             continue

@@ -1,8 +1,8 @@
-"""The files that a configuration names, and the configuration itself: each is read once in a load, and what is made of a
-content is made once, however many listeners name it and however often the configuration is loaded again.
+"""The files that a configuration names, and the configuration itself: each is read once in a load, and equal contents are
+parsed once, however many listeners name them and however often the configuration is loaded again.
 
-*Rules*: only regular files are read (`regular`). Which file is being read, and since when nothing came of it, can be asked
-from another thread: a file system that hangs holds the thread that reads.
+*Rules*: only regular files are read (`regular`). Another thread can ask which file is being read, and since when
+the file system has not answered: one that hangs blocks the thread that reads.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class Files:
         self._kept: dict[_Key, object] = {}
 
     def begin(self) -> None:
-        """Begin a load: every file is read anew."""
+        """Begin a load: every file is read again."""
         self._contents, self._made = {}, {}
 
     def end(self) -> None:
-        """The load is done: keep what was made in it for the next, and nothing older."""
+        """End a load: keep the objects made in it for the next load, and no older ones."""
         self._contents, self._kept = {}, self._made
 
     def read(self, path: str, max_bytes: int, line: int = 0) -> Content:
@@ -78,7 +78,7 @@ class Files:
         return content
 
     def make(self, kind: str, data: bytes, make: Callable[[], T]) -> T:
-        """What `make` gives: called once for contents of this `kind` that are equal. What it raises is raised."""
+        """Return the result of `make`, called once for equal contents of this `kind`. Its exceptions are passed on."""
         key = (kind, hashlib.sha256(data).digest())
         if key not in self._made:
             self._made[key] = self._kept[key] if key in self._kept else make()

@@ -6,8 +6,9 @@ ignored. A file that can't be read, or a name in it that can't be, is an error a
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 
 import attrs
 
@@ -19,21 +20,36 @@ MAX_BYTES = 256 * 2**20
 
 @attrs.frozen
 class Names:
-    """The names of a list, lower case. `first` is the one that stands first, empty where there is none."""
+    """The names of a list, lower case. `first` is the one that stands first, empty where there is none; `digest` that of
+    all, in whatever order."""
 
     all: Set[bytes] = attrs.field(repr=False)
     first: bytes
+    digest: bytes
 
 
 def read_names(items: Sequence[str], parse_name: Callable[[str], str], files: Files, line: int) -> Names:
     """The names of a list, in that line, whose items are names, or absolute paths of files. Raises `UnitError`."""
     found = [_read_file(item, parse_name, files, line) if "/" in item else _one(parse_name(item)) for item in items]
     first = next((names.first for names in found if names.first), b"")
-    return Names(found[0].all if len(found) == 1 else frozenset().union(*(names.all for names in found)), first)
+    if len(found) == 1:
+        return found[0]
+    every = frozenset().union(*(names.all for names in found))
+    return Names(every, first, digest_of(every))
 
 
 def _one(name: str) -> Names:
-    return Names(frozenset((name.encode("ascii"),)), name.encode("ascii"))
+    data = name.encode("ascii")
+    return Names(frozenset((data,)), data, digest_of((data,)))
+
+
+def digest_of(items: Iterable[bytes]) -> bytes:
+    """A digest of these items, in whatever order: equal where they are. Made item by item, in steps that the interpreter can
+    interrupt."""
+    total = 0
+    for item in items:
+        total += int.from_bytes(hashlib.sha256(item).digest(), "big")
+    return (total % 2**256).to_bytes(32, "big")
 
 
 def _read_file(path: str, parse_name: Callable[[str], str], files: Files, line: int) -> Names:
@@ -62,4 +78,4 @@ def _parse(data: bytes, path: str, parse_name: Callable[[str], str]) -> Names:
             raise UnitError(f"{path} line {number}: {error}") from None
         first = first or name
         names.add(name)
-    return Names(names, first)  # no frozenset: a copy is one long step
+    return Names(names, first, digest_of(names))  # no frozenset: a copy is one long step

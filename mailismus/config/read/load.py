@@ -20,7 +20,7 @@ from mailismus.config.read.assemble import Assembly
 from mailismus.config.read.certificates import DAY_S, describe_end
 from mailismus.config.read.check import Given, check_shape, convert, convert_setting, default_block
 from mailismus.config.read.document import Element
-from mailismus.config.read.effective import Effective, list_effective
+from mailismus.config.read.effective import list_effective
 from mailismus.config.read.files import ANSWER_S, Files
 from mailismus.config.read.hostname import host_name
 from mailismus.config.read.providers import refuse_settings_of_others
@@ -28,6 +28,7 @@ from mailismus.config.table import application as app
 from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER, MTA
 from mailismus.config.table.submit import LISTENER, LISTENERS, SUBMIT
+from mailismus.config.values.effective import Effective
 from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError, StartError
 
@@ -62,7 +63,7 @@ def find_file(given: str | None) -> str:
 
 
 class Loader:
-    """Loads a configuration again and again; what is made of a file's content is made once. One load at a time.
+    """Loads a configuration repeatedly; a file whose content is unchanged is not parsed again. One load at a time.
 
     `providers`: queue providers that the program has, beside those of the table."""
 
@@ -71,17 +72,18 @@ class Loader:
         self._providers = tuple(providers)
         self._file = ""
 
-    def load(self, file: str) -> LoadedConfig:
-        """Read, check and convert a file, named in errors as it is given here. Blocks, for ever if a file does not answer.
-        Raises `ConfigError`."""
+    def load(self, file: str, data: bytes | None = None) -> LoadedConfig:
+        """Read, check and convert a file, named in errors as it is given here; `data`: as if it held these bytes. Blocks,
+        for ever if a file does not answer. Raises `ConfigError`."""
         files, self._file = self._files, file
         files.begin()
-        loaded = load_tree(document.read(file, files), file, host_name(files), hard_open_files(), files, self._providers)
+        top = document.read(file, files) if data is None else document.parse(data, file)
+        loaded = load_tree(top, file, host_name(files), hard_open_files(), files, self._providers)
         files.end()
         return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
 
     def find_hanging(self) -> ConfigError | None:
-        """What to say of a file that `load`, in another thread, waits for in vain; None: there is none."""
+        """Return the error about a file that does not answer `load` in another thread; None: there is none."""
         reading = self._files.find_hanging()
         if reading is None:
             return None
@@ -89,15 +91,15 @@ class Loader:
         return ConfigError(self._file, reading.line, text)
 
 
-def load(file: str, loader: Loader | None = None) -> LoadedConfig:
-    """Read, check and convert a file. `file` is named in errors as it is given here. Raises `ConfigError`, for a file that
-    does not answer too; the thread that waits for it is left behind."""
+def load(file: str, loader: Loader | None = None, data: bytes | None = None) -> LoadedConfig:
+    """Read, check and convert a file, named in errors as it is given here; `data`: as if it held these bytes. Raises
+    `ConfigError`, for a file that does not answer too; the thread that waits for it is left behind."""
     loading = loader or Loader()
     done: queue.SimpleQueue[LoadedConfig | BaseException] = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            done.put(loading.load(file))
+            done.put(loading.load(file, data))
         except BaseException as error:
             done.put(error)
 
@@ -137,15 +139,16 @@ def load_tree(
     """The configuration that a document says, for a host of that name and with that hard open-file limit (None: none).
     `providers`: queue providers beside those of the table."""
     check_shape(top, file)
-    place = attrs.evolve(_find_place(top, file, host), providers=providers)
-    given = convert(MAILSERVER, top, place, file)
+    context = attrs.evolve(_find_context(top, file, host), providers=providers)
+    given = convert(MAILSERVER, top, context, file)
     refuse_settings_of_others(given, file)
     listeners = given.one(MTA).one(SUBMIT).one(LISTENERS).all(LISTENER)
     if not listeners:
-        listeners.append(default_block(LISTENER, place, file))
+        listeners.append(default_block(LISTENER, context, file))
     assembly = Assembly(given, listeners, file, hard_limit, files or Files())
     settings = assembly.settings()
     effective = list_effective(given, assembly.changed, assembly.contents)
+    settings = attrs.evolve(settings, effective=effective)
     return LoadedConfig(settings, tuple(assembly.notes), effective, given)
 
 
@@ -156,7 +159,7 @@ def hard_open_files() -> int | None:
 
 
 def _note_certificates(settings: Settings, now: float) -> Iterator[str]:
-    """What is wrong today with certificates that are well in themselves."""
+    """Yield notes on certificates that are valid in themselves, but expire soon or are not valid yet."""
     for listener in settings.listeners:
         ssl = listener.ssl
         if ssl is None:
@@ -167,14 +170,14 @@ def _note_certificates(settings: Settings, now: float) -> Iterator[str]:
             yield f"the certificate {ssl.certificate_path} of listener {listener.name} is not valid yet"
 
 
-def _find_place(top: Element, file: str, host: str) -> ReadContext:
-    """What the tokens stand for: each directory may be named by those before it."""
-    place = ReadContext(os.path.dirname(os.path.abspath(file)), {"SYSNAME": host})
+def _find_context(top: Element, file: str, host: str) -> ReadContext:
+    """Return the values of the tokens: the path of each directory may use the tokens before it."""
+    context = ReadContext(os.path.dirname(os.path.abspath(file)), {"SYSNAME": host})
     application = next((child for child in top.children if child.name == app.APPLICATION.name), None)
     dirpaths = None
     if application is not None:
         dirpaths = next((child for child in application.children if child.name == app.DIRPATHS.name), None)
     for token, setting in (("DIRTOP", app.ROOT), ("DIRCONF", app.CONFIG), ("DIRVAR", app.VAR), ("DIRLOG", app.LOGS)):
-        path = convert_setting(setting, dirpaths, app.DIRPATHS, place, file)
-        place = attrs.evolve(place, tokens={**place.tokens, token: path})
-    return place
+        path = convert_setting(setting, dirpaths, app.DIRPATHS, context, file)
+        context = attrs.evolve(context, tokens={**context.tokens, token: path})
+    return context

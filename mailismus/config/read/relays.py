@@ -1,7 +1,7 @@
 """Assembling, part 2: the rules that route, checked against each other.
 
 *Rules*: a recipient's domain, a sender or a sender's domain stands in one relay only, and only one relay is the default, for
-which of two is meant nobody can guess. Every complaint names both lines.
+it would be ambiguous otherwise. Every error names both lines.
 """
 
 from __future__ import annotations

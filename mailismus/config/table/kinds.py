@@ -1,9 +1,9 @@
-"""Kinds: what sort of value a setting takes: how it is read and shown, and how a schema says so.
+"""Kinds of values: how a setting's value is parsed and printed, and its pattern in a schema.
 
 A kind's pattern (in the regular expressions of XML Schema part 2, appendix F) takes whatever its `parse` takes, as near
 as a pattern can say it: bounds of times and sizes, and which names exist, only `parse` knows.
 
-*Rules*: pure; `parse` raises `units.UnitError`. Where a place matters (paths, tokens) it is handed in.
+*Rules*: pure; `parse` raises `units.UnitError`. Where the context matters (paths, tokens) it is an argument.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @attrs.frozen
 class ReadContext:
-    """Where values are read: the configuration file's folder (absolute) and what the tokens stand for so far. `providers`:
+    """Context of a value: the configuration file's folder (absolute) and the values of the tokens known so far. `providers`:
     queue providers that the program has, beside those of the table."""
 
     folder: str
@@ -50,6 +50,8 @@ class ValueKind(Generic[T_co]):
     highest: str = ""
     is_number: bool = False
     """Bounds of plain numbers can be said in a schema."""
+    separator: str = ""
+    """Of a list: what stands between two items."""
 
 
 def _within(parse: Callable[[str], int], text: str, lowest: str, highest: str) -> int:
@@ -66,7 +68,7 @@ def count(lowest: int = 0, highest: int = 1_000_000_000) -> ValueKind[int]:
     return ValueKind(
         form=f"{units.COUNT_FORM} from {lowest} to {highest}",
         pattern="[0-9]+",
-        parse=lambda text, place: _within(units.parse_count, text, str(lowest), str(highest)),
+        parse=lambda text, context: _within(units.parse_count, text, str(lowest), str(highest)),
         show=str,
         lowest=str(lowest),
         highest=str(highest),
@@ -79,7 +81,7 @@ def time(lowest: str = "0", highest: str = "365d") -> ValueKind[float]:
     return ValueKind(
         form=units.TIME_FORM,
         pattern=_TIME_PATTERN,
-        parse=lambda text, place: _within(units.parse_time_ms, text, lowest, highest) / 1000,
+        parse=lambda text, context: _within(units.parse_time_ms, text, lowest, highest) / 1000,
         show=lambda value: units.show_time_ms(round(value * 1000)),
         lowest=lowest,
         highest=highest,
@@ -91,7 +93,7 @@ def size(lowest: str = "0", highest: str = "1000G") -> ValueKind[int]:
     return ValueKind(
         form=units.SIZE_FORM,
         pattern="[0-9]+(K|M|G|Ki|Mi|Gi)?",
-        parse=lambda text, place: _within(units.parse_size, text, lowest, highest),
+        parse=lambda text, context: _within(units.parse_size, text, lowest, highest),
         show=units.show_size,
         lowest=lowest,
         highest=highest,
@@ -101,7 +103,7 @@ def size(lowest: str = "0", highest: str = "1000G") -> ValueKind[int]:
 def choice(built: tuple[str, ...], unbuilt: tuple[str, ...] = ()) -> ValueKind[str]:
     """One of some words; those of `unbuilt` will come."""
 
-    def parse(text: str, place: ReadContext) -> str:
+    def parse(text: str, context: ReadContext) -> str:
         if text in unbuilt:
             raise UnitError(f"that is not available in this version; write {' or '.join(built)}, or remove it")
         if text not in built:
@@ -124,7 +126,7 @@ def provider(built: tuple[str, ...], unbuilt: tuple[str, ...]) -> ValueKind[str]
 def only(built: str) -> ValueKind[str]:
     """The one value that is built of a setting that is not."""
 
-    def parse(text: str, place: ReadContext) -> str:
+    def parse(text: str, context: ReadContext) -> str:
         if text != built:
             raise UnitError(f"that is not available in this version; write {built}, or remove it")
         return text
@@ -142,8 +144,8 @@ def list_of(
 ) -> ValueKind[tuple[T, ...]]:
     """A list; `least` 1: not an empty one."""
 
-    def parse(text: str, place: ReadContext) -> tuple[T, ...]:
-        items = tuple(item(part, place) for part in units.parse_list(text, separator))
+    def parse(text: str, context: ReadContext) -> tuple[T, ...]:
+        items = tuple(item(part, context) for part in units.parse_list(text, separator))
         if len(items) < least:
             raise UnitError(f"write {form}")
         return items
@@ -151,21 +153,27 @@ def list_of(
     bar = f" ?{chr(92) if separator == '|' else ''}{separator} ?"
     whole = f"({pattern})({bar}({pattern}))*"
     glue = f" {separator} " if separator == "|" else separator
-    return ValueKind(form, whole if least else f"({whole})?", parse, lambda value: glue.join(show(part) for part in value))
+    return ValueKind(
+        form,
+        whole if least else f"({whole})?",
+        parse,
+        lambda value: glue.join(show(part) for part in value),
+        separator=glue,
+    )
 
 
 _FALSE_PATTERN = "[Nn]|[Nn][Oo]|[Ff][Aa][Ll][Ss][Ee]"
 _TRUE_PATTERN = "[Yy]|[Yy][Ee][Ss]|[Tt][Rr][Uu][Ee]"
 
 
-def _parse_time_s(text: str, place: ReadContext) -> float:
+def _parse_time_s(text: str, context: ReadContext) -> float:
     return _within(units.parse_time_ms, text, "100ms", "365d") / 1000
 
 
 BOOLEAN: ValueKind[bool] = ValueKind(
     units.BOOLEAN_FORM,
     f"{_TRUE_PATTERN}|{_FALSE_PATTERN}",
-    lambda text, place: units.parse_boolean(text),
+    lambda text, context: units.parse_boolean(text),
     units.show_boolean,
 )
 """`Y` or `N`, also in words."""
@@ -181,12 +189,12 @@ DELAYS: ValueKind[tuple[float, ...]] = list_of(
 _NETWORK_PATTERN = r"[0-9]+(\.[0-9]+){0,3}/[0-9]+|[0-9]+(\.[0-9]+){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(/[0-9]+)?"
 
 NETWORKS: ValueKind[tuple[Block, ...]] = list_of(
-    f'networks separated by "|", each {BLOCK_FORM}', lambda text, place: parse_block(text), show_block, _NETWORK_PATTERN
+    f'networks separated by "|", each {BLOCK_FORM}', lambda text, context: parse_block(text), show_block, _NETWORK_PATTERN
 )
 
 ATTRIBUTE_NETWORKS: ValueKind[tuple[Block, ...]] = list_of(
     f'networks separated by ",", each {BLOCK_FORM}',
-    lambda text, place: parse_block(text),
+    lambda text, context: parse_block(text),
     show_block,
     _NETWORK_PATTERN,
     separator=",",
@@ -199,17 +207,17 @@ _PATH_PATTERN = "([^%]|" + _TOKEN_PATTERN + ")+"
 DOMAIN: ValueKind[str] = ValueKind(
     names.DOMAIN_FORM,
     f"{_DOMAIN_PATTERN}|%SYSNAME%",
-    lambda text, place: names.parse_domain(names.expand_tokens(text, {"SYSNAME": place.tokens["SYSNAME"]})),
+    lambda text, context: names.parse_domain(names.expand_tokens(text, {"SYSNAME": context.tokens["SYSNAME"]})),
     str,
 )
 
 DOMAINS: ValueKind[tuple[str, ...]] = list_of(
-    'domain names separated by ","', lambda text, place: names.parse_domain(text), str, _DOMAIN_PATTERN, separator=","
+    'domain names separated by ","', lambda text, context: names.parse_domain(text), str, _DOMAIN_PATTERN, separator=","
 )
 
 SENDERS: ValueKind[tuple[str, ...]] = list_of(
     f'senders separated by ",", each {names.SENDER_FORM}',
-    lambda text, place: names.parse_sender(text),
+    lambda text, context: names.parse_sender(text),
     str,
     f"{_DOMAIN_PATTERN}|[^,]+@[^,@]+",
     separator=",",
@@ -218,14 +226,14 @@ SENDERS: ValueKind[tuple[str, ...]] = list_of(
 LISTENER_NAME: ValueKind[str] = ValueKind(
     "a name",
     r"([A-Za-z0-9][A-Za-z0-9._\-]*)?",
-    lambda text, place: names.parse_listener_name(text) if text else "",
+    lambda text, context: names.parse_listener_name(text) if text else "",
     str,
 )
 
 INTERFACE: ValueKind[str] = ValueKind(
     "an IP address of this host",
     r"(\[?[0-9A-Fa-f:.]+(%.+)?\]?)?",
-    lambda text, place: names.parse_interface(text),
+    lambda text, context: names.parse_interface(text),
     str,
 )
 
@@ -238,7 +246,7 @@ def _show_host_port(value: tuple[str, int]) -> str:
 
 DNS_SERVERS: ValueKind[tuple[tuple[str, int], ...]] = list_of(
     'name servers separated by "|", each an IP address and a port, such as 192.0.2.53:53 or [2001:db8::1]:53',
-    lambda text, place: names.parse_ip_port(text, 53),
+    lambda text, context: names.parse_ip_port(text, 53),
     _show_host_port,
     _IP_PORT_PATTERN,
 )
@@ -246,29 +254,29 @@ DNS_SERVERS: ValueKind[tuple[tuple[str, int], ...]] = list_of(
 HOST_PORT: ValueKind[tuple[str, int]] = ValueKind(
     names.ADDRESS_FORM,
     r"\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
-    lambda text, place: names.parse_host_port(text, 25),
+    lambda text, context: names.parse_host_port(text, 25),
     _show_host_port,
 )
 
 USER: ValueKind[str] = ValueKind(
     "a user's name",
     r"([A-Za-z0-9_+][A-Za-z0-9_+.\-]*)?",
-    lambda text, place: names.parse_user(text) if text else "",
+    lambda text, context: names.parse_user(text) if text else "",
     str,
 )
 
 
 MAILBOX: ValueKind[str] = ValueKind(
-    names.MAILBOX_FORM, r"([!-~]+@[!-~]+)?", lambda text, place: names.parse_mailbox(text) if text else "", str
+    names.MAILBOX_FORM, r"([!-~]+@[!-~]+)?", lambda text, context: names.parse_mailbox(text) if text else "", str
 )
 
-TEXT: ValueKind[str] = ValueKind(names.TEXT_FORM, r"[^\p{C}]{1,200}", lambda text, place: names.parse_text(text), str)
+TEXT: ValueKind[str] = ValueKind(names.TEXT_FORM, r"[^\p{C}]{1,200}", lambda text, context: names.parse_text(text), str)
 """One line of text."""
 
 
-def _parse_name_or_file(text: str, place: ReadContext) -> str:
-    expanded = names.expand_tokens(text, place.tokens)
-    return names.parse_path(text, place.tokens["DIRTOP"], place.tokens) if "/" in expanded else expanded
+def _parse_name_or_file(text: str, context: ReadContext) -> str:
+    expanded = names.expand_tokens(text, context.tokens)
+    return names.parse_path(text, context.tokens["DIRTOP"], context.tokens) if "/" in expanded else expanded
 
 
 NAMES_OR_FILES: ValueKind[tuple[str, ...]] = list_of(
@@ -281,30 +289,30 @@ NAMES_OR_FILES: ValueKind[tuple[str, ...]] = list_of(
 PATH: ValueKind[str] = ValueKind(
     "a path; a relative one begins at the root",
     _PATH_PATTERN,
-    lambda text, place: names.parse_path(text, place.tokens["DIRTOP"], place.tokens),
+    lambda text, context: names.parse_path(text, context.tokens["DIRTOP"], context.tokens),
     str,
 )
 
 LOG_FILE: ValueKind[str] = ValueKind(
     "a path, with %DT% (the day) or %Y% %M% %D% %h% in it where a new file is to begin; a relative one begins at the root",
     "([^%]|%(" + "|".join((*names.TOKENS, *names.DATE_TOKENS)) + ")%)*",
-    lambda text, place: names.parse_log_file(text, place.tokens["DIRTOP"], place.tokens) if text else "",
+    lambda text, context: names.parse_log_file(text, context.tokens["DIRTOP"], context.tokens) if text else "",
     str,
 )
 
 ROOT_PATH: ValueKind[str] = ValueKind(
     "a path; a relative one begins at this file's folder",
     _PATH_PATTERN,
-    lambda text, place: names.parse_path(text, place.folder, {"SYSNAME": place.tokens["SYSNAME"]}),
+    lambda text, context: names.parse_path(text, context.folder, {"SYSNAME": context.tokens["SYSNAME"]}),
     str,
 )
 
 INNER_PATH: ValueKind[str] = ValueKind(
-    "a relative path", "[^%/][^%]*", lambda text, place: names.parse_inner_path(text), str
+    "a relative path", "[^%/][^%]*", lambda text, context: names.parse_inner_path(text), str
 )
 
 
-def _parse_minfree(text: str, place: ReadContext) -> tuple[float, int]:
+def _parse_minfree(text: str, context: ReadContext) -> tuple[float, int]:
     if text.endswith("%"):
         digits, dot, decimals = text[:-1].partition(".")
         if units.parse_count(digits) >= 100 or (dot and len(decimals) > 3):

@@ -2,6 +2,7 @@
 
 Modules, each with what it is:
 
+    effective   one setting in force, as it is shown
     settings    the whole configuration as frozen values
     units       numbers, times, sizes, booleans, lists
     names       domains, users, hosts with ports, paths with tokens

@@ -1,6 +1,6 @@
 """Settings: what the configuration says, checked and converted, as frozen values.
 
-Made by `config.load` alone, from the table that is the home of every default; there are no defaults here. Times are
+Made by `config.read.load` alone, from the table that is the home of every default; there are no defaults here. Times are
 seconds (`_s`), sizes bytes; 0 is "no limit" where the name begins with `max`. Paths are absolute, tokens expanded.
 """
 
@@ -10,6 +10,7 @@ import enum
 
 import attrs
 
+from mailismus.config.values.effective import Effective
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 
@@ -236,7 +237,8 @@ class AdminSettings:
 
 @attrs.frozen
 class Settings:
-    """The whole configuration of one server. `file`: where it was read from."""
+    """The whole configuration of one server. `file`: where it was read from; `effective`: every value as it is shown, in the
+    table's order."""
 
     file: str
     application: ApplicationSettings
@@ -247,3 +249,4 @@ class Settings:
     deliver: DeliverSettings
     report: ReportSettings
     admin: AdminSettings
+    effective: tuple[Effective, ...] = attrs.field(default=(), eq=False, repr=False)
