@@ -50,7 +50,7 @@ _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
 class DeliveryContext(Protocol):
-    """The world, as far as the task asks for it. `clock.seconds` is UTC, `monotonic` never jumps."""
+    """The world, as far as the task asks for it. `clock` tells UTC, `monotonic` never jumps."""
 
     @property
     def tcp(self) -> IReactorTCP: ...

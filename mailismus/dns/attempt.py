@@ -35,7 +35,7 @@ class AttemptOwner(Protocol):
 
 
 class Attempt:
-    """One name server asked, a `Receiver`. `query_id`: random, 0 to 65535. `close` it when there was no end."""
+    """One name server asked, a `DatagramReceiver`. `query_id`: random, 0 to 65535. `close` it when there was no end."""
 
     def __init__(
         self,
@@ -92,13 +92,13 @@ class Attempt:
         return f"no answer from {self.server}" if self._tcp is None else f"no answer by TCP from {self.server}"
 
     def refused(self, why: str) -> None:
-        """`Receiver`."""
+        """`DatagramReceiver`."""
         if self._tcp is None and not self._is_over:
             self._counters.refused += 1
             self._fail(f"{self.server} can't be reached: {why}", is_dead=True)
 
     def datagram_received(self, data: bytes, host: str, port: int) -> None:
-        """`Receiver`."""
+        """`DatagramReceiver`."""
         if self._is_over or self._tcp is not None:
             return
         is_from_server = port == self.server.port and host.partition("%")[0] == self.server.host.partition("%")[0]
@@ -122,12 +122,12 @@ class Attempt:
                 self._answered(response)
 
     def connected(self) -> bytes:
-        """`Receiver`."""
+        """`DatagramReceiver`."""
         self._counters.queries += 1
         return self._query()
 
     def message_received(self, data: bytes) -> None:
-        """`Receiver`."""
+        """`DatagramReceiver`."""
         if self._is_over:
             return
         response = self._read(data)
@@ -145,7 +145,7 @@ class Attempt:
                 self._fail(f"an answer to another question by TCP from {self.server}", is_dead=False)
 
     def tcp_failed(self, why: str) -> None:
-        """`Receiver`."""
+        """`DatagramReceiver`."""
         if not self._is_over:
             self._fail(f"{self.server} has the answer for TCP alone, and its connection failed: {why}", is_dead=False)
 

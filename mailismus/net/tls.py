@@ -10,7 +10,7 @@ holds back its client under TLS as without. A read of the TCP connection comes o
 stopped between any two. What a handshake may make us keep is bounded.
 
 *Not here*: STARTTLS (`smtp.server`), time-outs and the end of a connection (`submit.protocol`), reading certificates
-(`config.certificates`).
+(`config.read.certificates`).
 
 *Weakness*: `connection.protocol` is set here, as Twisted's `startTLS` does, and `_lostTLSConnection` of its pump: no
 interface says so. That `startTLS` itself would send each reply a turn later and hide what waits.
@@ -64,7 +64,8 @@ class TlsSession(Protocol):
 
 
 def make_context(chain_pem: bytes, key_pem: bytes) -> SSL.Context:
-    """A server's context with this chain (its own certificate first) and key, both checked before (`config.certificates`).
+    """A server's context with this chain (its own certificate first) and key, both checked before by
+    `config.read.certificates`.
     Raises `ValueError` or `SSL.Error`."""
     own, *others = x509.load_pem_x509_certificates(chain_pem)
     context = SSL.Context(SSL.TLS_SERVER_METHOD)

@@ -1,6 +1,6 @@
 """Metrics: what can be asked of the running program, as tables of names and readings (pure).
 
-Each package has a table of its own (`metrics.py`), of what its objects count; a `Meter` is such a table and the object that
+Each package has a table of its own (`metrics.py`), of what its objects count; a `Reader` is such a table and the object that
 it reads. Whoever counts adds to a plain number; all else happens when somebody asks.
 
 *Rules*: names begin with `mailismus_`, are in base units and end with them, counters with `_total`. The values of labels are

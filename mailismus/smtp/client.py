@@ -35,8 +35,8 @@ _RSET = b"RSET\r\n"
 class ClientEngine(Generic[T]):
     """One session. `name`: how we call ourselves at EHLO; `max_pipeline`: commands a group, 0: no limit.
 
-    `pipelining` and `needs_helo`: what is known of the host; what the session learned of it stands in `trust.known` and
-    `opening.needs_helo`.
+    `pipelining` and `needs_helo`: what is known of the host; what the session learned of it stands in `Trust.known` and
+    `Opening.needs_helo`.
     """
 
     __slots__ = (

@@ -14,7 +14,7 @@ from typing import Protocol
 class MailReceiver(Protocol):
     """What the engine asks and tells. Addresses have passed the grammar; replies are whole lines with CRLF.
 
-    A reply 421 ends the session. None: the question stays open; `Server.answer` must follow, later and just once.
+    A reply 421 ends the session. None: the question stays open; `ServerEngine.answer` must follow, later and just once.
     """
 
     def greet(self, name: bytes, protocol: bytes) -> None:
@@ -32,8 +32,8 @@ class MailReceiver(Protocol):
         """DATA: 354 if the content may come; anything else leaves the transaction as it is."""
 
     def add_content(self, piece: bytes) -> bool:
-        """The next bytes of content, dot-stuffed; whether more may follow at once. If not, `Server.answer` (with `b""`) says
-        when."""
+        """The next bytes of content, dot-stuffed; whether more may follow at once. If not, `ServerEngine.answer`
+        (with `b""`) says when."""
 
     def end_content(self, stuffed_dots: int) -> bytes | None:
         """All of the content has come, and it was clean; `stuffed_dots` bytes of it are dot-stuffing. Whatever the answer,

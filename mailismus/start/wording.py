@@ -1,6 +1,6 @@
 """What the help says of the program and of `mailismus config` and `manual`; the man page shows the same (pure).
 
-Form as in `admin.wording`: paragraphs between empty lines; a line that ends with a colon heads the indented lines below it.
+Form as in `commands.wording`: paragraphs between empty lines; a line that ends with a colon heads the indented lines below.
 """
 
 from __future__ import annotations

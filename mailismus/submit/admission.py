@@ -7,7 +7,7 @@ deliveries, and a few more for relay clients. Limits: 0 is none.
 A listener is crowded when most of what strangers may have is taken: then they have little time for each command, so that
 clients which say nothing do not keep the others out for minutes each.
 
-*Not here*: counting (`submit.protocol`), the limits' fit to the open-file limit at the start (`config.openfiles`).
+*Not here*: counting (`submit.protocol`), the limits' fit to the open-file limit at the start (`config.values.open_files`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_client(
     limits: ServerSettings, standing: Standing, open_in_all: int, open_of_peer: int, descriptors_left: int, reserve: int
 ) -> Ending | None:
     """Why a new client is turned away, or None. The numbers of connections are those without it. `reserve`: the file
-    descriptors that are not meant for clients (`config.openfiles.reserve_of`)."""
+    descriptors that are not meant for clients (`config.values.open_files.reserve_of`)."""
     is_stranger = standing is Standing.STRANGER
     if 0 < limits.maxpeerconnections <= open_of_peer:
         return Ending.PEER_FULL

@@ -66,7 +66,7 @@ class Desk:
 
 
 class Reception:
-    """The receiver (`smtp.receiver.Receiver`) of one session. `answer` is called when an open question has its answer."""
+    """The receiver (`MailReceiver`) of one session. `answer` is called when an open question has its answer."""
 
     __slots__ = (
         "_answer",

@@ -50,7 +50,7 @@ class Ledger:
         self.release = release
         self._contents = Budget(CONTENT_BYTES)
         self.asked: dict[QueueId, int] = {}
-        """Entries whose settle has gone into the journal and is not durable yet: how often (`takeover.Mover`)."""
+        """Entries whose settle has gone into the journal and is not durable yet: how often (`apply.EntryMover`)."""
         self._ending: set[QueueId] = set()
         """Of those, the ones that are over then."""
         self._in_vain: dict[SpoolId, int] = {}
@@ -174,13 +174,13 @@ class Ledger:
                 moving.late.discard(queue_id)
 
     def abandon_moves(self, moving: PendingCheckpoint) -> None:
-        """A checkpoint came to nothing (`takeover.Mover`): of messages that are over meanwhile nothing is left."""
+        """A checkpoint came to nothing (`apply.EntryMover`): of messages that are over meanwhile nothing is left."""
         self._in_vain |= moving.contents
         for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.young.messages]:
             self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
 
     def move_entries(self, moving: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:
-        """A checkpoint is durable (`takeover.Mover`): these of what it moved rest, but for what was settled meanwhile."""
+        """A checkpoint is durable (`apply.EntryMover`): these of what it moved rest, but for what was settled meanwhile."""
         index, resting = self.young, self.resting
         for queue_id in queue_ids:
             spool_id, number = queue_id

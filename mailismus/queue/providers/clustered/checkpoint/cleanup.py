@@ -7,7 +7,7 @@ unlinked; open clusters lose what lies behind their committed length; a cluster 
 places, a length that is committed as a length, a file that is dead as one of length 0. Otherwise the next start, behind that
 checkpoint's horizon, would take the file as it is.
 
-*Not here*: new lines and contents (`writebehind`): without those there is no checkpoint.
+*Not here*: new lines and contents (`write`): without those there is no checkpoint.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
    move. (A batch that is durable and not applied yet lies behind the horizon: what it brought is not moved, what it
    settled is not marked.)
 2. Contents into silos. 3. Lines into clusters. 4. State bytes of lines that are over; clusters without a live line, and
-   those of a checkpoint that came to nothing, are unlinked (`upkeep`).
+   those of a checkpoint that came to nothing, are unlinked (`cleanup`).
 5. One barrier over all of that.
 6. The record `checkpoint K` goes through the journal. **This is the commit instant**: until it is durable files numbered K
    and bytes beyond an open cluster's committed length are nothing; from then on the journal before the horizon is.
-7. What was moved rests from now on, slice by slice (`takeover`).
+7. What was moved rests from now on, slice by slice (`apply`).
 8. Segments before the horizon are used again.
 
 What is settled while its line is moved is *late*: its place goes into the journal before the record, and is marked by the

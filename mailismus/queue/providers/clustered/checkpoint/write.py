@@ -85,7 +85,7 @@ class Unreadable(OSError):
 
 
 class CheckpointWriter:
-    """The acts of one checkpoint after the other. `open_clusters` by area and slot: changed by `commit` alone."""
+    """The acts of one checkpoint after the other."""
 
     def __init__(
         self, disk: IDisk, queue_path: str, spool_path: str, largest_cluster: int, *, has_links: bool = False

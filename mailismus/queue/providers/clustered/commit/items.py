@@ -66,7 +66,7 @@ class CommitItem(_Item):
         self.done: Deferred[Sequence[SpoolId]] = Deferred()
 
     def add_message(self, young: JournaledMessage, entries: list[Entry]) -> None:
-        """A new message and all of its entries; its content is `young.content`, or in its silo."""
+        """A new message and all of its entries; its content is `JournaledMessage.content`, or in its silo."""
         self.youngs.append((young, entries, add_message_records(self, young, entries)))
         self.may_fail = True
 

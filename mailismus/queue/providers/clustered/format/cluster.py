@@ -1,13 +1,13 @@
 """The cluster: a file of recipient lines at rest, its name, the place of a line in it, and what is read of its bytes (pure).
 
     MQC 1 AREA K-N LF       K: the checkpoint that made the file; N: its running number
-    *line                   as in `line`; the first byte of each is its state, overwritten in place when the entry is over
+    *line                   `recipient_line`; the first byte is its state, overwritten in place when the entry is over
 
 *Rules*: a line never moves and never changes but for its state byte, so (cluster, offset) names it for life. One damaged
 line hurts no other: a line end that is lost is found again by how the next line begins. A line is done if its state byte
 says so, and live with any other: a line too many is a duplicate, a line too few a loss.
 
-*Not here*: files, which clusters count (checkpoints and starts), what a line says (`line`).
+*Not here*: files, which clusters count (checkpoints and starts), what a line says (`recipient_line`).
 
 Source: `docs/formats/cluster`.
 """

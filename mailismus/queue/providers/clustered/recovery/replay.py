@@ -68,7 +68,7 @@ class ReplayedQueue:
     bad_lines: list[bytes] = attrs.field(factory=list)
     """Recipient lines and records that do not check though their batch does."""
     is_doubtful: bool = False
-    """A checkpoint may have been made that is not found (`rescue`)."""
+    """A checkpoint may have been made that is not found (`salvage`)."""
 
     @property
     def last_sequence(self) -> int:
