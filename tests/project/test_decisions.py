@@ -10,7 +10,8 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "docs" / "decisions"
 PAGES = sorted(FOLDER.glob("[0-9]*.md"))
 _STATED = re.compile(
-    r"# (?P<number>\d+)\. (?P<title>.+)\n\n(?P<date>\d{4}-\d\d-\d\d)\. (?P<status>Accepted|Superseded by \[.+?\]\(.+?\))\."
+    r"# (?P<number>\d+)\. (?P<title>.+)\n\nDate: (?P<date>\d{4}-\d\d-\d\d)\. "
+    r"Status: (?P<status>accepted|superseded by \[.+?\]\(.+?\))\."
 )
 
 
@@ -22,10 +23,9 @@ def complaints(name: str, text: str, index: str) -> list[str]:
     found = []
     if int(name[:4]) != int(stated["number"]):
         found.append("has another number than its name")
-    if "\n## Alternatives considered\n" not in text:
+    if re.search(r"^(## )?Alternatives( considered)?:?$", text, re.MULTILINE) is None:
         found.append("has no alternatives")
-    status = stated["status"][0].lower() + stated["status"][1:]
-    if f"| {stated['number']} | [{stated['title']}]({name}) | {stated['date']} | {status} |" not in index:
+    if f"| {stated['number']} | [{stated['title']}]({name}) | {stated['date']} | {stated['status']} |" not in index:
         found.append("has no row in the index that says the same")
     return found
 
@@ -43,10 +43,10 @@ def test_numbers_have_no_gap() -> None:
 
 
 def test_what_a_decision_lacks_is_told() -> None:
-    good = "# 2. Two\n\n2026-11-21. Accepted. More.\n\n## Alternatives considered\n\n- One.\n"
+    good = "# 2. Two\n\nDate: 2026-11-21. Status: accepted. More.\n\n## Alternatives considered\n\n- One.\n"
     row = "| 2 | [Two](0002-two.md) | 2026-11-21 | accepted |\n"
     assert complaints("0002-two.md", good, row) == []
-    assert complaints("0002-two.md", good.replace("Accepted", "Superseded by [3](0003.md)"), row) != []
+    assert complaints("0002-two.md", good.replace("accepted", "superseded by [3](0003.md)"), row) != []
     assert complaints("0002-two.md", good, row.replace("-21", "-22")) == ["has no row in the index that says the same"]
     assert complaints("0003-two.md", good, row)[0] == "has another number than its name"
     assert complaints("0002-two.md", good.replace("Alternatives", "Others"), row) == ["has no alternatives"]
