@@ -182,14 +182,14 @@ def test_deliveries_of_the_rest_go_on_and_those_of_the_cluster_when_it_can_be_re
 
 
 def test_metrics_tell_how_many_clusters_can_not_be_read_and_how_often_that_was(place: Place) -> None:
-    assert (shown(place.queue)["queue_unreadable_clusters",], shown(place.queue)["cluster_read_failures_total",]) == (0, 0)
+    assert (shown(place.queue)["clusters_unreadable",], shown(place.queue)["cluster_read_failures_total",]) == (0, 0)
     place.fail()
     place.summary()
     place.summary()
-    assert (shown(place.queue)["queue_unreadable_clusters",], shown(place.queue)["cluster_read_failures_total",]) == (1, 2)
+    assert (shown(place.queue)["clusters_unreadable",], shown(place.queue)["cluster_read_failures_total",]) == (1, 2)
     place.heal()
     place.summary()
-    assert (shown(place.queue)["queue_unreadable_clusters",], shown(place.queue)["cluster_read_failures_total",]) == (0, 2)
+    assert (shown(place.queue)["clusters_unreadable",], shown(place.queue)["cluster_read_failures_total",]) == (0, 2)
 
 
 def test_messages_of_a_cluster_that_was_moved_away_keep_their_bytes() -> None:

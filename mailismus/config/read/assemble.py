@@ -1,7 +1,7 @@
 """Assembling: checked values to `Settings`, with what only several values together can get wrong.
 
 *Rules*: every complaint names the element it is about and its line. Files are read here only for names
-(`config.lists`); whether paths can be used is found out by those who use them.
+(`lists`); whether paths can be used is found out by those who use them.
 """
 
 from __future__ import annotations

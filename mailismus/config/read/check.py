@@ -3,7 +3,7 @@
 *Rules*: order is free; what is unknown, doubled, not built or in the wrong place is refused, never skipped. First the
 shape of the whole file is checked, then the values, each in the order of the file or the table.
 
-*Not here*: what only several values together can get wrong (`config.assemble`).
+*Not here*: what only several values together can get wrong (`assemble`).
 """
 
 from __future__ import annotations

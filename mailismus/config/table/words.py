@@ -1,7 +1,7 @@
 """The table's words: settings, the blocks they stand in, and what is shown but not built.
 
-The table itself, in `table_application`, `table_queue`, `table_submit`, `table_deliver` and `table_report`, joined by
-`table_root`, is the only home of every setting: what checks the file, `config show`, the shipped sample and the
+The table itself, in `application`, `queue`, `submit`, `deliver` and `report`, joined by
+`root`, is the only home of every setting: what checks the file, `config show`, the shipped sample and the
 schema all read it.
 
 *Rules*: pure values. A default is written as in the file and goes through the same conversion as what is found there.

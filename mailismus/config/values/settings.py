@@ -1,6 +1,6 @@
 """Settings: what the configuration says, checked and converted, as frozen values.
 
-Made by `config.load` alone, from the table that is the home of every default; there are no defaults here. Times are
+Made by `config.read.load` alone, from the table that is the home of every default; there are no defaults here. Times are
 seconds (`_s`), sizes bytes; 0 is "no limit" where the name begins with `max`. Paths are absolute, tokens expanded.
 """
 

@@ -3,7 +3,7 @@
 *Rules*: plain functions of text. Digits are ASCII digits only. What does not fit raises `UnitError`, whose text says
 what to write instead; nothing is guessed, rounded or clipped.
 
-*Not here*: names, addresses and paths (`config.names`), networks (`config.blocks`).
+*Not here*: names, addresses and paths (`names`), networks (`networks`).
 """
 
 from __future__ import annotations

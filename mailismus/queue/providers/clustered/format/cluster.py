@@ -7,7 +7,7 @@
 line hurts no other: a line end that is lost is found again by how the next line begins. A line is done if its state byte
 says so, and live with any other: a line too many is a duplicate, a line too few a loss.
 
-*Not here*: files, which clusters count (checkpoints and starts), what a line says (`line`).
+*Not here*: files, which clusters count (checkpoints and starts), what a line says (`recipient_line`).
 
 Source: `docs/formats/cluster`.
 """

@@ -1,6 +1,6 @@
 """Which clusters lie in a queue's directories, told by names alone: files are not read.
 
-*Not here*: which of them count (`opening`, `rescue`).
+*Not here*: which of them count (`opening`, `salvage`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 At the first start of a queue that is as it should be. Where mail lies in clusters or silos it is not: somebody has removed
 the journal, or its file system is not mounted. A start would take all of it for leftovers of what never came to its end.
 
-*Not here*: a journal of which something is left, however damaged (`rescue`).
+*Not here*: a journal of which something is left, however damaged (`salvage`).
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class ReplayedQueue:
     has_words: bool = False
     """A recipient line behind the horizon has words: what is written anew needs a format that holds them."""
     is_doubtful: bool = False
-    """A checkpoint may have been made that is not found (`rescue`)."""
+    """A checkpoint may have been made that is not found (`salvage`)."""
 
     def note_words(self) -> None:
         """Note that recipient lines written anew may have words."""

@@ -7,7 +7,7 @@ header that tells of a later horizon than any record), their lines are read. The
 journal neither holds its entry nor says that it is over. After a crash in a checkpoint that is so for all of them, and
 nothing is rescued.
 
-*Not here*: whether something may be missing (`journal.replay`, `start`).
+*Not here*: whether something may be missing (`journal.replay`, `replay`).
 """
 
 from __future__ import annotations

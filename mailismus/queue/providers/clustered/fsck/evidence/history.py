@@ -59,7 +59,7 @@ class JournalHistory:
         self._journal = journal
         self._ids, self._places, self._sizes = array("Q"), array("Q"), array("L")
         self.live: dict[QueueId, int] = {}
-        """Entries that are live as far as the history is whole, and where their lines are (`line`)."""
+        """Entries that are live as far as the history is whole, and where their lines are (`recipient_line`)."""
         self._start = 1
         """The first batch from which on it is whole."""
         self._checkpoints: list[tuple[int, int]] = []
