@@ -49,14 +49,14 @@ from mailismus.start.server import Listening, Reactor
 from mailismus.submit.task import SubmitTask
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long the interpreter lets one thread run while another waits: the journal's thread is not to wait 5 ms for a busy
-reactor."""
+"""How long the interpreter lets one thread run while another waits. With its own 5 ms the journal's thread would wait for a
+busy reactor."""
 
 GC_THRESHOLDS = (10_000, 10, 1000)
-"""Objects made between two looks for cycles; such looks between two at those that outlived one, and at all. Nothing on a
-message's path makes cycles, and what a start made stays: the interpreter's own thresholds cost a tenth of the time, for
-nothing. While a backlog builds up most objects outlive some looks, and the second kind goes over all of those in one turn:
-100,000 take some 20 ms."""
+"""Thresholds of the garbage collector's three generations. Nothing on a message's path makes cycles, and the objects of
+the start stay: with the interpreter's own thresholds the collector takes a tenth of the time, for nothing. While a backlog
+builds up most objects outlive the first generation; a collection of the second walks over all of them in one turn of the
+reactor: 100,000 take some 20 ms."""
 
 
 _BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
@@ -290,8 +290,8 @@ def build_locator(
     bound: Sequence[tuple[str, str, int]],
     counters: DnsCounters,
 ) -> Locator:
-    """Who finds the hosts of relays and domains, knowing nothing yet. `bound`: where we ourselves listen; `counters`: what
-    its questions are counted in."""
+    """A locator of the hosts of relays and domains, with an empty cache. `bound`: the addresses that this server listens on;
+    `counters`: where its questions are counted."""
     dns, client = settings.deliver.dns, settings.deliver.client
     named = tuple(NameServer(host, port) for host, port in dns.servers)
     chance = random.SystemRandom()

@@ -1,10 +1,10 @@
 """Batches and segment headers as bytes: what is on disk between two barriers, whole or not at all.
 
-A segment is a header block, then batches. A batch begins on a block boundary and fills blocks of its own, so that no
-block with acknowledged bytes is ever written again. It carries the nonce of its segment, drawn anew at each use of the
-file and shown to nobody: neither what an earlier use left nor bytes that a mail was made of can pass for a batch.
+A segment is a header block, then batches. A batch begins on a block boundary and fills blocks of its own, so no block with
+acknowledged bytes is ever written again. It carries the nonce of its segment, which is drawn anew at each use of the file
+and kept secret: neither bytes of an earlier use nor bytes of a mail can pass for a batch.
 
-A header counts only with the first batch behind it (one barrier makes both durable).
+A header counts only with the first batch behind it: one barrier makes both durable.
 
 *Not here*: what the records mean. Source: `docs/formats/journal`.
 """
@@ -30,7 +30,7 @@ _BATCH = struct.Struct("<4sQI16s")
 _BATCH_MAGIC = b"MQJB"
 _CRC = struct.Struct("<I")
 _LOOKS_ALIKE = 12
-"""Of the 16 bytes of a nonce: no other batch has so many of them by chance."""
+"""Bytes, of the 16 of a nonce, that must match: no other batch has so many by chance."""
 
 DENIES_NOTHING = (1 << 64) - 1
 """As a header's last good sequence."""
@@ -41,15 +41,15 @@ BATCH_HEAD_SIZE = _BATCH.size + _CRC.size
 
 @attrs.frozen
 class SegmentHeader:
-    """What the first block of a segment says."""
+    """The first block of a segment."""
 
     number: int
     """Of the segment: rises by one at each use of a file."""
     first_sequence: int
     """Sequence number of the first batch behind it."""
     last_good: int
-    """Batches numbered higher than this in *any* earlier segment do not count: their barrier failed, or nobody knows
-    whether they are durable and what they said is said again here."""
+    """Batches numbered higher than this in *any* earlier segment do not count: their barrier failed, or it is not known
+    whether they are durable, and their records are rewritten here."""
     epoch: int
     """The highest epoch that may have been used for spool ids."""
     horizon: int
@@ -90,15 +90,14 @@ def decode_header(block: bytes) -> SegmentHeader | None:
 
 
 def is_unused(data: bytes) -> bool:
-    """Whether these bytes of a segment's file are those of one that was never begun: no header was ever there, and no
-    batch."""
+    """Whether these bytes are those of a segment that was never begun: all zeros."""
     return not data.strip(b"\0")
 
 
 def guess_header(data: bytes, number: int) -> SegmentHeader | None:
-    """What the first batch tells of a segment whose header does not check: nonce and first sequence; that batch begins where
-    no client's bytes ever do. Such a header denies nothing, and knows no epoch and no horizon; its records may be of any
-    format that is read here. None: it does not check either."""
+    """Derive the header of a segment whose own does not check from the first batch, which begins where no client's bytes
+    ever do: nonce and first sequence. Such a header denies nothing, and knows no epoch and no horizon; its records may be of
+    any format that is read here. None: the first batch does not check either."""
     if len(data) < BLOCK + BATCH_HEAD_SIZE:
         return None
     _, sequence, _, nonce = _BATCH.unpack_from(data, BLOCK)
@@ -108,7 +107,7 @@ def guess_header(data: bytes, number: int) -> SegmentHeader | None:
 
 
 def highest_sequence(data: bytes) -> int:
-    """The highest sequence of any batch that checks by itself, whatever its nonce; 0: there is none."""
+    """The highest sequence of any batch whose CRC checks, of any nonce; 0: there is none."""
     highest = 0
     for offset in range(BLOCK, len(data) - BATCH_HEAD_SIZE, BLOCK):
         _, sequence, _, nonce = _BATCH.unpack_from(data, offset)
@@ -118,7 +117,7 @@ def highest_sequence(data: bytes) -> int:
 
 
 def looks_torn(data: bytes, offset: int, nonce: bytes) -> bool:
-    """Whether a batch of this nonce was begun here, whatever became of it."""
+    """Whether a batch of this nonce was begun here, complete or not."""
     if offset + BATCH_HEAD_SIZE > len(data):
         return False
     magic, _, _, found = _BATCH.unpack_from(data, offset)
@@ -131,7 +130,7 @@ def _alike(found: bytes, wanted: bytes) -> int:
 
 @attrs.frozen
 class Batch:
-    """One batch as found: where it begins in its segment, and its records' bytes."""
+    """One batch: its offset in the segment, and its records' bytes."""
 
     offset: int
     sequence: int
@@ -139,22 +138,22 @@ class Batch:
 
     @property
     def records_offset(self) -> int:
-        """Where its records begin in its segment."""
+        """Offset of its records in the segment."""
         return self.offset + BATCH_HEAD_SIZE
 
     @property
     def end(self) -> int:
-        """Where the next batch begins."""
+        """Offset of the next batch."""
         return self.offset + padded_size(len(self.records))
 
 
 def padded_size(records_size: int) -> int:
-    """Bytes that a batch with so many bytes of records takes in its segment: whole blocks."""
+    """Bytes in the segment of a batch with so many bytes of records: whole blocks."""
     return -(-(BATCH_HEAD_SIZE + records_size) // BLOCK) * BLOCK
 
 
 def encode_batch(nonce: bytes, sequence: int, records: Sequence[bytes], records_size: int) -> list[bytes]:
-    """The buffers to write: head, the records as they were given, padding to the block. No byte of a record is copied."""
+    """The buffers to write: head, the given records, padding to the block. No byte of a record is copied."""
     head = _BATCH.pack(_BATCH_MAGIC, sequence, records_size, nonce)
     crc = zlib.crc32(head)
     for record in records:
@@ -164,14 +163,13 @@ def encode_batch(nonce: bytes, sequence: int, records: Sequence[bytes], records_
 
 
 def claimed_size(data: bytes | memoryview, offset: int) -> int:
-    """Bytes of records that a batch at `offset` says it has, whether or not it checks."""
+    """Bytes of records by the head of the batch at `offset`, whether or not it checks."""
     size: int = _BATCH.unpack_from(data, offset)[2]
     return size
 
 
 def decode_batch(data: bytes | memoryview, offset: int, nonce: bytes) -> Batch | None:
-    """The batch that begins at `offset` of the segment's bytes, or None if what lies there is none of this nonce, is
-    torn or does not check."""
+    """The batch at `offset` of the segment's bytes; None: there is none of this nonce, or it is torn or does not check."""
     start = offset + BATCH_HEAD_SIZE
     if start > len(data):
         return None

@@ -1,18 +1,18 @@
 """Group commit: many messages share one barrier.
 
-While one batch is being made durable, the next gathers; there is no timer for messages. A lone client pays one barrier.
-Items that nobody waits for (settles) wait for company until the first of them has waited `COMPANY_S`: a message takes them
-along, and does not have to wait for a barrier of theirs.
+While one batch is being made durable, the next one gathers; there is no timer for messages. A lone client pays one barrier.
+Items without a waiting client (settlements) are delayed until a message takes them along, or for `COMPANY_S` after the first
+of them: so a message does not wait for a barrier of theirs.
 
     gathering --batch--> journal thread --barrier--> durable(), in the order appended
                               \\--failed--> the segment is sick; failed() for what may fail, the rest is said again
                               \\--missing-> nothing was written; failed() for what may fail, the rest waits
 
-*Rules*: nothing of a batch is answered, taken or released before its barrier has returned. After a failed barrier no
-item that may fail is accepted until all that is kept is durable in a fresh segment. None is accepted while the journal
-is not found where it was opened: what is written there would be durable and yet lost.
+*Rules*: no item of a batch is acknowledged, taken or released before its barrier has returned. After a failed barrier no
+item that may fail is accepted until all other items are durable in a new segment. None is accepted while the journal's
+directory or lock has lost its name: bytes written there would be durable and yet lost.
 
-Everything here runs in the reactor's thread but `JournalWriter.append` and `check`.
+All of this runs in the reactor's thread, but `JournalWriter.append` and `check`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from mailismus.disk.worker import IWorker
 from mailismus.journal.writer import Claim, JournalWriter, NoSegment, Written
 
 COMPANY_S = 0.010
-"""Seconds that settles wait for company: what a crash may double is bounded by it."""
+"""Seconds that settlements are delayed at most: bounds the deliveries that a crash may repeat."""
 
 RETRY_S = 3.0
-"""Seconds between two tries to go on after a failure."""
+"""Seconds between two attempts after a failure."""
 
 SEGMENT_S = 0.020
-"""Seconds between two looks whether the free segment that a batch waits for has been made."""
+"""Seconds between two attempts of a batch that waits for a free segment."""
 
 LARGEST_GATHERED = 4 << 20
 """Bytes gathered into one batch at most (and no more than half a segment; a longer item goes alone), so that one client's
@@ -44,22 +44,22 @@ barrier does not carry everybody's bytes."""
 
 
 class IItem(Protocol):
-    """Something to be written as a whole: one or more records."""
+    """One or more records that are written as a whole."""
 
     buffers: list[bytes]
     size_bytes: int
     may_fail: bool
-    """Somebody waits who can be refused (a client). What may not fail is written again until it is durable."""
+    """A client waits, which can be refused. An item that may not fail is rewritten until it is durable."""
 
     def durable(self, segment: int, offset: int) -> None:
-        """Its barrier has returned: it begins at this offset of this segment's file."""
+        """Its barrier has returned. It begins at this offset of this segment's file."""
 
     def failed(self, error: OSError) -> None:
-        """It is not durable and never will be (but may, after a crash, still be found). Only where it `may_fail`."""
+        """It is not durable, and will not be made so; after a crash it may be found all the same. Only if it `may_fail`."""
 
 
 class GroupCommit:
-    """Gathers items, hands batches to the journal thread, tells items how it went."""
+    """Gathers items into batches for the journal's thread, and reports the result to each item."""
 
     _log = Logger()
 
@@ -72,8 +72,8 @@ class GroupCommit:
         on_batch: Callable[[], None],
         on_sick: Callable[[], Sequence[IItem]],
     ) -> None:
-        """`on_batch` is called after each durable batch; `on_sick` when a barrier failed: it gives the items that say
-        again what is live in the sick segment. They go before the settles that are kept."""
+        """`on_batch` is called after each durable batch; `on_sick` when a barrier failed: it returns the items that rewrite
+        the live records of the failed segment. They precede the settlements that are kept."""
         self._writer = writer
         self._worker = worker
         self._reactor = reactor
@@ -83,27 +83,27 @@ class GroupCommit:
         self._on_sick = on_sick
         self._waiting: deque[IItem] = deque()
         self._urgent = 0
-        """Of what waits, items that may fail: somebody waits for them."""
+        """Number of waiting items that may fail."""
         self._is_hurried = False
         self._waiting_since_s = 0.0
-        """When the first of what waits came, if nothing is urgent (the reactor's clock)."""
+        """Arrival of the first waiting item, if none is urgent (the reactor's clock)."""
         self._is_writing = False
         self._timer: IDelayedCall | None = None
         self._timer_is_soon = False
         self._to_recover = 0
         self.trouble: OSError | None = None
-        """Why nothing that may fail is accepted now, the first of the next four; None: all is well."""
+        """Why no item that may fail is accepted now: the first of the next four. None: all is well."""
         self._bug: OSError | None = None
-        """Code of our own failed: the trouble that only another start ends."""
+        """A bug: only a restart ends this trouble."""
         self._failure: OSError | None = None
-        """A batch failed, and not all that is kept is durable yet."""
+        """A batch failed, and not all items that were kept are durable yet."""
         self.missing: Missing | None = None
-        """The journal was not found where it was opened, at the last look."""
+        """The last check did not find the journal under its name."""
         self._barred: OSError | None = None
-        """What is wrong elsewhere."""
+        """Trouble reported by other components."""
         self._is_looking = False
         self.applied_sequence = writer.sequence
-        """Of the last batch all of whose items have been told. The journal's thread may be ahead: `writer.sequence`."""
+        """Of the last batch whose result all items know. The journal's thread may be ahead: `writer.sequence`."""
         self.batches = 0
         """Batches made durable."""
         self.items = 0
@@ -111,24 +111,24 @@ class GroupCommit:
         self.failures = 0
         """Batches that failed."""
         self.interruptions = 0
-        """How often one failed, the journal was missing, or something was wrong elsewhere."""
+        """How often a batch failed, the journal was missing, or another component reported trouble."""
         self.waiting_bytes = 0
         self.is_telling = False
-        """Some items of a batch have been told that they are durable, others not yet."""
+        """Some items of a batch know that they are durable, others do not yet."""
 
     @property
     def is_idle(self) -> bool:
-        """Nothing waits and nothing is being written."""
+        """No item waits and no batch is being written."""
         return not self._waiting and not self._is_writing
 
     @property
     def pending_batches(self) -> int:
-        """Barriers that run, and those that what waits will take."""
+        """Barriers that run, and barriers that the waiting items will need."""
         return self._is_writing + -(-self.waiting_bytes // self._gather)
 
     def refuse_waiting(self, error: OSError) -> int:
-        """What waits for a barrier and may fail, fails; gives how many items that were. What a barrier runs for goes on: it
-        may be durable."""
+        """Fail the waiting items that may fail; returns their number. Items of the running barrier go on: they may be
+        durable."""
         refused = [item for item in self._waiting if item.may_fail]
         self._waiting = deque(item for item in self._waiting if not item.may_fail)
         self._urgent = 0
@@ -144,7 +144,7 @@ class GroupCommit:
                 self.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
 
     def append(self, item: IItem) -> None:
-        """Write it with the next batch. What may fail and comes in trouble fails at once."""
+        """Write the item with the next batch. During trouble an item that may fail fails at once."""
         if item.may_fail and (self.trouble is not None or item.size_bytes > self._most):
             item.failed(self.trouble or OSError(90, "longer than a journal segment holds"))
             return
@@ -162,7 +162,7 @@ class GroupCommit:
         self.waiting_bytes += item.size_bytes
 
     def bar(self, error: OSError | None) -> None:
-        """Something is wrong elsewhere (None: no longer): no item that may fail is accepted, all others are."""
+        """Report trouble of another component (None: it is over): no item that may fail is accepted meanwhile."""
         is_new = error is not None and self._barred is None
         self._barred = error
         self._judge()
@@ -171,8 +171,8 @@ class GroupCommit:
             self.refuse_waiting(error)
 
     def look_for_files(self) -> None:
-        """To be called once a second: the next batch looks first whether the journal is where it was opened. If none is on
-        its way that is done now."""
+        """Have the next batch check the names of the journal's files; without a batch under way, check now. To be called
+        once a second."""
         self._writer.is_check_due = True
         if not self._is_writing and not self._is_looking:
             self._is_looking = True
@@ -187,21 +187,21 @@ class GroupCommit:
 
     def _on_not_found(self, failure: Failure) -> None:
         self._is_looking = False
-        if not self._is_writing:  # else the batch that came meanwhile looks too
+        if not self._is_writing:  # else the batch that came meanwhile checks too
             self._not_written(failure, [])
 
     def _judge(self) -> None:
         self.trouble = self._bug or self._failure or self.missing or self._barred
 
     def hurry(self) -> None:
-        """Somebody waits for what has been appended: do not wait for company."""
+        """Write the waiting items without delay."""
         if self._waiting:
             self._is_hurried = True
             if not self._is_writing:
                 self._write_soon()
 
     def _write_soon(self) -> None:
-        """After this turn of the reactor, together with all that comes in it."""
+        """Write after this turn of the reactor, with all items of the turn."""
         if not self._timer_is_soon:
             if self._timer is not None:
                 self._timer.cancel()
@@ -247,7 +247,7 @@ class GroupCommit:
                 self._judge()
                 self._log.info("The journal goes on in a fresh segment.")
         if self._waiting:
-            self._go_on()  # the disk works while we answer
+            self._go_on()  # the disk works while replies are sent
         segment, offset = written.segment, written.offset
         self.is_telling = True
         for item in batch:
@@ -261,7 +261,7 @@ class GroupCommit:
         self._on_batch()
 
     def _go_on(self) -> None:
-        """A barrier has returned, and something waits."""
+        """Continue with the waiting items after a barrier."""
         left_s = COMPANY_S - (self._reactor.seconds() - self._waiting_since_s)
         if self._urgent or self._is_hurried or self._to_recover or not 0 < left_s <= COMPANY_S:
             self._write()
@@ -306,12 +306,12 @@ class GroupCommit:
             return
         if self._timer is not None and has_timer:
             self._timer.cancel()
-        # What is kept may take another segment: a fresh one, or one of the reserve.
+        # The kept items may take a new segment, or one of the reserve.
         self._timer = self._reactor.callLater(0 if first_time else RETRY_S, self._write)
         self._timer_is_soon = True
 
     def _wait_for_segment(self, batch: list[IItem]) -> None:
-        """Segments are used up faster than they are made: that is no reason to refuse anything."""
+        """Try the batch again later: segments are being used faster than created, which is no reason to refuse mail."""
         self._waiting.extendleft(reversed(batch))
         self._urgent += sum(item.may_fail for item in batch)
         self.waiting_bytes += sum(item.size_bytes for item in batch)
@@ -319,7 +319,7 @@ class GroupCommit:
         self._timer_is_soon = True
 
     def break_down(self, failure: Failure) -> None:
-        """A fault of our own: what is in memory is not to be trusted (what is on disk is), so nothing more is accepted."""
+        """Handle a bug: state in memory can't be trusted (state on disk can), so no more mail is accepted."""
         self._bug = OSError(5, "internal error; the server must be started again")
         self._judge()
         self._log.failure("The queue's own code failed; no mail is accepted until the server is started again.", failure)

@@ -1,6 +1,6 @@
-"""Reading a journal leniently: of a segment that can't be read the rest of the journal goes on, and somebody is told.
+"""Lenient reading of a journal: a segment that can't be read is reported, and the others are read.
 
-For whoever only looks. A start must not: what it takes for the whole of the journal, the rest of the queue is judged by.
+For offline commands alone. A start must not read so: it judges clusters and message files by the whole journal.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
 from mailismus.journal.replay import SUFFIX, FoundSegment, Journal, arrange, look_at_file
 
 NotRead = Callable[[str, OSError], None]
-"""Is told, once, of a segment that can't be read."""
+"""Called once for each segment that can't be read."""
 
 
 class LenientFile:
-    """An `IFile` to be read. Once its bytes can't be had, there are none."""
+    """A read-only `IFile`. After the first failed read it has no bytes."""
 
     def __init__(self, path: str, file: IFile, not_read: NotRead) -> None:
         self._path = path
@@ -55,7 +55,8 @@ class LenientFile:
 
 
 def survey_leniently(disk: IDisk, directory: str, not_read: NotRead) -> Journal:
-    """As `journal.replay.survey`, but for what can't be read. Raises OSError for a directory that can't be listed."""
+    """As `journal.replay.survey`, without segments that can't be read. Raises OSError where the directory can't be
+    listed."""
     found: list[FoundSegment] = []
     try:
         for name in sorted(disk.list_directory(directory)):

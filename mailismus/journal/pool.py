@@ -1,7 +1,7 @@
-"""The pool of free segments: made ahead of need, so that a batch seldom waits for one and deliveries never need space.
+"""The pool of free segments: created ahead, so that a batch seldom waits for one and deliveries never need space.
 
-*Rules*: `RESERVE` segments are for settles alone: with no more than those left, and no more to be had, mail is refused
-(452) while everything that empties the queue goes on.
+*Rules*: `RESERVE` segments are for settlements alone. With no more than those left, and none that can be created, mail is
+refused (452) while settlements go on.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from mailismus.journal.segment import READY_NAME, Segment, make_segment
 from mailismus.journal.writer import Claim, NoSegment
 
 RESERVE = 2
-"""Free segments kept for settles alone."""
+"""Free segments kept for settlements alone."""
 
 READY = RESERVE + 2
-"""Free segments made ahead."""
+"""Free segments created ahead."""
 
 MOST_FREE = 2 * READY
-"""Free segments kept; more are removed."""
+"""Free segments kept at most; further ones are removed."""
 
 RETRY_S = 3.0
-"""Seconds between two tries to make a segment."""
+"""Seconds between two attempts to create a segment."""
 
 
 class SegmentPool:
@@ -48,8 +48,7 @@ class SegmentPool:
         reactor: IReactorTime,
         presence: Presence | None = None,
     ) -> None:
-        """`presence`: what the journal's files are found by; no segment is made where it would not be found. None: nobody
-        looks."""
+        """`presence`: whether the journal's directory has its name; no segment is created without it. None: not checked."""
         self._disk = disk
         self._directory = directory
         self.size_bytes = size_bytes
@@ -60,9 +59,9 @@ class SegmentPool:
         self._is_making = False
         self._made = 0
         self.segments_made = 0
-        """In the background, so far."""
+        """Number created in the background so far."""
         self.error: OSError | None = None
-        """Why the last try to make a segment failed."""
+        """Why the last attempt to create a segment failed."""
 
     def __len__(self) -> int:
         return len(self._free)
@@ -78,12 +77,11 @@ class SegmentPool:
 
     @property
     def is_short(self) -> bool:
-        """No more than the reserve is left, and no more could be made."""
+        """No more than the reserve is left, and no further segment could be created."""
         return len(self._free) <= RESERVE and self.error is not None
 
     def adopt(self, segment: Segment) -> None:
-        """A segment that is free: it is used again if it has the right size, and removed otherwise or when there are
-        plenty."""
+        """Take over a free segment. One of another size, or above `MOST_FREE`, is removed."""
         if segment.size_bytes != self.size_bytes or len(self._free) >= MOST_FREE:
             self.remove(segment)
         else:
@@ -91,18 +89,18 @@ class SegmentPool:
             self._free.append(segment)
 
     def remove(self, segment: Segment) -> None:
-        """A segment that is not to be used again."""
+        """Remove a segment."""
 
         def act() -> None:
             has_name = segment.has_name()
             close_read(segment.file)
-            if has_name:  # else the name is another file's, or gone
+            if has_name:  # else the name is gone, or leads to another file
                 self._disk.unlink(segment.path)
 
         self._worker.run(act).addErrback(self._not_removed, segment.path)
 
     def set_aside(self, segment: Segment, directory: str) -> None:
-        """A segment that holds what could not be read: it goes to this directory, for whoever can."""
+        """Move a segment with unreadable bytes to this directory, for a recovery by hand."""
         path = os.path.join(directory, os.path.basename(segment.path))
 
         def act() -> None:
@@ -120,18 +118,19 @@ class SegmentPool:
         self._log.warn("A journal segment can't be removed: {path}: {error}", path=path, error=failure.value)
 
     def ensure(self, batch_bytes: int) -> None:
-        """The next segment handed out has room for such a batch; made now, blocking, if need be. Raises OSError."""
+        """Make sure that the next segment taken has room for such a batch; creates one, blocking, if necessary. Raises
+        OSError."""
         if not self._free or self.size_bytes < BLOCK + batch_bytes:
             self._free.appendleft(self._make(max(self.size_bytes, BLOCK + batch_bytes)))
 
     def close(self) -> None:
-        """Give up the free segments' descriptors: the start came to nothing."""
+        """Close the free segments after a start that failed."""
         while self._free:
             close_read(self._free.popleft().file)
 
     def top_up(self) -> None:
-        """Make more in the background until enough are ready. To be asked for now and then: what could not be begun is gone
-        without a batch that tells of it."""
+        """Create segments in the background until `READY` are free. To be called now and then: a segment that could not be
+        begun leaves the pool without a durable batch."""
         if not self._is_making and len(self._free) < READY:
             self._is_making = True
             made: Deferred[Segment] = self._worker.run(lambda: self._make(self.size_bytes))

@@ -1,12 +1,12 @@
-"""Pressure: whether a message that came now would wait too long for the disk. Looked at twice a second, counted in looks: no
-clock that may jump, and nothing on a message's path.
+"""Pressure: refuses mail while a new message would wait too long for the disk. Sampled twice a second; time is counted in
+samples, so it needs no clock that may jump, and costs nothing on a message's path.
 
-A client waits for us behind its final dot, and gives up after a time that it alone knows; then its message is there all the
-same and comes once more. So mail is refused before its content is sent (451) while the wait to be expected is longer than
-`MOST_WAIT_S`, and what waits behind a barrier that has taken `STALL_S` is refused too. What a barrier is running for is not:
-nobody can say whether it is durable.
+A client waits for the reply to its final dot, and gives up after an unknown time; then its message is in the queue all the
+same, and comes once more. So mail is refused before its content is sent (451) while the expected wait is longer than
+`MOST_WAIT_S`, and items that wait behind a barrier of more than `STALL_S` are refused too. Items of the running barrier are
+not: it is not known whether they are durable.
 
-*Rules*: as soon as less than half of that is to be expected, mail is accepted again. Nothing but mail is held back.
+*Rules*: mail is accepted again when the expected wait is below half of `MOST_WAIT_S`. Nothing but mail is refused.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from twisted.logger import Logger
 from mailismus.journal.commit import GroupCommit
 
 LOOK_S = 0.5
-"""Seconds between two looks."""
+"""Seconds between two samples."""
 
 MOST_WAIT_S = 20.0
-"""Seconds that a message may be expected to wait for the disk: shorter than the time-out of any client that we know of."""
+"""Expected wait in seconds above which mail is refused: shorter than the time-out of any known client."""
 
 PAUSE_S = 2.0
-"""Seconds without a step that say nothing yet: of large messages many become durable at once, and then none for a moment."""
+"""Seconds without a step that mean nothing yet: many large messages become durable at once, then none for a moment."""
 
 STALL_S = 60.0
-"""Seconds after which what waits behind one barrier is refused."""
+"""Seconds of one barrier after which the items behind it are refused."""
 
 
 class Pace:
-    """How long steps take that are done one after the other, by looking now and then how many have been."""
+    """Estimate of the duration of consecutive steps, from samples of their number."""
 
     def __init__(self) -> None:
         self._done = 0
         self._step_s = 0.0
         self.age_s = 0.0
-        """Seconds since a step was done last, while some were to do."""
+        """Seconds since the last step, while steps were pending."""
         self.expected_s = 0.0
-        """Seconds until one would be done that came now."""
+        """Expected seconds until a new step is done."""
 
     def look(self, done: int, pending: int) -> None:
-        """So many steps have been done in all, so many are under way or wait."""
+        """Take a sample: steps done in all, and steps that run or wait."""
         if done != self._done:
             self._step_s = (self.age_s + LOOK_S) / (done - self._done) if self.age_s else 0.0
             self.age_s = 0.0
@@ -57,7 +57,7 @@ class Pace:
 
 
 class Pressure:
-    """Looks at the journal's barriers, and at large messages that are made durable."""
+    """Samples the journal's barriers, and the syncs of large messages."""
 
     _log = Logger()
 
@@ -67,17 +67,17 @@ class Pressure:
         self._timer: IDelayedCall | None = None
         self._barriers, self._files = Pace(), Pace()
         self.finishing = 0
-        """Large messages that are being made durable."""
+        """Large messages whose sync is under way."""
         self.finished = 0
-        """Those that were, or came to nothing."""
+        """Large messages whose sync has ended, successfully or not."""
         self.is_shedding = False
         """Mail is refused."""
         self.sheds = 0
-        """How often that began."""
+        """How often `is_shedding` became true."""
 
     @property
     def expected_s(self) -> float:
-        """Seconds that a message would wait."""
+        """Expected wait of a new message, seconds."""
         return max(self._barriers.expected_s, self._files.expected_s)
 
     def begin_file(self) -> None:
@@ -90,11 +90,11 @@ class Pressure:
         self.finished += 1
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start sampling."""
         self._timer = self._reactor.callLater(LOOK_S, self._look)
 
     def stop(self) -> None:
-        """No more looks."""
+        """Stop sampling."""
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
 

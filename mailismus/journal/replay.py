@@ -1,16 +1,16 @@
-"""Replay: which batches of the segments found count, in order, and what does not check.
+"""Replay: the batches that count, in order, and the bytes that do not check.
 
-What the records mean is the queue's affair. The rules (explored state by state in the queue's model):
+The queue interprets the records. The rules, which the queue's model explores state by state:
 
 1. A batch counts only with its segment's nonce, its CRC, and a sequence number one above the last one's.
-2. A segment's header counts only with a batch behind it; its `last_good` denies what lies behind it in *all* earlier ones.
-3. The last batch found may be whole and yet not durable (after `kill -9` it may be in the page cache alone): whoever
-   starts says it again in a new segment before acting on anything.
-4. A batch that does not check but has valid ones behind it is damage: it is reported, the others go on. So is a gap in
-   the sequence that no checkpoint explains; a header that does not check is then what is missing, and otherwise a start
-   of a segment that came to nothing.
-5. Where a header does not check, the first batch tells the nonce. What an earlier use of the file left there lies before
-   the horizon. A guessed header denies nothing: it may be that of a segment that was never begun.
+2. A segment's header counts only with a batch behind it; it denies batches above its `last_good` in *all* earlier segments.
+3. The last batch found may be whole and yet not durable: after `kill -9` it may be in the page cache alone. A start rewrites
+   it in a new segment before it acts on anything.
+4. A batch that does not check is damage if valid ones follow it: it is reported, and the others are replayed. A gap in the
+   sequence that no checkpoint explains is damage too. A segment whose header does not check is taken for the missing part;
+   without a gap it is one whose first batch was never completed.
+5. Where a header does not check, the nonce comes from the first batch. Batches of an earlier use of the file lie before the
+   horizon. A derived header denies nothing: it may be that of a segment that was never begun.
 
 Memory: one segment at a time. Everything here blocks.
 """
@@ -44,17 +44,17 @@ from mailismus.journal.segment import Segment
 SUFFIX = ".mqj"
 
 FIRST_LOOK = 64 * BLOCK
-"""Bytes of a segment that mostly hold its first batch."""
+"""Bytes of a segment that hold its first batch in most cases."""
 
 _MOST_DIGITS = 15
-"""Of a number in a name: what is longer is none of ours."""
+"""Digits of a number in a name: a longer one is no segment's."""
 
 
 @attrs.frozen
 class Damage:
-    """Bytes of a segment that do not check. Size 0: nothing is there to set aside, batches are missing.
+    """Bytes of a segment that do not check. Size 0: there are no bytes to quarantine, batches are missing.
 
-    What is missing are batches numbered below `before`: with a horizon at or behind the last of them nothing is.
+    The missing batches are numbered below `before`; none is needed if the horizon is at or above the last of them.
     """
 
     path: str
@@ -74,11 +74,11 @@ class FoundSegment:
     counts: bool
     """It has a header and a batch that checks."""
     is_unreadable: bool
-    """It was begun once, and its header does not check: torn then, or damaged since, or gone altogether."""
+    """It was begun once, and its header does not check: torn, damaged, or overwritten with zeros."""
     is_guessed: bool = False
-    """The header is what its first batch tells, because its own does not check."""
+    """The header is derived from its first batch, because its own does not check."""
     is_torn: bool = False
-    """Behind its last batch another one was begun: torn, and never answered; or damaged since."""
+    """Behind its last batch another one was begun, which is torn (and was never acknowledged) or damaged."""
     limit: int = 0
     """Batches behind this sequence number are denied by a later header."""
     last_sequence: int = 0
@@ -87,7 +87,7 @@ class FoundSegment:
     """Where that batch ends."""
 
     def as_segment(self) -> Segment:
-        """For a writer that does not write to it before it begins it anew."""
+        """The segment for a writer, which writes to it only after a new `begin`."""
         segment = Segment(self.path, self.file, self.size_bytes)
         segment.header = self.header if self.counts else None
         segment.end = self.end
@@ -97,7 +97,7 @@ class FoundSegment:
 
 @attrs.define
 class Journal:
-    """What a journal's directory holds. `damages` fills as it is replayed."""
+    """The segments of a journal's directory. The replay fills `damages`."""
 
     used: list[FoundSegment]
     """Segments that count, in the order of their numbers."""
@@ -106,12 +106,12 @@ class Journal:
 
     @property
     def lost_headers(self) -> int:
-        """How many do not check: each may have told of an epoch."""
+        """Number of headers that do not check: each may have recorded a higher epoch."""
         return sum(segment.is_guessed for segment in self.used) + sum(segment.is_unreadable for segment in self.others)
 
     @property
     def is_doubtful(self) -> bool:
-        """Something may be missing, be it only what a crash tore off: a checkpoint may have been said that is not found."""
+        """Batches may be missing, be it only a torn last one: a checkpoint record may be among them."""
         return bool(self.damages or self.lost_headers or self.torn)
 
     @property
@@ -126,24 +126,24 @@ class Journal:
 
     @property
     def highest_number(self) -> int:
-        """Of any header that can be read, and of any name: no segment is ever renamed over another."""
+        """The highest number in any header or name, so that no segment is ever renamed over another."""
         segments = (*self.used, *self.others)
         numbers = [s.header.number for s in segments if s.header is not None]
         return max([*numbers, *(named_number(s.path) for s in segments)], default=0)
 
     @property
     def epoch(self) -> int:
-        """The highest in any header that can be read, counting or not: no spool id is ever used twice."""
+        """The highest epoch in any header, counting or not, so that no spool id is ever used twice."""
         return max((s.header.epoch for s in (*self.used, *self.others) if s.header is not None), default=0)
 
     @property
     def horizon(self) -> int:
-        """The newest horizon that a header tells of; it was durable before that header was written."""
+        """The newest horizon in a header; it was durable before that header was written."""
         return max((s.header.horizon for s in self.used if s.header is not None), default=0)
 
 
 def survey(disk: IDisk, directory: str) -> Journal:
-    """Open every segment and read the headers. Files of other names are not ours and are left alone."""
+    """Open every segment and read the headers. Files of other names are ignored. Raises OSError, `NewerFormat`."""
     found: list[FoundSegment] = []
     try:
         for name in sorted(disk.list_directory(directory)):
@@ -157,7 +157,8 @@ def survey(disk: IDisk, directory: str) -> Journal:
 
 
 def arrange(found: Iterable[FoundSegment]) -> Journal:
-    """These segments as one journal: those that count in order, with what later headers deny of them. Raises OSError."""
+    """Arrange segments as one journal: those that count, in order, each with the limit set by later headers. Raises
+    OSError."""
     journal = Journal([], [])
     used, others = journal.used, journal.others
     for segment in found:
@@ -173,7 +174,7 @@ def arrange(found: Iterable[FoundSegment]) -> Journal:
 
 
 def _guess_headers(journal: Journal) -> None:
-    """Segments whose header does not check count by what their first batch tells, where that one does."""
+    """Derive the headers that do not check from first batches, where those do."""
     taken = {segment.header.number for segment in journal.used if segment.header is not None}
     for segment in [segment for segment in journal.others if segment.is_unreadable]:
         number = named_number(segment.path)
@@ -188,19 +189,19 @@ def _guess_headers(journal: Journal) -> None:
 
 
 def named_number(path: str) -> int:
-    """The number that the name of a segment tells; 0: none."""
+    """The number in the name of a segment; 0: none."""
     stem = os.path.basename(path).removesuffix(SUFFIX)
     return int(stem) if stem.isascii() and stem.isdigit() and len(stem) <= _MOST_DIGITS else 0
 
 
 def _order(segment: FoundSegment) -> tuple[int, bool, int]:
-    """A later segment has a higher number and a first sequence that is no lower; of a guessed header the number is none."""
+    """A later segment has a higher number and no lower first sequence. The number of a derived header does not count."""
     assert segment.header is not None
     return segment.header.first_sequence, not segment.is_guessed, segment.header.number
 
 
 def look_at(path: str, disk: IDisk) -> FoundSegment:
-    """Open one file of the journal; all of it is read only where its first batch is long or not there. Raises OSError."""
+    """Open one segment; all of it is read only where its first batch is long or missing. Raises OSError, `NewerFormat`."""
     file = disk.open(path)
     try:
         return look_at_file(path, file)
@@ -210,7 +211,7 @@ def look_at(path: str, disk: IDisk) -> FoundSegment:
 
 
 def look_at_file(path: str, file: IFile) -> FoundSegment:
-    """An open file of the journal. Raises OSError, or `NewerFormat` for one that a newer program wrote."""
+    """Examine an open segment. Raises OSError, `NewerFormat`."""
     data = file.read_at(0, FIRST_LOOK)
     refuse_newer_segment(path, data)
     header = decode_header(data[:BLOCK])
@@ -220,7 +221,7 @@ def look_at_file(path: str, file: IFile) -> FoundSegment:
         data = file.read_at(0, size)
         counts = next(read_batches(data, header), None) is not None
     if header is None and is_unused(data) and named_number(path):
-        data = file.read_at(0, size)  # it was begun, or was to be: what begins with zeros may have lost its beginning
+        data = file.read_at(0, size)  # a file with a number has been begun: zeros may have replaced its header
     found = FoundSegment(path, file, size, header, counts, is_unreadable=header is None and not is_unused(data))
     if header is not None:
         found.is_torn = not counts and looks_torn(data, BLOCK, header.nonce)
@@ -228,31 +229,31 @@ def look_at_file(path: str, file: IFile) -> FoundSegment:
 
 
 def refuse_newer_segment(path: str, data: bytes) -> None:
-    """Raise `NewerFormat` where the segment that begins with `data` was written by a newer program. Free segments are
-    refused too: where a newer format says that they are free is not known here."""
+    """Raise `NewerFormat` where a newer program wrote the segment that begins with `data`. Free segments are refused too:
+    only the newer program knows which are free in its format."""
     found = header_format(data[:BLOCK])
     if found > NEWEST_FORMAT:
         raise newer_format(path, found, NEWEST_FORMAT)
 
 
 def _begins(data: bytes, header: SegmentHeader) -> bool:
-    """Whether the first batch is here, whole."""
+    """Whether these bytes hold the first batch as a whole."""
     batch = decode_batch(data, BLOCK, header.nonce)
     return batch is not None and batch.sequence == header.first_sequence
 
 
 def replay(journal: Journal) -> Iterator[tuple[FoundSegment, Batch]]:
-    """The batches that count, in order, those before the horizon of `journal` left out.
+    """The batches that count, in order, without those up to the horizon of `journal`.
 
-    A checkpoint among them may say a later horizon: who replays drops what was last said before that one, and asks
-    `drop_explained` about the damages.
+    A checkpoint among them may record a later horizon: the caller drops records up to that one, and calls
+    `drop_explained` for the damages.
     """
     expected = journal.horizon + 1
     for segment, following in zip_longest(journal.used, journal.used[1:]):
         assert segment.header is not None
         behind = _sure_beginning(following)
         if behind is not None and behind <= expected:
-            segment.last_sequence = behind - 1  # all that counts here is lower: nobody needs it, nothing is read
+            segment.last_sequence = behind - 1  # all batches here are below the horizon: nothing is read
             continue
         data = segment.file.read_at(0, segment.size_bytes)
         segment.last_sequence = segment.header.first_sequence - 1
@@ -295,15 +296,14 @@ def _sure_beginning(segment: FoundSegment | None) -> int | None:
 
 
 def _note_header(journal: Journal, segment: FoundSegment) -> None:
-    """A header that was guessed is damage if it was ever durable: the second batch is written when the first one is."""
+    """A derived header means damage if its own was ever durable: the second batch is written only when the first one is."""
     assert segment.header is not None
     if segment.is_guessed and segment.last_sequence > segment.header.first_sequence:
         journal.damages.append(Damage(segment.path, 0, BLOCK, segment.last_sequence + 1))
 
 
 def replay_behind(journal: Journal, horizon: int) -> Iterator[tuple[FoundSegment, Batch]]:
-    """Once more the batches that count, those up to `horizon` left out; of segments that hold none behind it nothing is
-    read."""
+    """Replay once more the batches above `horizon` that count; segments without such a batch are not read."""
     last = max(horizon, journal.horizon)
     for segment in journal.used:
         if segment.last_sequence <= last:
@@ -316,12 +316,12 @@ def replay_behind(journal: Journal, horizon: int) -> Iterator[tuple[FoundSegment
 
 
 def drop_explained(journal: Journal, horizon: int) -> None:
-    """Damages to what nobody needs any more are none: segments behind the horizon are used again in any order."""
+    """Drop damages up to the horizon: segments below it are reused in any order."""
     journal.damages = [damage for damage in journal.damages if damage.before - 1 > horizon]
 
 
 def read_batches(data: bytes, header: SegmentHeader) -> Iterator[Batch]:
-    """Batches in a segment's bytes that check, in order. Where one does not, the next valid one behind it."""
+    """Batches in a segment's bytes that check, in order. Bytes that do not check are skipped up to the next valid batch."""
     offset, expected = BLOCK, header.first_sequence
     while True:
         batch = decode_batch(data, offset, header.nonce)

@@ -1,7 +1,7 @@
-"""Segments: the journal's files, their making, use and reuse.
+"""Segments: the journal's files, created, used and reused.
 
-A segment is written once with zeros before its first use, so that no later barrier has blocks to allocate or a length to
-record; then it is used again and again under a new number, nonce and name. The name is for people: the header decides.
+A segment is written once with zeros before its first use, so that no later barrier has to allocate blocks or record a
+length; then it is reused, each time under a new number, nonce and name. The name is for people: the header decides.
 
     free --begin--> current --full--> used --horizon passes it--> free
                        \\--barrier fails--> sick --horizon passes it--> gone
@@ -18,10 +18,10 @@ from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
 from mailismus.journal.batch import BLOCK, SegmentHeader
 
 READY_NAME = "ready-"
-"""How the name of a segment begins that was never used."""
+"""Prefix of the name of a segment that was never used."""
 
 SMALLEST = 1 << 20
-"""Bytes of a segment at least."""
+"""Bytes of a segment, at least."""
 
 _ZEROS = bytes(1 << 20)
 
@@ -47,25 +47,25 @@ class Segment:
         self.last_sequence = 0
         """Of the last batch written into it."""
         self.is_given_up = False
-        """It is sick: nothing is written to it any more, and nobody looks for it."""
+        """It has failed: nothing is written to it any more, and its name is not checked."""
 
     def has_name(self) -> bool:
-        """Whether its name leads to it. A name of which that can't be told is as good as none."""
+        """Whether its name leads to it; False where that is not known."""
         try:
             return self.file.standing(self.path) is NameStanding.NAMED
         except OSError:
             return False
 
     def is_whole(self) -> bool:
-        """Whether its name leads to it and nobody cut it. What was cut off is lost, and beyond it a file can be written and
-        synced like any other, with zeros in between. One of which that can't be told is as good as cut."""
+        """Whether its name leads to it and it has its full length; False where that is not known. A file that was cut can be
+        written and synced beyond its end without any error, and the bytes between are lost."""
         try:
             return self.has_name() and self.file.size() >= self.size_bytes
         except OSError:
             return False
 
     def begin(self, header: SegmentHeader) -> None:
-        """Take it into use: its header is written, not synced; the barrier of its first batch does that."""
+        """Take it into use: write its header. The barrier of its first batch makes the header durable."""
         self.header = header
         self.end = BLOCK
         self.last_sequence = header.first_sequence - 1
@@ -99,7 +99,7 @@ def file_name(number: int) -> str:
 
 
 def make_segment(disk: IDisk, directory: str, name: str, size_bytes: int) -> Segment:
-    """A new segment full of zeros. Durable afterwards: its bytes, its length and its name. On failure nothing is left."""
+    """Create a segment full of zeros. Durable afterwards: its bytes, its length and its name. On failure nothing is left."""
     path = os.path.join(directory, name)
     file = disk.create(path)
     try:

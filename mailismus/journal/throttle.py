@@ -1,30 +1,29 @@
-"""The brake: while the journal is longer than `maxsize`, 250s come one after the other at an interval, so that reception
-goes no faster than what is written behind. The longer the journal, the longer the interval. No 250 waits long for it, and
-there is no moment at which nobody is answered.
+"""Commit throttle: while the journal is longer than `maxsize`, replies 250 are spaced at an interval, so that reception is
+no faster than checkpoints. The interval grows with the journal. No 250 waits longer than `MOST_WAIT_S`.
 
-Knows no clock and no Deferred.
+Pure: no clock, no Deferred.
 """
 
 from __future__ import annotations
 
 LONGEST_S = 0.010
-"""Seconds between two 250s when the journal is twice as long as `maxsize`; behind that mail is refused."""
+"""Seconds between two 250s when the journal is twice as long as `maxsize`; beyond that mail is refused."""
 
 MOST_WAIT_S = 1.0
-"""Seconds that one 250 waits at most, however many are before it."""
+"""Seconds that one 250 waits at most."""
 
 
 class CommitThrottle:
-    """Says how long each 250 is to wait."""
+    """Computes the delay of each 250."""
 
     def __init__(self) -> None:
         self._next_s = 0.0
-        """When the next one may go."""
+        """Time of the next 250, at the earliest."""
         self.braked = 0
-        """250s that had to wait."""
+        """Number of 250s that were delayed."""
 
     def delay_s(self, now_s: float, excess: float) -> float:
-        """Seconds from now. `excess`: how much longer the journal is than `maxsize`, as a share of that; 0: it is not."""
+        """Delay of the next 250 in seconds. `excess`: bytes of the journal above `maxsize`, as a share of `maxsize`."""
         if not excess:
             return 0.0
         self.braked += 1

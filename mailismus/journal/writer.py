@@ -1,9 +1,9 @@
 """The journal thread's part: one batch, one write, one barrier.
 
-Everything here blocks and runs in one thread, in order. *Rules*: after a failed barrier the segment is sick and nothing
-is written to it again; the next batch needs `turn_over` to a fresh one whose header denies the failed batch. What is
-written to a file without a name is durable and yet lost: so the first batch after `is_check_due` was set looks whether
-directory, lock and segments are found under the names they were opened under.
+Everything here blocks and runs in one thread, in order. *Rules*: after a failed barrier the segment has failed ("sick") and
+is not written again; before the next batch comes `turn_over`, to a new segment whose header denies the failed batch. Bytes
+written to a file without a name are durable and yet lost: so the first batch after `is_check_due` was set checks that
+directory, lock and segments still have the names under which they were opened.
 
 *Not here*: gathering (`journal.commit`), the meaning of records.
 """
@@ -40,7 +40,7 @@ BARRIERS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 
 @attrs.frozen
 class Written:
-    """Where a batch went: the segment's number, and the offset of its first record in that segment's file."""
+    """Place of a batch: the segment's number, and the offset of its first record in the file."""
 
     segment: int
     offset: int
@@ -48,16 +48,16 @@ class Written:
 
 
 class Claim(enum.Enum):
-    """What a batch may begin a segment with."""
+    """Which free segments a batch may take."""
 
     ANY = "any free segment: what it says empties the queue"
     BEYOND_RESERVE = "one beyond the reserve: it holds mail, which can be refused"
 
 
 class NoSegment(OSError):
-    """No free segment is there: the journal can't grow now. Nothing was written, nothing is sick.
+    """There is no free segment: the journal can't grow now. Nothing was written, no segment has failed.
 
-    `is_coming`: one is being made, or will be.
+    `is_coming`: one is being created, or will be.
     """
 
     def __init__(self, *, is_coming: bool) -> None:
@@ -66,8 +66,8 @@ class NoSegment(OSError):
 
 
 class Unsound(OSError):
-    """Segments have lost their names, or a part of their bytes, in a directory that is where it was. Nothing was written;
-    they are sick (`sick`)."""
+    """Segments have lost their names, or a part of their bytes, in a directory that is still there. Nothing was written;
+    these segments have failed (`sick`)."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         cut, lost = "is shorter than it was", "can't be found there any more"
@@ -93,7 +93,7 @@ class JournalWriter:
         monotonic: Callable[[], float] = time.monotonic,
         presence: Presence | None = None,
     ) -> None:
-        """`presence`: what the journal's files are found by; None: nobody looks."""
+        """`presence`: whether directory and lock have their names; None: not checked."""
         self._disk = disk
         self._monotonic = monotonic
         self._directory = directory
@@ -101,13 +101,13 @@ class JournalWriter:
         self._random_bytes = random_bytes
         self._presence = presence
         self.is_check_due = presence is not None
-        """The next batch looks first. Set in the reactor's thread, now and then."""
+        """The next batch is preceded by a check of names. Set in the reactor's thread, now and then."""
         self._number = last_number
         self.sequence = last_sequence
-        """Of the last batch whose barrier returned (or that a start found)."""
+        """Of the last durable batch (or the last one that a start found)."""
         self.epoch = 0
         self.horizon = 0
-        """Goes into the next header: of the newest checkpoint that is durable."""
+        """Of the newest durable checkpoint. Goes into the next header."""
         self.format = OLDEST_FORMAT
         """Of the segments begun from now on: the lowest that holds all records to come. A batch never goes into a segment of
         a lower one. It only rises, and that in the reactor's thread."""
@@ -115,21 +115,21 @@ class JournalWriter:
         self.segments: dict[int, Segment] = {}
         """Every segment in use, by number."""
         self.barriers_s = Distribution(BARRIERS_S)
-        """How long batches took from their write to the return of their barrier, those that failed left out."""
+        """Durations of successful batches, from write to return of the barrier."""
         self.written_bytes = 0
-        """Of batches made durable."""
+        """Bytes of durable batches."""
         self.sick: frozenset[int] = frozenset()
-        """Numbers of the segments that the last call could not write or sync, or that it did not find."""
+        """Numbers of the segments that the last call could not write, sync or find."""
         self.spoiled: list[Segment] = []
-        """Free segments that could not be begun: whoever learns of the failure removes them."""
+        """Free segments that could not be begun. The handler of the failure removes them."""
 
     def require_format(self, number: int) -> None:
         """Write into segments of this format or a newer one from now on."""
         self.format = max(self.format, number)
 
     def append(self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY) -> Written:
-        """One batch. Durable when it returns. Raises OSError: nothing of it counts, and the segment is sick (`sick`), but
-        for `NoSegment` and `Missing`."""
+        """Write one batch. Durable when it returns. Raises OSError: the batch does not count, and the segment has failed
+        (`sick`); after `NoSegment` and `Missing` it has not."""
         self.sick = frozenset()
         if self.is_check_due:
             self._check_for(claim)
@@ -153,22 +153,22 @@ class JournalWriter:
         return Written(segment.number, offset + BATCH_HEAD_SIZE, sequence)
 
     def check(self) -> None:
-        """Look whether directory, lock and segments are where they were opened, and segments as long as they were made.
-        Raises `Missing`, `Unsound`."""
+        """Check that directory, lock and segments have their names, and segments their length. Raises `Missing`,
+        `Unsound`."""
         self.sick = frozenset()
         if self._presence is None:
             return
         self._presence.check()
         lost = [one for one in list(self.segments.values()) if not one.is_given_up and not one.is_whole()]
-        # What the horizon has passed meanwhile is somebody else's: its name may be gone for good.
+        # A segment that was freed meanwhile may have another name, or none.
         lost = [segment for segment in lost if self.segments.get(segment.number) is segment]
         if lost:
             self.sick = frozenset(segment.number for segment in lost)
             raise Unsound(lost)
 
     def _check_for(self, claim: Claim) -> None:
-        """Before a batch. A segment that is gone for good is nobody else's: what empties the queue is written into it all
-        the same, so that what this process alone knows can be delivered."""
+        """Check before a batch. Settlements are written even into a segment that was removed: no other process uses it, and
+        the mail that this process alone holds can be delivered."""
         try:
             self.check()
             self.is_check_due = False
@@ -190,15 +190,15 @@ class JournalWriter:
         self.horizon = max(self.horizon, horizon)
 
     def turn_over(self) -> None:
-        """The next batch begins a fresh segment, whose header denies whatever lies behind the last good batch. The sick ones
-        are not looked for any more."""
+        """Let the next batch begin a new segment, whose header denies all batches above the last good one. The names of
+        failed segments are not checked any more."""
         for number in self.sick & self.segments.keys():
             self.segments[number].is_given_up = True
         self.current = None
 
     def say_again(self, sequence: int, records: Sequence[bytes], records_size: int) -> Written:
-        """A start's first act: the last batch found, under its own sequence number, in a fresh segment that denies the
-        one found. Durable when it returns."""
+        """Rewrite the last batch found, the first action of a start: under its own sequence number, in a new segment that
+        denies the old copy. Durable when it returns."""
         self.sequence = sequence - 1
         self.turn_over()
         return self.append(records, records_size)
@@ -207,7 +207,7 @@ class JournalWriter:
         while not (segment := self._next_segment(claim)).is_whole():
             self.spoiled.append(segment)
         self._number += 1
-        # Not synced, and no reason to stop: the header, not the name, says which segment this is.
+        # Not synced, and no failure if it fails: the header, not the name, identifies the segment.
         with suppress(OSError):
             self._name(segment)
         nonce = self._random_bytes(NONCE_SIZE)
@@ -221,8 +221,8 @@ class JournalWriter:
         return segment
 
     def _name(self, segment: Segment) -> None:
-        """The file gets the name of the segment's number, which is the next that no other file has: a free segment may have
-        it, which was to be begun under this number when a crash came before its header."""
+        """Rename the file to the segment's number, the next one that no other file has: a crash between rename and header
+        leaves a free segment with such a name."""
         path = os.path.join(self._directory, file_name(self._number))
         while path != segment.path and self._disk.exists(path):
             self._number += 1
@@ -233,5 +233,5 @@ class JournalWriter:
 
 
 def most_records_size(segment_bytes: int) -> int:
-    """Bytes of records that one batch may hold: it fills a segment of its own."""
+    """Bytes of records in one batch, at most: it fills a segment of its own."""
     return segment_bytes - BLOCK - BATCH_HEAD_SIZE

@@ -27,7 +27,7 @@ from mailismus.mail.reply import Reply
 
 
 class Area(enum.Enum):
-    """Where an entry stands: not yet tried, tried and waiting, failed and waiting for its report."""
+    """State of an entry: not tried yet, tried and waiting, failed and waiting for its report."""
 
     INCOMING = "incoming"
     DEFERRED = "deferred"
@@ -38,7 +38,7 @@ class Area(enum.Enum):
 
 @attrs.define
 class Entry:
-    """One recipient of one message still to be served. The provider owns it: who takes it reads, and changes nothing."""
+    """One recipient of one message, not settled yet. The provider owns it; other components must not change it."""
 
     number: int
     recipient: bytes
@@ -48,14 +48,14 @@ class Entry:
     reply: Reply | None = None
     """The last reply, None before the first attempt."""
     host: bytes = b"-"
-    """Who gave the last reply, as in `mail.outcome.Outcome`."""
+    """The host that gave the last reply, as in `mail.outcome.Outcome`."""
     words: bytes | None = None
     """Further facts of the recipient (`mail.words`). A provider keeps them as they are."""
 
 
 @attrs.define
 class Message:
-    """A message with the entries of it that were handed out together; what is said of the message is the same each time."""
+    """A message with those of its entries that were taken together. The facts of the message never change."""
 
     spool_id: SpoolId
     sender: bytes
@@ -65,7 +65,7 @@ class Message:
     size_bytes: int
     """Size of the message (RFC 1870 3): bytes of content with the trace field, without dot-stuffing and the final dot."""
     recipient_count: int
-    """Recipients of the whole envelope, served or not."""
+    """Recipients of the whole envelope, settled ones too."""
     entries: list[Entry]
     stuffed_dots: int = 0
     """Bytes of dot-stuffing, which are stored with the content and not counted in `size_bytes`."""
@@ -74,7 +74,7 @@ class Message:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of the content as stored, dot-stuffed: what it takes up, and what `IQueue.read` gives."""
+        """Bytes of the content as stored, dot-stuffed, which `IQueue.read` returns."""
         return self.size_bytes + self.stuffed_dots
 
     def queue_ids(self) -> list[QueueId]:
@@ -106,8 +106,8 @@ class IDraft(Protocol):
 
 @attrs.frozen
 class Placement:
-    """Where a recipient of a submission starts, when it is not "incoming, due now" (conversion between providers), or when
-    it has words."""
+    """State of a recipient of a submission that does not begin as "incoming, due now" (conversion between providers), or
+    that has words."""
 
     number: int
     area: Area
@@ -120,9 +120,9 @@ class Placement:
 
 @attrs.frozen
 class Submission:
-    """A draft and its envelope, whose `stuffed_dots` are those of what was written. `placements` None: every recipient
-    starts in INCOMING, due at `received_at`; otherwise only the recipients named there are entries, under their numbers in
-    the envelope."""
+    """A draft and its envelope, with the `stuffed_dots` of the draft's bytes. `placements` None: every recipient begins in
+    INCOMING, due at `received_at`; otherwise only the recipients in `placements` become entries, under their numbers in the
+    envelope."""
 
     draft: IDraft
     envelope: Envelope
@@ -132,9 +132,10 @@ class Submission:
 
 @attrs.frozen
 class Settlement:
-    """What becomes of one entry: attempts, next time, last reply and area change as one fact.
+    """The new state of one entry: attempts, due time, last reply and area change as one.
 
-    `area` None: it is removed. INCOMING or DEFERRED: it may be taken again at `due_at`; BOUNCES: it awaits its report.
+    `area` None: the entry is removed. INCOMING or DEFERRED: it may be taken again at `due_at`. BOUNCES: it waits for its
+    report.
     """
 
     queue_id: QueueId
@@ -144,16 +145,16 @@ class Settlement:
     reply: Reply | None = None
     host: bytes = b"-"
     words: bytes | None = None
-    """In place of the entry's words; None: they stay, whether or not this program knows them; empty: they go."""
+    """Replaces the entry's words. None: they stay, known to this program or not. Empty: they are removed."""
 
 
 @attrs.frozen
 class Gap:
-    """What a look at the queue could not read, for one reason: entries in it are missing from the answer, and are in the
-    queue all the same. A file that is gone because nothing was left in it is none."""
+    """Files that a listing or count could not read, for one reason: their entries are missing from the answer, and are in
+    the queue all the same. A file that was removed because it was empty is no gap."""
 
     what: str
-    """One of them, in a word: `cluster`."""
+    """Kind of the files, in a word: `cluster`."""
     reason: str
     count: int
     path: str
@@ -162,7 +163,7 @@ class Gap:
 
 @attrs.frozen
 class AreaCount:
-    """How much lies in one area. `stored_bytes`: contents as stored, dot-stuffed."""
+    """Counts of one area. `stored_bytes`: contents as stored, dot-stuffed."""
 
     entries: int = 0
     messages: int = 0
@@ -171,13 +172,13 @@ class AreaCount:
 
 @attrs.frozen
 class Summary:
-    """Counts of every area, without what lies in `gaps`. `exact` False: something is missing."""
+    """Counts of every area, without the entries in `gaps`. `exact` False: some are missing."""
 
     areas: dict[Area, AreaCount]
     exact: bool
     gaps: tuple[Gap, ...] = ()
     refusing: str = ""
-    """Why no mail is accepted now; empty: it is, or this is no running queue."""
+    """Why no mail is accepted now; empty: mail is accepted, or the queue does not run."""
 
 
 Predicate = Callable[[Message, Entry], bool]
@@ -193,7 +194,7 @@ class Latest(Protocol):
 
 @attrs.frozen
 class Filter:
-    """Which entries `search` wants. `spool_id` and `area` let a provider look at less; `matches` decides on the rest."""
+    """Which entries `search` returns. `spool_id` and `area` let a provider read less; `matches` decides on the rest."""
 
     spool_id: SpoolId | None = None
     area: Area | None = None
@@ -207,12 +208,12 @@ class Page:
     messages: tuple[Message, ...]
     cursor: object | None
     gaps: tuple[Gap, ...] = ()
-    """What could not be read between the page before and this one; told once a search."""
+    """Files that could not be read since the page before; each is reported once a search."""
 
 
 @attrs.frozen
 class Flushed:
-    """What a flush came to: how many entries are due now. Those in `gaps` wait as before."""
+    """Result of a flush: how many entries are due now. Those in `gaps` wait as before."""
 
     entries: int
     gaps: tuple[Gap, ...] = ()

@@ -1,8 +1,8 @@
-"""The message file: one message's content at rest in its silo.
+"""The message file: one message's content in its silo.
 
-The content as it came over the wire, then one line of our own, which is not part of it: `MSG 1 LENGTH CRC32` in fixed
-width, so that a file cut short or damaged is seen. A file without that line belongs to a message that was never
-committed. Its names: `spool.silo`. Everything here blocks: it runs in a worker.
+The content as it came over the wire, then a trailer, which is not part of it: the line `MSG 1 LENGTH CRC32` in fixed width,
+by which truncation and damage are found. A file without a trailer belongs to a message that was never committed. Its names:
+`spool.silo`. Everything here blocks, and runs in a worker.
 
 Source: `docs/formats/message`.
 """
@@ -31,16 +31,16 @@ _CRC_SIZE = 10
 PIECE_SIZE = 65536
 """Bytes read at once."""
 _FIRST_NUMBERS = range(33)
-"""Names that a reader tries before it lists the silo."""
+"""Numbers of names that a reader tries before it lists the silo."""
 
 
 def encode_trailer(size_bytes: int, crc: int) -> bytes:
-    """The last line of a message file."""
+    """The trailer of a message file."""
     return b"MSG 1 %020d %08x\n" % (size_bytes, crc)
 
 
 def parse_trailer(data: bytes) -> tuple[int, int] | None:
-    """Content bytes and CRC that a message file's last line tells; None: it is no such line."""
+    """Bytes and CRC of the content by a message file's trailer; None: it is no trailer of format 1."""
     found = _TRAILER.fullmatch(data)
     return None if found is None else (int(found[1]), int(found[2], 16))
 
@@ -69,7 +69,7 @@ class MessageFileWriter:
         """The names it has."""
 
     def append(self, pieces: Sequence[bytes]) -> None:
-        """More of the content; the first call makes the file. Durable afterwards: nothing."""
+        """Append to the content; the first call creates the file. Durable afterwards: nothing."""
         if self._file is None:
             self._file = self._disk.create(message_path(self._root, self._spool_id))
         self._file.write_at(self._size, pieces)
@@ -83,8 +83,8 @@ class MessageFileWriter:
         return message_path(self._root, self._spool_id)
 
     def finish(self, numbers: Sequence[int] = ()) -> None:
-        """No more comes. `numbers`: the recipients who get a name each in place of the shared one. Durable afterwards: the
-        content and the file's names. Raises OSError too where the file can't be found any more under its name."""
+        """Complete the file. `numbers`: the recipients that get a name each in place of the shared one. Durable afterwards:
+        the content and the file's names. Raises OSError, also where the file has lost its name."""
         file = self._end()
         file.sync()
         self._name(numbers)
@@ -95,8 +95,8 @@ class MessageFileWriter:
         file.close()
 
     def close_unsynced(self, numbers: Sequence[int] = ()) -> str:
-        """No more comes; gives a path of it. `numbers`: as for `finish`. Durable afterwards: nothing; sync the file and its
-        silo."""
+        """Complete the file; returns a path of it. `numbers`: as for `finish`. Durable afterwards: nothing; sync the file
+        and its silo."""
         self._end().close()
         self._name(numbers)
         return message_path(self._root, self._spool_id, self._numbers[0])
@@ -127,8 +127,8 @@ class MessageFileWriter:
 
 
 def remove_message_file(disk: IDisk, root: str, spool_id: SpoolId, number: int = 0) -> bool:
-    """Unlink one name of it, the last one with its bytes; whether there was such a name. Durable afterwards: nothing, and
-    nothing needs it to be."""
+    """Unlink one name of a message file, the last one with its bytes; whether there was such a name. Durable afterwards:
+    nothing; it need not be."""
     try:
         disk.unlink(message_path(root, spool_id, number))
     except FileNotFoundError:
@@ -137,7 +137,8 @@ def remove_message_file(disk: IDisk, root: str, spool_id: SpoolId, number: int =
 
 
 def remove_names(disk: IDisk, root: str, spool_id: SpoolId, numbers: Iterable[int]) -> None:
-    """Unlink these names of it; harmless when they are gone. One that can't be unlinked keeps no other."""
+    """Unlink these names of a message file; missing ones are ignored. After a failure the others are unlinked all the
+    same."""
     error: OSError | None = None
     for number in numbers:
         try:
@@ -149,13 +150,13 @@ def remove_names(disk: IDisk, root: str, spool_id: SpoolId, numbers: Iterable[in
 
 
 def remove_every_name(disk: IDisk, root: str, spool_id: SpoolId) -> None:
-    """Unlink it, whatever names it has; harmless when it is gone."""
+    """Unlink all names of a message file; harmless when it is gone."""
     if not remove_message_file(disk, root, spool_id):
         remove_names(disk, root, spool_id, find_numbers(disk, root, spool_id))
 
 
 def find_numbers(disk: IDisk, root: str, spool_id: SpoolId) -> list[int]:
-    """The recipients that have a name of their own for it; reads the whole silo."""
+    """Numbers of the recipients with a name of their own for a message file; lists the whole silo."""
     names = map(parse_message_name, disk.list_directory(silo_path(root, spool_id)))
     return sorted(name[1] for name in names if name is not None and name[0] == spool_id)
 
@@ -200,12 +201,12 @@ class MessageFileReader:
 
 
 def read_end(file: IFile) -> bytes:
-    """As many of its last bytes as a trailer has at most. Raises OSError."""
+    """The last `LONGEST_TRAILER` bytes of a file. Raises OSError."""
     return file.read_at(max(0, file.size() - LONGEST_TRAILER), LONGEST_TRAILER)
 
 
 def open_message(disk: IDisk, root: str, spool_id: SpoolId) -> MessageFileReader:
-    """The message file under whatever name it has. Raises OSError, `Corrupt` when the file is shorter or longer than it
+    """Open a message file by any of its names. Raises OSError, `Corrupt` when the file is shorter or longer than it
     says, or `NewerFormat`."""
     for number in _FIRST_NUMBERS:
         try:

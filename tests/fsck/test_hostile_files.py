@@ -16,9 +16,9 @@ from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.fsck.evidence.target import LONGEST_FILE
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker
-from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
+from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Quarantine
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.fsck import damages
@@ -91,7 +91,7 @@ def test_a_name_as_long_as_a_file_system_takes_is_set_aside(place: Place) -> Non
 @pytest.mark.parametrize("plant", [os.mkfifo, os.mkdir, lambda path: os.symlink("/etc/hostname", path)])
 def test_what_is_no_file_passes_for_no_copy(place: Place, plant: object) -> None:
     path = place.real(message_path("/s", damages._large(place.stopped)))
-    aside = Aside(PosixDisk(), str(place.path / "queue"), str(place.path / "spool"))
+    aside = Quarantine(PosixDisk(), str(place.path / "queue"), str(place.path / "spool"))
     name = f"spool-{path.parent.name}-{path.name}-0"
     assert callable(plant)
     plant(str(place.real(f"/q/corrupt/{name}")))
@@ -145,7 +145,7 @@ def test_of_what_stands_behind_a_message_no_zeros_are_copied(place: Place) -> No
 
 def test_a_repair_that_may_not_go_on_says_why() -> None:
     with pytest.raises(Unavailable, match="because"):
-        acts.stop("because", None)  # type: ignore[arg-type] # what must not be done takes no hands
+        actions.stop("because", None)  # type: ignore[arg-type] # what must not be done takes no executor
 
 
 def test_of_a_huge_file_that_is_no_message_the_end_alone_is_read(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -198,12 +198,12 @@ def repair_on(disk: IDisk, harness: ClusteredHarness) -> list[Finding]:
     return list(RepairReport(harness.settings, disk, _RANDOM.randbytes, harness.now()))
 
 
-def hands_on(disk: IDisk, loaded: ReplayedQueue | None = None) -> RepairExecutor:
-    """The hands of a repair of the queue on this disk. `loaded`: its journal."""
+def executor_on(disk: IDisk, loaded: ReplayedQueue | None = None) -> RepairExecutor:
+    """The executor of a repair of the queue on this disk. `loaded`: its journal."""
     clock = Clock()
-    hands = RepairExecutor(queue_settings(largemsgsize=LARGE), disk, TurnWorker(clock), clock, _RANDOM.randbytes, NOW)
-    hands.loaded = loaded
-    return hands
+    executor = RepairExecutor(queue_settings(largemsgsize=LARGE), disk, TurnWorker(clock), clock, _RANDOM.randbytes, NOW)
+    executor.loaded = loaded
+    return executor
 
 
 def lines_on(disk: IDisk, loaded: ReplayedQueue) -> list[LiveEntry]:

@@ -1,8 +1,8 @@
-"""Where a command gets the queue from: the running server, or the files of one that does not run.
+"""Sources of a queue for commands: the running server, or the files of a stopped queue.
 
-*Rules*: both give the same messages and counts for the same filters; a command does not know which it has. What the running
-server would feel, this process does, where it can: it counts the whole queue from the files, by the server's plan and at
-a low priority. Where it can't see or read them the server counts.
+*Rules*: both give the same messages and counts for the same filters; a command does not know which it has. Counting the
+whole queue would slow down the running server, so this process counts it from the files, by the server's plan and at a low
+priority. Where it can't see or read the files, the server counts.
 """
 
 from __future__ import annotations
@@ -43,41 +43,42 @@ from mailismus.queue.interface import Gap, Message, Summary
 from mailismus.queue.provider import IPlanCounter, IStoppedQueue
 
 TIMEOUT_S = 60.0
-"""For each thing the server says."""
+"""How long the server may take for each line of an answer."""
 
 NewCounter = Callable[[str], IPlanCounter]
 """A counter for the plans of the provider of this name. Raises `LookupError` for one that this program does not have."""
 
 
 class QueueSource(Protocol):
-    """A queue to look at. Filters have been checked. What can't be read is passed over."""
+    """A queue to read. Filters have been checked. Entries that can't be read are passed over and told as gaps."""
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """What could not be read for the answers so far."""
+        """The entries that could not be read for the answers so far."""
 
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         """Messages with their matching entries, at most `limit` entries."""
 
     def counts(self, words: Sequence[str]) -> Summary:
-        """Counts of what matches."""
+        """Counts of the matching entries."""
 
     def shape(self, words: Sequence[str], by: By) -> Shape:
-        """Counts of what matches by name and age."""
+        """Counts of the matching entries by name and age."""
 
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message as it is stored, in pieces, in order."""
 
     def flush(self, words: Sequence[str]) -> int:
-        """Deferred entries that match are due now; how many. Raises `StartError` (69) without a running server."""
+        """Make deferred entries that match due now, and return their number. Raises `StartError` (69) without a running
+        server."""
 
     def close(self) -> None:
-        """Done with it."""
+        """Close the connection or the files."""
 
 
 @attrs.define(eq=False)
 class OfflineSource:
-    """The files. `now`: UTC seconds, what ages count from."""
+    """The files of a stopped queue. `now`: UTC seconds; ages count from it."""
 
     queue: IStoppedQueue
     now: float
@@ -122,7 +123,7 @@ class OfflineSource:
 
 
 class ServerSource:
-    """The running server. Each question has a connection of its own: the first is there already."""
+    """The running server. Each request has a connection of its own; the first one is open already."""
 
     def __init__(self, connected: socket.socket, connect: Callable[[], socket.socket], new_counter: NewCounter) -> None:
         self._connect = connect
@@ -210,7 +211,7 @@ class ServerSource:
         return answers[0]
 
     def _ask(self, request: Request) -> Generator[dict[str, object], None, None]:
-        """The answer's lines, to its end. Who wants no more closes the generator: the server stops then."""
+        """The answer's lines, to its end. Closing the generator closes the connection, and the server stops answering."""
         connected, self._spare = self._spare or self._connect(), None
         with connected, connected.makefile("rb") as lines:
             hello = _line(lines)
@@ -238,8 +239,8 @@ def _line(lines: BinaryIO) -> dict[str, object]:
 
 @contextmanager
 def _clear_errors() -> Iterator[None]:
-    """What goes wrong between us and the server, as `StartError`. What fails where the messages go is not caught: a
-    generator's reader raises outside of it."""
+    """Raise errors of the connection and the protocol as `StartError`. Errors of the output are not caught: the reader of a
+    generator raises outside of it."""
     try:
         yield
     except WireError as error:

@@ -1,7 +1,7 @@
 """The commands `mailismus queue list|count|shape|show|flush`, `mailismus shell` and `mailismus dump FILE`.
 
-*Rules*: the running server is asked where there is one; else the files are read, and nothing of them is changed. What
-leads to an exit code is raised as `StartError`. A reader that has seen enough (a closed pipe) is no error.
+*Rules*: a command asks the running server where there is one; else it reads the files and changes nothing. An error that
+ends the command is raised as `StartError` with the exit code. A reader that has seen enough (a closed pipe) is no error.
 
 *Not here*: the command line as a whole, and what opens files: both are brought in as `CommandTools`. What the queue
 commands print: `admin.commands.queue`.
@@ -31,7 +31,7 @@ from mailismus.queue.provider import IProviders, IStoppedQueue
 
 @attrs.frozen
 class CommandTools:
-    """What the commands need of the rest of the program."""
+    """The rest of the program, as far as the commands need it."""
 
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
@@ -43,7 +43,7 @@ class CommandTools:
     """Prints a file of ours readably. Raises `Corrupt` or `OSError`."""
 
     complain: Callable[[str], None]
-    """Says in one line on stderr what went wrong, where the program goes on."""
+    """Writes one line about an error to stderr; the program goes on."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tools: CommandTools) -> None:

@@ -1,6 +1,6 @@
-"""What the running server answers: one verb, one answer, which comes in parts as the client reads.
+"""Answers of the running server: one answer to each verb, made in parts as the client reads.
 
-*Rules*: a part is small, so that no delivery waits for it; between parts nothing is held but a cursor.
+*Rules*: a part is small, so that no delivery waits for it; between two parts the server holds a cursor and nothing else.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PIECE_BYTES = 64 << 10
 
 
 class LookableQueue(Protocol):
-    """What is needed of the queue manager."""
+    """The part of the queue manager that answers are made from."""
 
     def summary(self) -> Deferred[Summary]: ...
 
@@ -58,17 +58,17 @@ class VerbAnswer(Protocol):
     """An answer that comes in parts."""
 
     gaps: Gaps
-    """What could not be read so far."""
+    """The entries that could not be read so far."""
 
     async def next(self) -> list[bytes] | None:
         """The lines of the next part, maybe none; None: that was all. One at a time. Raises `Refusal` or `StorageError`."""
 
     def close(self) -> None:
-        """Nobody wants more of it, a part that is being made included. Harmless when repeated."""
+        """Make no more parts; a part that is being made is dropped. Harmless when repeated."""
 
 
 class _Search:
-    """A search page by page. `gaps` gets what can't be read."""
+    """A search page by page. It adds what can't be read to `gaps`."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter, gaps: Gaps) -> None:
         self._queue = queue
@@ -109,7 +109,7 @@ class ListAnswer:
 
 
 class CountAnswer:
-    """Counts of all, or of what matches."""
+    """Counts of all entries, or of those that match."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter | None) -> None:
         self.gaps = Gaps()
@@ -155,7 +155,8 @@ class PlanAnswer:
 
 
 class ShapeAnswer:
-    """Counts of what matches by name and age: first those of all others, then the rows, most entries first."""
+    """Counts of the matching entries by name and age: first those of all names without a row, then the rows, most entries
+    first."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter, by: By, now: float) -> None:
         self.gaps = Gaps()
@@ -230,7 +231,7 @@ class ContentAnswer:
 
 
 class FlushAnswer:
-    """Deferred entries that match are due now; how many."""
+    """Make deferred entries that match due now, and tell their number."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter) -> None:
         self.gaps = Gaps()

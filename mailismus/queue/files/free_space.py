@@ -1,4 +1,4 @@
-"""Watching free space: below `minfree` mail is refused (452), while deliveries go on without needing space."""
+"""Free space: below `minfree` mail is refused (452). Deliveries go on, since they need no space."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mailismus.disk.interface import IDisk, Space
 from mailismus.disk.worker import IWorker
 
 INTERVAL_S = 1.0
-"""Seconds between two looks."""
+"""Seconds between two readings."""
 
 
 def is_below(space: Space, minfree: MinFree) -> bool:
-    """Whether less is free than shall be: bytes, and with a share inodes too."""
+    """Whether fewer bytes are free than `minfree` asks for; with a share, bytes or inodes."""
     if space.free_bytes < max(minfree.size_bytes, int(space.size_bytes * minfree.share)):
         return True
     return bool(space.inodes) and space.free_inodes < space.inodes * minfree.share
 
 
 class SpaceWatch:
-    """Looks at the file systems of queue and spool once a second."""
+    """Reads the free space of the file systems of queue and spool once a second."""
 
     _log = Logger()
 
@@ -37,16 +37,16 @@ class SpaceWatch:
         self.is_short = False
         """Less is free than `minfree` asks for."""
         self.spaces: tuple[Space, ...] = ()
-        """Of queue and spool, as of the last look; none before the first, or when `minfree` is off."""
+        """Of queue and spool, as of the last reading; empty before the first, or when `minfree` is off."""
         self._is_blind = False
 
     def start(self) -> None:
-        """Begin to look, when `minfree` is not off."""
+        """Begin to read, unless `minfree` is off."""
         if self._minfree.share or self._minfree.size_bytes:
             self._look()
 
     def stop(self) -> None:
-        """No more looks."""
+        """Read no more."""
         self._is_stopped = True
         if self._timer is not None and self._timer.active():
             self._timer.cancel()

@@ -1,7 +1,7 @@
-"""Locations: the directories and locks of an open queue, to be known again whatever becomes of their names.
+"""Locations: the directories and locks of an open queue, kept so that a renamed or replaced one is recognised.
 
-Queue and spool are known by their locks, and the journal's directory is kept open: no other can pass for them. Of areas and
-silos nothing is kept but the path: a new file is made in whatever directory has that name, and is found there.
+Queue and spool are recognised by their locks, the journal's directory by its open descriptor. For areas and silos only the
+path is kept: a new file is made in the directory that has that name then, and is found there.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from mailismus.queue.files.directories import LOCK
 from mailismus.spool.silo import SILO_NAMES
 
 QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
-"""What lies in the queue's directory, beside its lock."""
+"""The directories in the queue's directory. Beside them: the lock and the mark."""
 
 
 @attrs.frozen
 class Locations:
-    """Of one open queue."""
+    """The locations of one open queue."""
 
     journal: Presence
-    """What the journal's files are found by."""
+    """The directories and locks by which a restart finds the journal's files."""
     everything: Presence
     _locks: Sequence[ILock]
     _directory: IDirectory
@@ -39,7 +39,7 @@ class Locations:
 
 
 def remember(settings: QueueSettings, disk: IDisk, locks: Sequence[ILock]) -> Locations:
-    """Of a queue whose directories are there; `locks`: of queue and spool. Raises OSError."""
+    """The locations of a queue whose directories exist; `locks`: those of queue and spool. Raises OSError."""
     roots = (settings.rootpath, settings.spool.rootpath)
     journal = os.path.join(roots[0], "journal")
     held = {os.path.join(root, LOCK): lock for root, lock in zip(roots, locks, strict=True)}

@@ -1,10 +1,10 @@
-"""Presence: once a second, whether directories, locks and journal of the queue are where they were opened.
+"""Presence: once a second, check that directories, locks and journal of the queue are where they were opened.
 
-What was moved away or removed under the running server can be written all the same, and nobody would find it. So no mail is
-taken (451) while something is missing; entries that are known are delivered. When it is moved back all goes on by itself.
+A file that was moved away or removed under the running server can still be written, but a restart would not find it. So no
+mail is taken (451) while something is missing; known entries are delivered. When it is back, the server accepts mail again.
 
-*Rules*: what is promised rests on the look before a batch (`journal.writer`); this one lets mail be refused before its
-content is sent, keeps checkpoints from files that are not there, and tells people.
+*Rules*: durability rests on the check before a batch (`journal.writer`). This check refuses mail before its content is sent,
+keeps checkpoints from writing to files that are not there, and logs what is missing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
 
 INTERVAL_S = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 HANGS_LOOKS = 20
-"""Looks that one may last until what hangs is as good as gone."""
+"""Intervals that one check may last. A directory that does not answer until then is treated as missing."""
 
 
 class PresenceWatch:
-    """Looks once a second. `presence`: of everything; the journal's files are `commits`' affair."""
+    """Checks once a second. `presence`: of all directories and locks; `commits` checks the journal's files."""
 
     _log = Logger()
 
@@ -37,21 +37,21 @@ class PresenceWatch:
         self._timer: IDelayedCall | None = None
         self._missing: Missing | None = None
         self._waited = 0
-        """Looks that have come due since one that is not over was begun."""
+        """Intervals since the check began that is still under way."""
         self._is_looking = False
         self._is_told = False
 
     @property
     def missing(self) -> Missing | None:
-        """What is not where it was opened, or does not answer; None: nothing."""
+        """The directory or file that is not where it was opened, or does not answer; None: all are there."""
         return self._commits.missing or self._missing
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to check."""
         self._timer = self._reactor.callLater(INTERVAL_S, self._look)
 
     def stop(self) -> None:
-        """No more looks; the journal's next batch has one of its own."""
+        """Check no more; the journal checks before its next batch."""
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
         self._commits.look_for_files()

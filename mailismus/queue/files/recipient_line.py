@@ -7,7 +7,7 @@ One space between fields; an empty field is `-`; bytes outside printable ASCII, 
 `%XX`. Times are UTC milliseconds. The first byte is the state (a space: live; `x`: done) and alone outside the CRC.
 
 SIZE is that of the content as stored. FLAGS are words between commas: `8BITMIME`, and `DOTS=N` where N bytes of it are
-dot-stuffing; others mean nothing to us. A line without words is the same in both formats.
+dot-stuffing; other words are ignored. A line without words is the same in both formats.
 
 Source: `docs/formats/journal`.
 """
@@ -35,15 +35,15 @@ _EIGHTBIT = b"8BITMIME"
 _DOTS = b"DOTS="
 _USUAL_FLAGS = {b"-": (False, 0), _EIGHTBIT: (True, 0)}
 _ROUNDING = 0.01
-"""Milliseconds: a time that was read from a line comes out as it went in, and none is ever written later than it is."""
+"""Milliseconds. A time that was read from a line is written unchanged, and no time is rounded up."""
 _NUMBERS_SIZE = 105
-"""Bytes of a line, about, beside what clients and peers said."""
+"""Bytes of a line, about, without the fields from clients and peers."""
 _MOST_SIZE = 1 << 50
 _MOST_TIME_MS = 1 << 48
 _MOST_COUNT = 1_000_000_000
 """Of recipients, and of attempts."""
 _MOST_ID = 1 << 63
-"""A queue is started once for each 2^32 of them: the next ones are still ids of 16 digits then."""
+"""Each start begins at the next multiple of 2^32; later ids still have 16 digits."""
 
 
 def escape(value: bytes) -> bytes:
@@ -67,7 +67,7 @@ def unescape(field: bytes) -> bytes:
 
 
 def format_lines(message: Message, entries: list[Entry]) -> bytes:
-    """The live lines of these entries of the message, one behind the other."""
+    """The live lines of these entries of the message."""
     head = b"A %016X " % message.spool_id
     received_ms = int(message.received_at * 1000 + _ROUNDING)
     tail = b"%d %b %b %b " % (
@@ -120,7 +120,7 @@ def _parse_flags(field: bytes) -> tuple[bool, int]:
 
 
 def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
-    """The message (without entries) and the entry that a line tells of, done or live; None: it does not check.
+    """Message (without entries) and entry of a line, done or live; None: the line does not check.
 
     `line` is without its LF.
     """

@@ -31,7 +31,7 @@ LONG = ("test_checkpoints.py", "test_clustered_contract.py", "test_take_over.py"
 REPAIR = "fsck"
 """Whose mutants are judged by its own tests alone."""
 
-REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("acts", "hands", "aside", "repair_crashes"))
+REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("actions", "executor", "quarantine", "repair_crashes"))
 """What is asked of them soon."""
 
 _FAR = re.compile(r"^(?:\.\.)?/\S*/(?=[^/\s]+/[^/\s]+:\d+)")

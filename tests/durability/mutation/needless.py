@@ -70,7 +70,7 @@ NEEDLESS: dict[str, str] = {
     "order | spool/message_file.py | MessageFileWriter.close_unsynced | self._end().close() <> self._name(numbers)": (
         _NAMED_BEFORE
     ),
-    "order | clustered/fsck/repairs/quarantine.py | Aside.move | self._disk.sync_directory(self.path) <> "
+    "order | clustered/fsck/repairs/quarantine.py | Quarantine.move | self._disk.sync_directory(self.path) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
     "order | clustered/fsck/repairs/executor.py | RepairExecutor.rename | self._disk.sync_directory(directory) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,

@@ -1,11 +1,12 @@
-"""Dump: a file of the queue, printed readably.
+"""Dump: prints a file of the queue readably.
 
-A journal segment: its header, then each batch with its records; recipient lines as they stand, contents as their size and
-place (the bytes themselves are in the file: `tail -c +OFFSET | head -c SIZE`). A cluster: its header, then each line with
-its state and offset (what of it counts, checkpoints know). A message file: its trailer, and whether it checks. A file of
-`corrupt/`: where it is from, and its bytes as lines. The nonce of a segment is shown to nobody.
+A journal segment: its header, then each batch with its records; recipient lines as they are, contents by size and offset
+(for the bytes: `tail -c +OFFSET | head -c SIZE`). A cluster: its header, then each line with state and offset; which of them
+count, only checkpoint records say. A message file: its size, and whether it checks. A file of `corrupt/`: where it is from,
+and its bytes as lines. The nonce of a segment is never printed.
 
-What does not check is said where it stands, and the rest goes on; a header or a whole file that does not is refused.
+Bytes that do not check are reported in their place, and the dump goes on; a segment whose header does not check, and a
+message file that is not whole, are refused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NOTE_BYTES = 8192
 
 
 def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
-    """Print the file. Raises `Corrupt` for what is none of ours or does not check, `NewerFormat`, `OSError`."""
+    """Print the file. Raises `Corrupt` where it is no file of a queue or does not check, `NewerFormat`, `OSError`."""
     disk = disk or PosixDisk(Access.READ_ONLY)
     if not disk.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -56,7 +57,7 @@ def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
 
 
 def _dump_set_aside(path: str, out: TextIO, disk: IDisk) -> bool:
-    """A file of `corrupt/`; False: it has no first line that says where from."""
+    """Print a file of `corrupt/`; False: it has no first line that says where it is from."""
     file = disk.open(path)
     try:
         head = file.read_at(0, _NOTE_BYTES).partition(b"\n")[0]
@@ -81,7 +82,7 @@ def _dump_set_aside(path: str, out: TextIO, disk: IDisk) -> bool:
 
 
 def _write_lines(lines: Sequence[bytes], out: TextIO) -> None:
-    """Without the zeros that fill blocks."""
+    """Write lines without the zeros that fill blocks."""
     for line in lines:
         text = line.strip(b"\0")
         if text:
@@ -116,7 +117,7 @@ def _dump_segment(path: str, out: TextIO, disk: IDisk) -> None:
 
 
 def _format(of_format: int) -> str:
-    """How a format is told: the first one is not."""
+    """How the output names a format: format 1 is not named."""
     return f", format {of_format}" if of_format > OLDEST_FORMAT else ""
 
 
@@ -160,7 +161,7 @@ def _dump_cluster(path: str, out: TextIO, disk: IDisk) -> None:
             bad += 1
             out.write(f"  DOES NOT CHECK at {found.offset}: {shown(found.data)}\n")
             continue
-        line = format_lines(found.message, [found.entry])[1:-1]  # as it stands: it has checked
+        line = format_lines(found.message, [found.entry])[1:-1]  # the bytes of the file, since the line checks
         out.write(f"  {'done' if found.is_done else 'live'} at {found.offset}: {shown(line)}\n")
         live += not found.is_done
         done += found.is_done

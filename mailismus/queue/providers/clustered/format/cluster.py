@@ -1,13 +1,13 @@
-"""The cluster: a file of recipient lines at rest, its name, the place of a line in it, and what is read of its bytes (pure).
+"""The cluster: a file of recipient lines, its name, the place of a line in it, and its parser (pure).
 
     MQC 1 AREA K-N LF       K: the checkpoint that made the file; N: its running number. Format 2: `MQC 2 AREA K-N CRC LF`
     *line                   as in `recipient_line`; the first byte of each is its state, overwritten when the entry is over
 
-*Rules*: a line never moves and never changes but for its state byte, so (cluster, offset) names it for life. One damaged
-line hurts no other: a line end that is lost is found again by how the next line begins. A line is done if its state byte
-says so, and live with any other: a line too many is a duplicate, a line too few a loss.
+*Rules*: a line never moves, and only its state byte changes, so (cluster, offset) identifies it for life. A damaged line
+does not affect others: a lost line end is found by the beginning of the next line. A line is done if its state byte says so,
+and live with any other byte: a wrong live line is a duplicate, a wrong done line a loss.
 
-*Not here*: files, which clusters count (checkpoints and starts), what a line says (`recipient_line`).
+*Not here*: files, which clusters count (checkpoints and starts), the fields of a line (`recipient_line`).
 
 Source: `docs/formats/cluster`.
 """
@@ -36,7 +36,7 @@ LONGEST_HEADER = 128
 """Bytes of a header line at most, LF included, in every format."""
 
 DONE_MARK = DONE
-"""What is written at a line's offset, where its state byte is, when its entry is over."""
+"""The state byte, at the offset of a line, of an entry that is settled."""
 
 _NUMBER = r"(0|[1-9][0-9]{0,17})"
 _FILE_NAME = re.compile(_NUMBER + "-" + _NUMBER + re.escape(SUFFIX)).fullmatch
@@ -46,7 +46,7 @@ _PLACE = re.compile(
 _HEADER = re.compile(f"MQC [12] (incoming|deferred|bounces) {_NUMBER}-{_NUMBER}".encode()).fullmatch
 _CHECKED_HEADER = re.compile(rb"MQC ([1-9][0-9]{0,8}) [ -~]* ([0-9a-f]{8})").fullmatch
 _INNER_LINE = re.compile(rb".(?=%b [0-9A-F]{16} [0-9])" % FORMAT)
-"""How a line begins, behind whatever state byte. No field can look so: in fields a space is escaped."""
+"""Beginning of a line, behind any state byte. No field looks like it: spaces in fields are escaped."""
 
 _CRC_SIZE = 9
 """Bytes of the CRC of a header line, with the space before it."""
@@ -56,7 +56,7 @@ _DONE_BYTE = DONE[0]
 
 @attrs.frozen
 class ClusterId:
-    """A cluster's name."""
+    """Identity of a cluster."""
 
     area: Area
     slot: str
@@ -81,9 +81,9 @@ class ClusterId:
 
 
 def parse_cluster_path(area: Area, slot: str, file_name: str) -> ClusterId | None:
-    """The cluster of this name in this area's directory (DEFERRED: in that of this slot); None: it is no name of ours.
+    """The cluster of this name in this area's directory (DEFERRED: in that of this slot); None: it is no cluster's name.
 
-    What lies in the reserved slot `hold` is none of ours yet.
+    Files in the reserved slot `hold` are no clusters yet.
     """
     found = _FILE_NAME(file_name)
     if found is None or (slot_start(slot) is None if area is Area.DEFERRED else slot):
@@ -93,7 +93,7 @@ def parse_cluster_path(area: Area, slot: str, file_name: str) -> ClusterId | Non
 
 @attrs.frozen
 class Place:
-    """Where a line rests, for life: its state byte lies at `offset`."""
+    """The place of a line, for life: its state byte lies at `offset`."""
 
     cluster: ClusterId
     offset: int
@@ -105,7 +105,7 @@ def format_place(place: Place) -> bytes:
 
 
 def parse_place(word: bytes) -> Place | None:
-    """The place that `format_place` made the word of; None: it is no such word (`-`: nowhere)."""
+    """The place of a word of `format_place`; None: it is no such word (`-`: no place)."""
     found = _PLACE(word)
     if found is None:
         return None
@@ -115,13 +115,14 @@ def parse_place(word: bytes) -> Place | None:
 
 
 def parse_cluster_name(name: str) -> ClusterId | None:
-    """The cluster that has this `name`; None: it is no name of ours."""
+    """The cluster of this `name`; None: it is no cluster's name."""
     place = parse_place(f"{name}:0".encode("utf-8", "replace"))
     return None if place is None else place.cluster
 
 
 def header_line(cluster: ClusterId, of_format: int = OLDEST_FORMAT) -> bytes:
-    """The first line of the file. From format 2 on it has a CRC: a changed digit does not pass for another format."""
+    """The first line of the file. From format 2 on it has a CRC, so that a changed digit does not pass for another
+    format."""
     line = f"MQC {of_format} {cluster.area.value} {cluster.checkpoint}-{cluster.number}".encode("ascii")
     return line + (b"\n" if of_format == OLDEST_FORMAT else b" %08x\n" % zlib.crc32(line))
 
@@ -171,7 +172,7 @@ class FoundLine(NamedTuple):
 class BadLine(NamedTuple):
     """Bytes that do not check, without their LF: a damaged or torn line, a piece of one, or (offset 0) the header.
 
-    No bytes: here the file ends, before its committed length or without a header.
+    No bytes: the file ends here, before its committed length or without a header.
     """
 
     offset: int
@@ -179,15 +180,15 @@ class BadLine(NamedTuple):
 
 
 ScannedLine = tuple[int, bool, SpoolId, int, int]
-"""Offset, whether it is done, spool id, the recipient's number, recipients of the whole envelope. A plain tuple: a walk over
-the whole queue makes one for every line."""
+"""Offset, whether it is done, spool id, the recipient's number, recipients of the whole envelope. A plain tuple, because a
+scan of the whole queue makes one for every line."""
 
 
 def read_lines(data: bytes, area: Area, committed: int | None) -> Iterator[FoundLine | BadLine]:
-    """All of a cluster, in order, done lines too. `data`: the file from its start.
+    """All lines of a cluster, in order, done ones too. `data`: the file from its start.
 
-    `committed`: so many of its bytes count, what lies behind is nothing; None: all of them. A line cut short below that is
-    a `BadLine`.
+    `committed`: the number of bytes that count, bytes behind them are ignored; None: all count. A line cut short within
+    them is a `BadLine`.
     """
     for offset, line in _raw_lines(data, committed):
         parsed = parse_line(line, area)
@@ -204,8 +205,8 @@ def read_lines(data: bytes, area: Area, committed: int | None) -> Iterator[Found
 
 
 def scan_lines(data: bytes, committed: int | None, bad: list[BadLine] | None = None) -> Iterator[ScannedLine]:
-    """The same, far quicker: the CRC is checked, of the fields only the first are looked at. What does not check is
-    appended to `bad`. Finds every line that `read_lines` finds."""
+    """As `read_lines`, and finds the same lines, but far quicker: checks the CRC and parses the first fields alone. Bytes
+    that do not check are appended to `bad`."""
     known: dict[bytes, tuple[int, int]] = {}
     for offset, line in _raw_lines(data, committed):
         scanned = _scan(offset, line, known)
@@ -223,7 +224,7 @@ def scan_lines(data: bytes, committed: int | None, bad: list[BadLine] | None = N
 
 
 def _scan(offset: int, line: bytes, known: dict[bytes, tuple[int, int]]) -> ScannedLine | None:
-    """What a line without its LF tells; None: it does not check. `known`: numbers and counts that were read already."""
+    """Parse the first fields of a line without its LF; None: it does not check. `known`: cache of numbers and counts."""
     try:
         if zlib.crc32(line[1:-9]) != int(line[-8:], 16) or line[1:3] != _LINE_HEAD:
             return None
@@ -245,7 +246,7 @@ def _raw_lines(data: bytes, committed: int | None) -> Iterator[tuple[int, bytes]
     offset = 0
     lines = iter(data.split(b"\n"))
     for line in lines:
-        if not line:  # behind the last LF; or an LF stands where a state byte was
+        if not line:  # the end behind the last LF, or an LF in place of a state byte
             rest = next(lines, None)
             if rest is None:
                 return
@@ -255,12 +256,12 @@ def _raw_lines(data: bytes, committed: int | None) -> Iterator[tuple[int, bytes]
 
 
 def _mend(offset: int, damaged: bytes) -> Iterator[tuple[int, bytes]]:
-    """Sound lines in what did not check as one, where an LF was lost or something stands before a line, and the pieces
-    between; a state byte may be anything. The header, if it checks, is left out."""
+    """Split bytes that did not check as one line, because an LF was lost or other bytes precede a line, into lines that
+    check and the pieces between. A state byte may be anything. A header that checks is left out."""
     starts = [0, *(found.start() for found in _INNER_LINE.finditer(damaged, 1)), len(damaged)]
     for start, end in pairwise(starts):
         whole = damaged[start:end]
-        for piece in (whole, whole[:-1]):  # its last byte may stand in place of the LF
+        for piece in (whole, whole[:-1]):  # its last byte may have replaced the LF
             if _checks(piece):
                 yield offset + start, piece
                 break
@@ -275,6 +276,6 @@ def _checks(line: bytes) -> bool:
 
 
 def _missing(data: bytes, committed: int | None) -> Iterator[BadLine]:
-    """The end of a file that ends before its committed length, or has nothing of a header."""
+    """The end of a file that is shorter than its committed length, or empty."""
     if len(data) < (1 if committed is None else committed):
         yield BadLine(len(data), b"")

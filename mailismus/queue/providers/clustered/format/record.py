@@ -1,15 +1,15 @@
-"""Records: what a journal batch says.
+"""Records: the contents of a journal batch.
 
-    message     M AREA SPID   recipient lines, then the content: a message begins, or is said again
-    file        F AREA SPID   recipient lines of a message whose content is a message file: it begins, or is said again
+    message     M AREA SPID   recipient lines, then the content: begins a message, or rewrites it
+    file        F AREA SPID   recipient lines of a message whose content is a message file: begins it, or rewrites it
     lines       L AREA SPID   recipient lines in place of earlier ones: a retry, a bounce
-    settled     S             queue ids of entries that are over, one a line: `SPID-N PLACE`
-    places      P             where entries rest whose settle stands before the checkpoint that moved them: `SPID-N PLACE`
+    settled     S             queue ids of settled entries, one a line: `SPID-N PLACE`
+    places      P             places of entries that were settled before the checkpoint that moved them: `SPID-N PLACE`
     checkpoint  C             `horizon N epoch N checkpoint K`, then the committed length of each open cluster: `PLACE`
     epoch       E             `epoch N`: may be used for spool ids
 
-A record is a head (kind, area, spool id, bytes of text, bytes of content), its text, its content. Later records of an
-entry win; lines and settled ids of a message that has not begun are nothing. Text is text: `grep -a` reads it.
+A record is a head (kind, area, spool id, bytes of text, bytes of content), its text, its content. Later records of an entry
+win; lines and settled ids of an unknown message are ignored. Text is readable: `grep -a` finds it.
 
 Source: `docs/formats/journal`.
 """
@@ -50,7 +50,7 @@ class RecordKind(enum.Enum):
 
 @attrs.frozen
 class Record:
-    """One record as found. `content_offset` and `content_size`: where its content lies in the batch's records."""
+    """One record. `content_offset` and `content_size`: where its content lies in the batch's records."""
 
     kind: RecordKind
     area: Area | None
@@ -76,7 +76,8 @@ def lines_record(area: Area, spool_id: SpoolId, lines: bytes) -> bytes:
 
 
 def settled_record(entries: Iterable[tuple[QueueId, Place | None]]) -> bytes:
-    """A settled record. A place where the line rests; None: it is young, or was when this was said."""
+    """A settled record. Place: that of the line in its cluster; None: the entry was in the memtable when this was
+    written."""
     return _placed(b"S", entries)
 
 
@@ -97,15 +98,15 @@ def _placed(kind: bytes, entries: Iterable[tuple[QueueId, Place | None]]) -> byt
 
 @attrs.frozen
 class Checkpoint:
-    """What a checkpoint record says."""
+    """The contents of a checkpoint record."""
 
     horizon: int
-    """Batches up to this one are not needed any more."""
+    """Sequence of the last batch that is not needed any more."""
     epoch: int
     number: int
-    """Files of a higher number do not count."""
+    """Of the checkpoint. Clusters of a higher number do not count."""
     lengths: dict[ClusterId, int]
-    """Committed lengths of the clusters that still grow."""
+    """Committed lengths of the open clusters."""
 
 
 def checkpoint_record(checkpoint: Checkpoint) -> bytes:
@@ -125,7 +126,7 @@ def epoch_record(epoch: int) -> bytes:
 
 def read_records(records: bytes, letters: bytes = b"") -> Iterator[Record]:
     """The records of a batch, in order; `letters`: of these kinds alone. Raises `Corrupt` (path empty) where their lengths
-    do not fit, which a batch that checks can only say if whoever wrote it was wrong."""
+    do not fit: in a batch that checks, that is a bug of the writer."""
     offset, end = 0, len(records)
     while offset < end:
         if offset + HEAD.size > end:
@@ -148,7 +149,7 @@ def read_records(records: bytes, letters: bytes = b"") -> Iterator[Record]:
 
 
 def parse_placed(text: bytes) -> list[tuple[QueueId, Place | None]]:
-    """What a settled or places record's text says; lines that do not parse are left out, words behind the place too."""
+    """Queue ids and places of a settled or places record. Lines that do not parse, and words behind a place, are ignored."""
     found = []
     for line in text.splitlines():
         id_text, _, place_text = line.partition(b" ")
@@ -159,7 +160,8 @@ def parse_placed(text: bytes) -> list[tuple[QueueId, Place | None]]:
 
 
 def parse_checkpoint(text: bytes) -> Checkpoint | None:
-    """What a checkpoint record's text says, words at the end of its first line left out; None for what is no such text."""
+    """The contents of a checkpoint record's text. Words at the end of its first line are ignored. None: it is no such
+    text."""
     first, *rest = text.splitlines() or [b""]
     words = first.split()
     if len(words) < 6 or not all(word.isdigit() for word in words[1:6:2]) or not all(b"=" in word for word in words[6:]):
@@ -170,6 +172,6 @@ def parse_checkpoint(text: bytes) -> Checkpoint | None:
 
 
 def parse_epoch(text: bytes) -> int:
-    """The epoch of an epoch record's text; 0 for what is no such text."""
+    """The epoch of an epoch record's text; 0: it is no such text."""
     words = text.split()
     return int(words[1]) if len(words) == 2 and words[1].isdigit() else 0

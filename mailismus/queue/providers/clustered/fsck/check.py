@@ -1,13 +1,12 @@
-"""fsck: a whole look at a stopped queue, and its repair.
+"""fsck: checks a stopped queue as a whole, and repairs it.
 
-    look:    lock, names, journal, clusters, spool; nothing is changed, not even for the lock a file is made
-    repair:  the same, each thing repaired as it is found
-             -> what was said goes into the journal -> what was replaced goes -> one start and clean stop -> a second look
+    check:   locks, names, journal, clusters, spool; changes nothing, does not even create a lock file
+    repair:  the same order, each problem repaired as it is found
+             -> records into the journal -> replaced files removed -> one start and clean stop -> a second check
 
-The start at the end is the server's own; it does what the findings leave to it. The second look is what says that the repair
-is done.
+The start at the end is the server's own; it repairs what findings leave to it. The second check proves the repair.
 
-*Rules*: bytes go to `corrupt/` before they are changed. A repair that is stopped anywhere is begun again.
+*Rules*: bytes are copied to `corrupt/` before they are changed. A repair that was interrupted anywhere can be repeated.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ _MAY_FAIL = frozenset(
         FindingKind.PROBE_LEFT,
     )
 )
-"""What the rest of a repair does not rest on."""
+"""Kinds of findings whose repair may fail: nothing else of the repair depends on it."""
 
 
 class Look:
-    """One look, step by step. `on_journal` is called between what is found in the journal and the rest."""
+    """One check, step by step. `on_journal` is called after the findings of the journal and before all others."""
 
     def __init__(self, checking: Checking, on_journal: Callable[[JournalState], None] | None = None) -> None:
         self._checking = checking
@@ -61,7 +60,7 @@ class Look:
         self.checked = _checked(0, 0, 0, 0)
 
     def problems(self) -> Iterator[Problem]:
-        """All that is found. Raises OSError where the look itself can't go on."""
+        """All problems. Raises OSError where the check itself can't go on."""
         names = NameCheck(self._checking)
         yield from names.check_directories()
         for found in check_journal(self._checking, names):
@@ -98,7 +97,7 @@ def _checked(segments: int, clusters: int, entries: int, message_files: int) -> 
 
 
 class CheckReport:
-    """A look that changes nothing."""
+    """A check, which changes nothing."""
 
     def __init__(self, checking: Checking) -> None:
         self._checking = checking
@@ -106,7 +105,7 @@ class CheckReport:
 
     @property
     def checked(self) -> tuple[Checked, ...]:
-        """How much was looked at."""
+        """How much was checked."""
         return self._look.checked
 
     def __iter__(self) -> Iterator[Finding]:
@@ -131,7 +130,7 @@ class CheckReport:
 
 
 def _lock_to_look(disk: IDisk, root: str) -> ILock | Problem | None:
-    """The lock; what there is to say of it when it can't be taken; None where no server has ever been."""
+    """The lock, or a problem where it can't be taken; None: there is no lock file, so no server has ever run here."""
     path = os.path.join(root, LOCK)
     if not disk.exists(path) or disk.describe(path).kind is not NameKind.FILE:
         return None
@@ -162,15 +161,14 @@ class RepairReport:
         self.checked = _checked(0, 0, 0, 0)
 
     def __iter__(self) -> Iterator[Finding]:
-        """What was found, each with what was done; then what a second look finds that still needs somebody. Raises
-        `StartError` (75 when a server runs, 77 when this user may not), `StorageError`, OSError: then it can be begun
-        again."""
+        """All findings, each with what was done; then those of a second check that still need an administrator. Raises
+        `StartError` (75: a server runs; 77: wrong user), `StorageError`, OSError: then the repair can be repeated."""
         _refuse_other_than_directories(self._settings, self._disk)
         _refuse_newer_formats(self._checking)
         _refuse_empty_spool(self._settings, self._disk)
         try:
             yield from self._repair()
-            self._lock()  # what was no file, and was moved away
+            self._lock()  # a lock that was no file, and has been moved away
         except BaseException:
             for lock in self._locks.values():
                 lock.release()
@@ -184,25 +182,25 @@ class RepairReport:
     def _repair(self) -> Iterator[Finding]:
         self._lock()
         clock = Clock()
-        hands = RepairExecutor(self._settings, self._disk, TurnWorker(clock), clock, self._random_bytes, self._now)
+        executor = RepairExecutor(self._settings, self._disk, TurnWorker(clock), clock, self._random_bytes, self._now)
 
         def on_journal(journal: JournalState) -> None:
             make_queue(self._settings, self._disk)
-            hands.loaded = journal.loaded
+            executor.loaded = journal.loaded
 
         try:
             look = Look(self._checking, on_journal)
             for found in look.problems():
-                done, error = _mend(found, hands)
+                done, error = _mend(found, executor)
                 if found.finding is not None:
                     yield attrs.evolve(found.finding, done=done, error=error)
             self.checked = look.checked
-            hands.finish()
+            executor.finish()
         finally:
-            hands.close()
+            executor.close()
 
     def _lock(self) -> None:
-        """Take the locks that are not held yet, but where a lock is no file: that is told of, and moved away."""
+        """Take the locks that are not held yet. One that is no file is a finding, and moved away by its repair."""
         for root in (self._settings.rootpath, self._settings.spool.rootpath):
             path = os.path.join(root, LOCK)
             if root in self._locks or (self._disk.exists(path) and self._disk.describe(path).kind is not NameKind.FILE):
@@ -214,14 +212,13 @@ class RepairReport:
 
 
 def _refuse_newer_formats(checking: Checking) -> None:
-    """What a newer program wrote would be taken for damage. Raises `NewerFormat`, having changed nothing."""
+    """Refuse files of a newer format, which would look like damage. Raises `NewerFormat`, having changed nothing."""
     refuse_newer_queue(checking.disk, checking.queue_path)
     refuse_newer_spool(checking.disk, checking.spool_path)
 
 
 def _refuse_other_than_directories(settings: QueueSettings, disk: IDisk) -> None:
-    """What is written below a symbolic link would be written wherever it leads. Raises `StartError`, having changed
-    nothing."""
+    """Refuse symbolic links: a write below one would go wherever it leads. Raises `StartError`, having changed nothing."""
     for root, names in ((settings.rootpath, QUEUE_DIRECTORIES), (settings.spool.rootpath, SILO_NAMES)):
         for path in (root, *(os.path.join(root, name) for name in names)):
             if disk.exists(path) and (kind := disk.describe(path).kind) is not NameKind.DIRECTORY:
@@ -230,8 +227,8 @@ def _refuse_other_than_directories(settings: QueueSettings, disk: IDisk) -> None
 
 
 def _refuse_empty_spool(settings: QueueSettings, disk: IDisk) -> None:
-    """A spool whose file system is not mounted looks as if all messages were lost, and all entries would become bounces.
-    Raises `StartError`, having changed nothing."""
+    """Refuse a spool that is not mounted: all messages would look lost, and all entries would become bounces. Raises
+    `StartError`, having changed nothing."""
     journal, spool = os.path.join(settings.rootpath, "journal"), settings.spool.rootpath
     silos = [os.path.join(spool, name) for name in SILO_NAMES]
     if any(disk.exists(silo) for silo in silos) or not disk.exists(journal) or not disk.list_directory(journal):
@@ -243,13 +240,13 @@ def _refuse_empty_spool(settings: QueueSettings, disk: IDisk) -> None:
     raise StartError(os.EX_CONFIG, text)
 
 
-def _mend(found: Problem, hands: RepairExecutor) -> tuple[Done, str]:
-    """Repair it. Raises `StorageError` where nothing more may be done without it."""
+def _mend(found: Problem, executor: RepairExecutor) -> tuple[Done, str]:
+    """Repair one problem. Raises `StorageError` where the rest of the repair depends on it."""
     severity = found.finding.severity if found.finding is not None else Severity.REPAIRABLE
     if found.mend is None:
         return (Done.NOTHING if severity is Severity.NOTE else Done.BY_START), ""
     try:
-        found.mend(hands)
+        found.mend(executor)
     except OSError as error:
         why = error.strerror or str(error)
         if found.finding is None or found.finding.kind not in _MAY_FAIL:
@@ -260,7 +257,7 @@ def _mend(found: Problem, hands: RepairExecutor) -> tuple[Done, str]:
 
 
 def checking_of(settings: QueueSettings, disk: IDisk, now: float) -> Checking:
-    """The queue of a server that is to start here."""
+    """What to check for a server that is to start here with these settings."""
     return Checking(
         disk,
         settings.rootpath,
@@ -273,17 +270,17 @@ def checking_of(settings: QueueSettings, disk: IDisk, now: float) -> Checking:
 
 
 def check_configured(settings: QueueSettings, now: float) -> FsckReport:
-    """A look at the queue of these settings."""
+    """Check the queue of these settings."""
     return CheckReport(checking_of(settings, PosixDisk(Access.READ_ONLY), now))
 
 
 def check_copied(queue_path: str, spool_path: str, now: float) -> FsckReport:
-    """A look at a queue copied from elsewhere."""
+    """Check a queue copied from elsewhere."""
     return CheckReport(Checking(PosixDisk(Access.READ_ONLY), queue_path, spool_path, now))
 
 
 def repair(settings: QueueSettings, now: float) -> FsckReport:
-    """A repair of the queue of these settings. Raises `StartError` (77) where the queue is another user's."""
+    """Repair the queue of these settings. Raises `StartError` (77) where the queue belongs to another user."""
     disk = PosixDisk()
     owner = disk.describe(settings.rootpath).owner
     if owner != os.geteuid():

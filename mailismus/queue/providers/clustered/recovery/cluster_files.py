@@ -1,4 +1,4 @@
-"""Which clusters lie in a queue's directories, told by names alone: files are not read.
+"""Lists the clusters in a queue's directories, by names alone: files are not read.
 
 *Not here*: which of them count (`opening`, `salvage`).
 """
@@ -15,14 +15,14 @@ from mailismus.queue.providers.clustered.format.cluster import ClusterId, parse_
 from mailismus.queue.providers.clustered.format.slots import slot_start
 
 NotListed = Callable[[str, OSError], None]
-"""Is told of a directory that can't be listed."""
+"""Called for a directory that can't be listed."""
 
 
 def find_clusters(
     disk: IDisk, root: str, leftovers: list[str] | None = None, not_listed: NotListed | None = None
 ) -> Iterator[ClusterId]:
-    """All cluster files by their names, whether or not they count. `leftovers` gets the paths of those that were being
-    written anew. Raises OSError for a directory that can't be listed; with `not_listed` it is passed over."""
+    """All clusters by their names, whether or not they count. `leftovers` gets the paths of unfinished rewritten clusters.
+    Raises OSError for a directory that can't be listed; with `not_listed` it is skipped."""
     for area in Area:
         directory = os.path.join(root, area.value)
         slots = [""]
@@ -39,7 +39,7 @@ def find_clusters(
 
 
 def _names_in(disk: IDisk, directory: str, not_listed: NotListed | None) -> list[str]:
-    """None where there is no such directory: copies leave out what is empty, and a slot's name may be that of a file."""
+    """Names in a directory; none where it is missing (copies of a queue may lack empty ones) or is a file."""
     try:
         return sorted(disk.list_directory(directory))
     except (FileNotFoundError, NotADirectoryError):

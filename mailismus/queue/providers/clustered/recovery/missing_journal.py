@@ -1,9 +1,9 @@
-"""A journal without a trace: no segment was ever begun, or all are gone.
+"""Missing journal: no segment was ever begun, or all are gone.
 
-At the first start of a queue that is as it should be. Where mail lies in clusters or silos it is not: somebody has removed
-the journal, or its file system is not mounted. A start would take all of it for leftovers of what never came to its end.
+That is right at the first start of a queue. Where there is mail in clusters or silos, the journal was removed, or its file
+system is not mounted: a start would remove this mail as leftovers of a crash.
 
-*Not here*: a journal of which something is left, however damaged (`salvage`).
+*Not here*: a journal that is damaged, but not gone (`salvage`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mailismus.spool.silo import SILO_NAMES, parse_message_name
 
 
 def refuse_lost_journal(loaded: ReplayedQueue, disk: IDisk, settings: QueueSettings) -> None:
-    """Raises `StartError` where there is mail and no journal, having changed nothing. Looks for mail only where no segment
-    tells of a batch."""
+    """Raise `StartError`, having changed nothing, where there is mail and no journal. Searches for mail only where no
+    segment holds a batch."""
     if loaded.journal.used or loaded.is_doubtful:
         return
     found = _some_mail(disk, settings)

@@ -1,9 +1,9 @@
-"""Start: what a journal says is in the queue.
+"""Replay of journal records: from the records of a journal to the live entries in it.
 
-Two passes: the first finds the newest checkpoint, the second takes what was said behind its horizon. Before it there may be
-a hundred times more, all of it moved or over.
+Two passes: the first finds the newest checkpoint, the second applies the records above its horizon. Below it there may be a
+hundred times more records, all of entries that were moved or settled.
 
-`load` reads and changes nothing: it serves the server's start, and whoever only looks.
+`load` only reads: it serves starts, offline commands and fsck.
 """
 
 from __future__ import annotations
@@ -31,46 +31,47 @@ from mailismus.queue.providers.clustered.format.record import (
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 
 _BOUNDS = b"CE"
-"""Kinds of records that say how far things have come: checkpoints and epochs."""
+"""Kinds of records without entries: checkpoints and epochs."""
 _ENTRIES = b"MFLSP"
 """All other kinds."""
 _SETTLED = b"S"
 
 EPOCHS_A_HEADER = 2
-"""How much higher the epoch may be that a header told of which is lost: a start raises it by one, a full counter too."""
+"""How much higher the epoch of a lost header may be: a start raises it by one, a full counter of spool ids too."""
 
 
 @attrs.define
 class ReplayedQueue:
-    """What was found. `youngs` know their segment and content's place; contents are not read, but for the last batch's."""
+    """Result of a replay. `youngs` know segment and place of their content; contents are not loaded, but for the last
+    batch."""
 
     journal: Journal
     youngs: dict[SpoolId, JournaledMessage]
     last: Batch | None = None
-    """The last batch found, whose durability nobody knows."""
+    """The last batch found. It may not be durable."""
     last_segment: FoundSegment | None = None
     horizon: int = 0
     """The newest checkpoint's."""
     sure_horizon: int = 0
-    """The newest that is surely durable: not one that the last batch alone tells of."""
+    """The newest horizon that is durable for sure: not one in the last batch alone."""
     record_horizon: int = 0
-    """The newest that a checkpoint's record tells of."""
+    """The newest horizon in a checkpoint record."""
     epoch: int = 0
     checkpoint: int = 0
-    """Number of the newest checkpoint: cluster files of a higher one are nothing."""
+    """Number of the newest checkpoint. Clusters of a higher one do not count."""
     lengths: dict[ClusterId, int] = attrs.field(factory=dict)
-    """Committed lengths of the clusters that grew at the newest checkpoint."""
+    """Committed lengths of the clusters that were open at the newest checkpoint."""
     owed: set[Place] = attrs.field(factory=set)
-    """Lines that are over and may not be marked yet."""
+    """Lines of settled entries that may not be marked as done yet."""
     settled: set[SpoolId] = attrs.field(factory=set)
-    """Messages of which this batch settled an entry. Behind the last one it may go on with another: a retry of an entry that
-    rests, or was about to, is a settled record and a line, and the content may be in the journal still."""
+    """Messages of which the current batch settled an entry. They stay until its end, entries or not: a retry of an entry in
+    a cluster is a settled record and then a line, and the content may still be in the journal."""
     bad_lines: list[bytes] = attrs.field(factory=list)
-    """Recipient lines and records that do not check though their batch does."""
+    """Recipient lines and records that do not check in a batch that does."""
     has_words: bool = False
     """A recipient line behind the horizon has words: what is written anew needs a format that holds them."""
     is_doubtful: bool = False
-    """A checkpoint may have been made that is not found (`salvage`)."""
+    """The record of a durable checkpoint may be missing (`salvage`)."""
 
     def note_words(self) -> None:
         """Note that recipient lines written anew may have words."""
@@ -112,7 +113,7 @@ def load_journal(journal: Journal) -> ReplayedQueue:
                 del found.youngs[spool_id]
         found.settled.clear()
     drop_explained(journal, found.horizon)
-    # A header tells of no horizon but a durable checkpoint's, whose record lies behind it.
+    # The horizon in a header is that of a durable checkpoint, whose record must be in the journal.
     found.is_doubtful = journal.is_doubtful or found.record_horizon < journal.horizon
     used = max((spool_id >> 32 for spool_id in found.youngs), default=0)
     found.epoch = max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers
@@ -120,7 +121,7 @@ def load_journal(journal: Journal) -> ReplayedQueue:
 
 
 def settled_among(loaded: ReplayedQueue, wanted: Container[QueueId]) -> set[QueueId]:
-    """Which of these entries the journal says are over, or have gone on, since the newest checkpoint found."""
+    """Those of the `wanted` entries that have a settled record above the newest horizon found."""
     settled: set[QueueId] = set()
     for _, batch in replay_behind(loaded.journal, loaded.horizon):
         with suppress(Corrupt):
@@ -173,7 +174,7 @@ def _put_lines(found: ReplayedQueue, record: Record, segment: FoundSegment, batc
         young = found.youngs.get(record.spool_id)
         if young is None:
             young = found.youngs[record.spool_id] = JournaledMessage(message)
-            young.put_in_silo()  # moved there, unless a record behind the horizon says that it is not
+            young.put_in_silo()  # a checkpoint moved it there, unless a record above the horizon holds the content
         young.entries[entry.number] = entry
     if record.kind is RecordKind.MESSAGE and record.spool_id in found.youngs:
         young = found.youngs[record.spool_id]

@@ -1,13 +1,12 @@
-"""Rescue: lines of a checkpoint whose record can't be found, where that may be for damage and not because it never was.
+"""Salvage: live lines of a checkpoint whose record is not found, perhaps because of damage.
 
-What a checkpoint moved lies in its clusters alone once the journal before its horizon is used again. Its record is one
-batch: if files of a higher number were unlinked unread whenever no record tells of them, one damaged byte could lose all.
-So when something of the journal may be missing (a gap, a header that does not check, a last batch that is not whole, a
-header that tells of a later horizon than any record), their lines are read. The journal wins: a line counts only if the
-journal neither holds its entry nor says that it is over. After a crash in a checkpoint that is so for all of them, and
-nothing is rescued.
+Entries that a checkpoint has moved are in its clusters alone once the journal below its horizon is reused. Its record is in
+one batch: if clusters above the newest record found were always unlinked unread, one damaged byte could lose them all. So
+when batches may be missing (a gap, a header that does not check, a torn last batch, a header with a later horizon than any
+record), these clusters are read. The journal wins: a line counts only if the journal neither holds its entry nor settles it.
+After a crash within a checkpoint that excludes all of its lines, and nothing is salvaged.
 
-*Not here*: whether something may be missing (`journal.replay`, `replay`).
+*Not here*: whether batches may be missing (`journal.replay`, `replay`).
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ _log = Logger()
 
 
 NotRescued = Callable[[ClusterId, OSError], None]
-"""Is told of a cluster that can't be read."""
+"""Called for a cluster that can't be read."""
 
 
 def salvage(
     loaded: ReplayedQueue, disk: IDisk, root: str, found: Iterable[ClusterId], not_rescued: NotRescued | None = None
 ) -> dict[ClusterId, list[int]]:
-    """Clusters that count after all, to their very end, and the offsets of those of their lines that do not. Reads clusters
-    that the newest checkpoint found does not know, or not to their end. Raises OSError for one that can't be read; with
-    `not_rescued` it is passed over."""
+    """Clusters that count after all, to their end, each with the offsets of its lines that do not count. Reads the clusters
+    of which the newest checkpoint found knows nothing, or not the end. Raises OSError for one that can't be read; with
+    `not_rescued` it is skipped."""
     if not loaded.is_doubtful:
         return {}
     doubtful: dict[ClusterId, dict[int, QueueId]] = {}
@@ -56,7 +55,7 @@ def salvage(
     for cluster_id, lines in sorted(doubtful.items(), key=lambda item: item[0].checkpoint, reverse=True):
         counting = {offset for offset, queue_id in lines.items() if queue_id in wanted}
         if counting:
-            wanted.difference_update(lines.values())  # an older line of the same entry is of a checkpoint that never was
+            wanted.difference_update(lines.values())  # an older line of the entry is of an abandoned checkpoint
             rescued[cluster_id] = [offset for offset in lines if offset not in counting]
             _log.error(
                 "{count} entries of {path} are rescued: the journal has lost the checkpoint that moved them.",

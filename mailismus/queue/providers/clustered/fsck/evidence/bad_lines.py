@@ -1,4 +1,4 @@
-"""Lines of a cluster that do not check: what belongs together, and the one byte that may be wrong (pure)."""
+"""Lines of a cluster that do not check: which pieces belong together, and the one byte that may be wrong (pure)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLin
 from mailismus.queue.providers.clustered.fsck.evidence.one_byte import find_change, find_one_difference
 
 LONGEST = 8192
-"""What is longer is no line."""
+"""Bytes. A longer piece is no line."""
 
 _CRC_SIZE = 8
 
 
 class MendedLine(NamedTuple):
-    """A line that checks with one byte changed, and where in the file which byte has to be written for it."""
+    """A line that checks with one byte changed; `offset`: where in the file this byte is to be written."""
 
     line: FoundLine
     offset: int
@@ -26,7 +26,7 @@ class MendedLine(NamedTuple):
 
 
 def join_torn(bad: Iterable[BadLine]) -> Iterator[BadLine]:
-    """Pieces that follow one another as one: where a byte became a line end, a line looks like two."""
+    """Join consecutive pieces: a line in which a byte became an LF looks like two lines."""
     last: BadLine | None = None
     for piece in bad:
         if (
@@ -47,7 +47,7 @@ def join_torn(bad: Iterable[BadLine]) -> Iterator[BadLine]:
 
 
 def mend_line(bad: BadLine, area: Area) -> MendedLine | None:
-    """The line that this was, if a single byte of it is wrong; None: that can't be told."""
+    """The line as it was written, if a single byte of it is wrong; None: not known."""
     data = bad.data
     if not _CRC_SIZE + 1 < len(data) <= LONGEST:
         return None
@@ -61,7 +61,7 @@ def mend_line(bad: BadLine, area: Area) -> MendedLine | None:
 
 
 def _candidates(data: bytes) -> Iterator[tuple[int, int]]:
-    """Bytes that may have to be others. A line is its state, what the CRC is of, a space, the CRC in eight digits."""
+    """Bytes that may be wrong, with their values. A line is: state, body, a space, eight digits of the CRC of the body."""
     body, space, digits = data[1 : -_CRC_SIZE - 1], data[-_CRC_SIZE - 1], data[-_CRC_SIZE:]
     wanted = b"%08x" % zlib.crc32(body)
     if digits == wanted:

@@ -1,8 +1,8 @@
-"""History: what the journal still holds, needed or not. What is gone elsewhere may be found again here.
+"""History: everything that the journal still holds, needed or not. Lines and messages lost elsewhere may be found here.
 
-Segments are used again one after the other, so what was written behind stays in the journal for a while, and a batch that
-checks proves all that it says. From the last gap on the history is whole: an entry that began there and was not settled
-since is live, and has to be somewhere.
+Segments are reused in order, so records that a checkpoint has applied stay in the journal for a while; a batch whose CRC
+checks proves its records. From the last gap on the history is complete: an entry that began there and was not settled since
+is live, and must be in a cluster or in the memtable.
 
 Memory: 20 bytes a message, some 200 an entry that lives.
 """
@@ -35,12 +35,12 @@ _AREA_BITS = 2
 _AREAS = tuple(Area)
 _MOST_DIGITS = 9
 _HEAD_BYTES = 64
-"""Bytes of a line that hold its queue id, whatever it is."""
+"""Bytes at the start of a line that always hold its queue id."""
 
 
 @attrs.frozen
 class HeldMessage:
-    """A content in the journal."""
+    """The content of a message in the journal."""
 
     segment: FoundSegment
     offset: int
@@ -53,15 +53,15 @@ class HeldMessage:
 
 
 class JournalHistory:
-    """All that the segments of a journal hold, read once. Raises OSError."""
+    """Index of all that the segments of a journal hold, read once. Raises OSError."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._ids, self._places, self._sizes = array("Q"), array("Q"), array("L")
         self.live: dict[QueueId, int] = {}
-        """Entries that are live as far as the history is whole, and where their lines are (`recipient_line`)."""
+        """Entries that are live by the complete part of the history, and where their lines are (`recipient_line`)."""
         self._start = 1
-        """The first batch from which on it is whole."""
+        """The first batch of the complete part."""
         self._checkpoints: list[tuple[int, int]] = []
         self._read()
         order = sorted(range(len(self._ids)), key=self._ids.__getitem__)
@@ -77,7 +77,7 @@ class JournalHistory:
                 if batch.sequence > segment.limit:
                     break
                 if batch.sequence < expected:
-                    continue  # said again in a fresh segment
+                    continue  # rewritten in a new segment
                 if batch.sequence > expected:
                     self._begin_anew(batch.sequence)
                 expected = batch.sequence + 1
@@ -85,7 +85,7 @@ class JournalHistory:
                     for record in read_records(batch.records):
                         self._note(record, index, batch)
                 except Corrupt:
-                    self._begin_anew(expected)  # told of by who reads the journal
+                    self._begin_anew(expected)  # the check of the journal reports it
 
     def _begin_anew(self, sequence: int) -> None:
         self.live.clear()
@@ -122,28 +122,28 @@ class JournalHistory:
             place += len(line) + 1
 
     def covers(self, checkpoint: int) -> bool:
-        """Whether it holds every line that a checkpoint of this number, or a later one, has written."""
+        """Whether it holds every line that checkpoints from this number on have written."""
         return self._start == 1 or any(
             number < checkpoint and horizon >= self._start - 1 for number, horizon in self._checkpoints
         )
 
     def place(self, encoded: int) -> tuple[str, int]:
-        """The file of a line, and its offset there."""
+        """File and offset of a line."""
         place = encoded >> _AREA_BITS
         return self._journal.used[place >> _OFFSET_BITS].path, place & (1 << _OFFSET_BITS) - 1
 
     def line(self, encoded: int, longest: int) -> tuple[Message, Entry] | None:
-        """What a line says; None: it does not check. Raises OSError."""
+        """Message and entry of a line; None: the line does not check. Raises OSError."""
         place, area = encoded >> _AREA_BITS, _AREAS[encoded & (1 << _AREA_BITS) - 1]
         file = self._journal.used[place >> _OFFSET_BITS].file
         return parse_line(file.read_at(place & (1 << _OFFSET_BITS) - 1, longest).partition(b"\n")[0], area)
 
     def area(self, encoded: int) -> Area:
-        """Where the entry of a line stands."""
+        """Area of the entry of a line."""
         return _AREAS[encoded & (1 << _AREA_BITS) - 1]
 
     def find_content(self, spool_id: SpoolId, size_bytes: int | None) -> HeldMessage | None:
-        """The content of this message, if it is there in this size (None: in any)."""
+        """The content of this message, if the journal holds one of this size (None: of any size)."""
         at = bisect_left(self._ids, spool_id)
         while at < len(self._ids) and self._ids[at] == spool_id:
             if size_bytes in (None, self._sizes[at]):

@@ -1,7 +1,7 @@
-"""Live entries as flat arrays, by silo: 28 bytes an entry, so that a million are looked at in some 30 MB.
+"""Live entries as flat arrays, by silo: 28 bytes an entry, so that a million fit into some 30 MB.
 
-An entry is told by its message and number, and found again by the source of its line (a cluster, or the journal) and the
-line's offset there. `join` brings together, silo by silo, the lines of one entry and the entries of one message.
+An entry is identified by its message and number; its line is found by source (a cluster, or the journal) and offset.
+`messages` brings together, silo by silo, the lines of one entry and the entries of one message.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHis
 from mailismus.spool.silo import SILO_COUNT
 
 UNKNOWN_SIZE = 0xFFFF_FFFF
-"""Stands for a size that is not known, or too large to be kept."""
+"""Placeholder for a size that is not known, or too large for the array."""
 
 
 @attrs.define(eq=False)
 class EntrySource:
-    """Where live lines lie. `rank`: of two lines of one entry the one of the higher rank is the newer one."""
+    """A place of live lines. `rank`: of two lines of one entry the one of the higher rank is the newer one."""
 
     path: str
     rank: tuple[int, int]
     area: Area | None = None
     """Of a cluster's lines, as a server reads them."""
     cluster: ClusterId | None = None
-    """None: no server looks here, so no place names a line of it."""
+    """None: no server reads a cluster here, so no place names a line of it."""
     right_area: Area | None = None
     """Where its lines belong, if that is another area."""
     end: int | None = None
     """Bytes of it that count; None: all."""
     is_to_move: bool = False
-    """Its live lines are to be written again elsewhere."""
+    """Its live lines are to be rewritten elsewhere."""
     is_doubtful: bool = False
-    """Whether it counts is not known for sure: what of it has no message any more was over."""
+    """It may not count: an entry of it without a message is taken for settled."""
     has_content: bool = False
-    """The journal: it holds the messages too."""
+    """It is the journal, and holds the messages too."""
     is_journal: bool = False
-    """Of the journal's young entries: their lines are in memory."""
+    """It is the memtable: the lines are in memory."""
     history: JournalHistory | None = None
-    """Where its lines are, which are in the journal and should be elsewhere; their offsets are its places."""
+    """The journal, where it alone still holds the lines; their offsets are places of this history."""
 
 
 @attrs.frozen
@@ -55,9 +55,9 @@ class LiveEntry:
     source: EntrySource
     offset: int
     size_bytes: int | None
-    """Content bytes that it says; None: too many to be kept here."""
+    """Bytes of content by the line; None: too large for the array."""
     was_done: bool
-    """Its state byte is neither live nor done, and nearer to done."""
+    """Its state byte is neither live nor done, and one bit away from done."""
 
 
 class LiveEntries:
@@ -72,12 +72,12 @@ class LiveEntries:
         self._sizes = [array("I") for _ in range(SILO_COUNT)]
 
     def add_source(self, source: EntrySource) -> int:
-        """Its index, for `add`."""
+        """Add a source; returns its index, for `add`."""
         self.sources.append(source)
         return len(self.sources) - 1
 
     def add(self, source: int, spool_id: SpoolId, number: int, offset: int, size_bytes: int, *, was_done: bool) -> None:
-        """One live line."""
+        """Add a live line."""
         silo = spool_id % SILO_COUNT
         self._ids[silo].append(spool_id)
         self._numbers[silo].append(number)

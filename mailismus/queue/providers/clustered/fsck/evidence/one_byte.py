@@ -1,10 +1,10 @@
-"""One changed byte: which one it is and what it was, told by a CRC-32 that does not fit (pure).
+"""One changed byte: its position and former value, computed from a CRC-32 that does not match (pure).
 
-The CRC of two texts of one length differs by something that depends on their difference alone, and what one changed byte
-makes of it can be run backwards, place by place. So the byte is found without trying.
+The CRCs of two texts of one length differ by a value that depends on the difference of the texts alone. For a single changed
+byte this value can be run backwards, position by position, so the byte is found without trying all values.
 
-*Rules*: other damage must hardly ever pass for one byte: fewer than one time in 10,000. A place and a value together are one
-guess of 32 bits; so any change of a byte is looked for in up to 1,684 bytes, a single flipped bit in up to 53,687.
+*Rules*: fewer than one in 10,000 cases of other damage may pass for one changed byte. Position and value together are a
+guess at 32 bits, so any change of a byte is searched for in up to 1,684 bytes, a single flipped bit in up to 53,687.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POLYNOMIAL = 0xEDB8_8320
 
 
 class ByteChange(NamedTuple):
-    """A byte and what it was."""
+    """Position and former value of a byte."""
 
     position: int
     value: int
@@ -36,14 +36,13 @@ def _table() -> list[int]:
 
 
 _BACKWARDS = [0] * 256
-"""By the upper byte of a state: what it was before a zero byte was taken in."""
+"""By the upper byte of a CRC state: the state before a zero byte was processed."""
 for _index, _state in enumerate(_table()):
     _BACKWARDS[_state >> 24] = ((_state << 8) & 0xFFFF_FFFF) | _index
 
 
 def find_change(data: bytes, crc: int) -> ByteChange | None:
-    """The one byte of `data` that must have been another for its CRC to be this; None: more than one, as far as can be told.
-    The data does not fit the CRC."""
+    """The one byte of `data` whose change makes its CRC equal `crc`; None: there is none. The CRC of `data` is another."""
     size = len(data)
     if size > LONGEST_FOR_BIT:
         return None
@@ -57,7 +56,7 @@ def find_change(data: bytes, crc: int) -> ByteChange | None:
 
 
 def find_one_difference(found: bytes, wanted: bytes) -> ByteChange | None:
-    """The one byte of `found` that is not as in `wanted`; None: none, or more than one."""
+    """The one byte of `found` that differs from `wanted`; None: none differs, or several do."""
     if len(found) != len(wanted):
         return None
     changed = [at for at, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other]

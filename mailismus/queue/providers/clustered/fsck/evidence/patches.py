@@ -1,6 +1,6 @@
-"""Patches: bytes that are to be others, seen by who reads through here before they are written.
+"""Patches: corrected bytes laid over a file for reading, before a repair writes them.
 
-A check that changes nothing sees the queue as a repair would make it, and so tells damage from what only follows of it.
+A check, which changes nothing, sees the queue as a repair would leave it, and so reports damage but not its consequences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mailismus.disk.interface import IDisk, IFile, NameStanding
 
 @attrs.frozen
 class Patch:
-    """These bytes belong here."""
+    """The right bytes at this place."""
 
     path: str
     offset: int
@@ -24,7 +24,7 @@ class Patch:
 
 
 class PatchedFile:
-    """An `IFile` with patches over it, as if opened for reading alone: what would change it raises OSError (EBADF)."""
+    """An `IFile` with patches over it, read-only: methods that change it raise OSError (EBADF)."""
 
     def __init__(self, file: IFile, patches: Sequence[Patch]) -> None:
         self._file = file
@@ -64,7 +64,7 @@ def _only_read() -> OSError:
 
 
 def open_patched(disk: IDisk, path: str, patches: Sequence[Patch]) -> IFile:
-    """The file with its patches over it. Raises OSError."""
+    """Open the file, with its patches over it. Raises OSError."""
     file = disk.open(path)
     here = [patch for patch in patches if patch.path == path]
     return PatchedFile(file, here) if here else file

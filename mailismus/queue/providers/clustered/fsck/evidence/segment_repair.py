@@ -1,8 +1,8 @@
-"""Mending a segment: the bytes that must have been others, in headers and batches that do not check.
+"""Repair of a segment: the wrong byte in a header or a batch that does not check.
 
-*Rules*: nothing is guessed. A header or a batch is put right only where its CRC tells the one byte that is wrong.
+*Rules*: nothing is guessed. A header or a batch is repaired only where its CRC determines the one byte that is wrong.
 
-*Not here*: a header of which nothing is left: the journal itself tells it from its first batch (`journal.replay`).
+*Not here*: a header of which nothing is left, which is derived from the first batch (`journal.replay`).
 
 Source: `docs/formats/journal`.
 """
@@ -36,7 +36,7 @@ _SIZE_AT = 12
 
 @attrs.frozen
 class Mended:
-    """What makes a header or a batch check again."""
+    """The patch that makes a header or a batch check again."""
 
     patch: Patch
     start: int
@@ -49,7 +49,7 @@ class Mended:
 
 
 def mend_header(journal: Journal, segment: FoundSegment) -> Mended | None:
-    """What its header must have been; None: that can't be told."""
+    """The patch of the segment's header; None: not known."""
     block = segment.file.read_at(0, BLOCK)
     change = find_change(block[:_HEADER_SIZE], *_CRC.unpack_from(block, _HEADER_SIZE)) if len(block) == BLOCK else None
     if change is None:
@@ -63,7 +63,7 @@ def mend_header(journal: Journal, segment: FoundSegment) -> Mended | None:
 
 
 def mend_batch(segment: FoundSegment, offset: int, room: int) -> Mended | None:
-    """What makes a batch of this segment check that begins at `offset` and takes at most `room` bytes; None: not known."""
+    """The patch of the batch that begins at `offset` of this segment and takes at most `room` bytes; None: not known."""
     assert segment.header is not None
     data = segment.file.read_at(offset, room)
     nonce = segment.header.nonce
@@ -76,7 +76,7 @@ def mend_batch(segment: FoundSegment, offset: int, room: int) -> Mended | None:
 
 
 def _candidates(data: bytes) -> list[tuple[int, int]]:
-    """Single bytes that a batch at the start of the data may need to be others: place and value."""
+    """Single bytes whose change may make the batch at the start of the data check: position and value."""
     if len(data) < BATCH_HEAD_SIZE:
         return []
     found: list[tuple[int, int]] = []
@@ -96,7 +96,7 @@ def _candidates(data: bytes) -> list[tuple[int, int]]:
 
 
 def _candidates_of_size(data: bytes) -> list[tuple[int, int]]:
-    """The byte of the size that is wrong, where the size is."""
+    """The byte of the size field that is wrong, if one is."""
     (stored,) = _CRC.unpack_from(data, _HEAD_SIZE)
     for at in range(_SIZE_AT, _SIZE_AT + 4):
         for value in range(256):

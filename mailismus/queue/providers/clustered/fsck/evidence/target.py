@@ -1,4 +1,4 @@
-"""What is checked: where the queue lies, and what is known of how its server is set up."""
+"""The target of a check: where the queue lies, and the known settings of its server."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import attrs
 from mailismus.disk.interface import IDisk
 
 LONGEST_FILE = 8 << 30
-"""Bytes. A segment or a cluster that is longer was never made here, and would not fit into memory: a segment has 4 GiB at
-most, a cluster no more than the journal held."""
+"""Bytes. A server makes no longer segment (at most 4 GiB) or cluster (no more than the journal held), and a longer one would
+not fit into memory."""
 
 
 def is_too_long(size_bytes: int) -> bool:
-    """Whether a segment or a cluster of this size is not read."""
+    """Whether a segment or a cluster of this size is too long to be read."""
     return size_bytes > LONGEST_FILE
 
 
 @attrs.frozen
 class Checking:
-    """One check. Paths are those of the queue's and the spool's directory."""
+    """The target of one check. Paths are those of the queue's and the spool's directory."""
 
     disk: IDisk
-    """Only read by a check."""
+    """A check only reads."""
     queue_path: str
     spool_path: str
     now: float
@@ -33,7 +33,7 @@ class Checking:
     largest_cluster: int = 0
     """As configured, bytes; 0: no limit, or not known."""
     is_here: bool = False
-    """A server of ours is to start on it as this user: whether it may is looked at too."""
+    """A server is to start on it as this user: owners and modes are checked too."""
 
     @property
     def journal_path(self) -> str:

@@ -1,7 +1,7 @@
-"""The clusters of a stopped queue: which count, which of their lines live, and what of them does not check.
+"""The clusters of a stopped queue: which count, which of their lines are live, and which bytes do not check.
 
-Read one at a time, with the server's own parser. What is learned of live lines goes into `LiveEntries`; whether they are in
-two places, or without their message, is told when all of them are known (`spool`).
+Clusters are read one at a time, with the server's own parser. Live lines go into `LiveEntries`; those in two places, or
+without their message, are found when all of them are known (`spool`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from mailismus.queue.providers.clustered.fsck.evidence.live_entries import UNKNO
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Mend, Problem, problem
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck, try_twice
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.read.due_scan import read_file
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
@@ -50,7 +50,7 @@ _HEADER_AND_LINE = 2
 
 
 _Key = tuple[int, int]
-"""What a cluster is known by wherever it lies: its checkpoint and number."""
+"""Identity of a cluster, wherever it lies: its checkpoint and number."""
 
 
 def _key(cluster_id: ClusterId) -> _Key:
@@ -70,7 +70,7 @@ def _header_size(cluster_id: ClusterId, data: bytes) -> int:
 
 @attrs.define
 class Clusters:
-    """What is known of them when all have been read."""
+    """Facts about all clusters, complete when all have been read."""
 
     lines: LiveEntries
     count: int = 0
@@ -86,11 +86,11 @@ class Clusters:
 class _Found:
     path: str
     cluster: ClusterId | None
-    """None: no server looks for a cluster here."""
+    """None: no server reads a cluster here."""
 
 
 def find_all(checking: Checking, names: NameCheck) -> Iterator[_Found | Problem]:
-    """All files that are clusters or called so, and what else lies between them."""
+    """All files that are or are named like clusters, and problems with other names between them."""
     root = checking.queue_path
     for name in names.list(root):
         if name.endswith(SUFFIX):
@@ -106,7 +106,7 @@ def find_all(checking: Checking, names: NameCheck) -> Iterator[_Found | Problem]
             elif parse_cluster_path(area, "", name.removesuffix(RENEWED)) is not None:
                 yield problem(FindingKind.CLUSTER_RENEWED, path)
             elif area is Area.DEFERRED and slot_start(name) is not None:
-                mend = partial(acts.move_aside, path)
+                mend = partial(actions.move_aside, path)
                 what = checking.disk.describe(path).kind.value
                 yield problem(FindingKind.NO_PLAIN_FILE, path, None, mend, what=what, wanted=NameKind.DIRECTORY.value)
             else:
@@ -137,7 +137,7 @@ def _in_slot(area: Area, directory: str, slot: str, names: NameCheck) -> Iterato
 def check_clusters(
     checking: Checking, names: NameCheck, loaded: ReplayedQueue, history: JournalHistory
 ) -> Iterator[Problem | Clusters]:
-    """Everything found, then what is known of the lines."""
+    """All problems, then the facts about all clusters."""
     found: list[_Found] = []
     for each in find_all(checking, names):
         if isinstance(each, Problem):
@@ -180,7 +180,7 @@ def _is_readable(checking: Checking, found: _Found) -> bool:
     try:
         try_twice(lambda: read_file(checking.disk, found.path, None))
     except OSError:
-        return False  # told of when it is its turn
+        return False  # reported when the cluster is read
     return True
 
 
@@ -191,14 +191,14 @@ def _count(
     loaded: ReplayedQueue,
     checking: Checking,
 ) -> Problem:
-    """Clusters that a start would rescue count from now on as a checkpoint says it; so do all others, as before."""
+    """Let the clusters that a start would salvage count, by a checkpoint record; all others count as before."""
     known = loaded.checkpoint
     lengths = {cluster_id: length for cluster_id, length in loaded.lengths.items() if cluster_id not in rescued}
     lengths |= {each: 0 for each in here if each.checkpoint > known and each not in rescued}
     over = [Place(cluster_id, offset) for cluster_id, offsets in rescued.items() for offset in offsets]
     loaded.checkpoint, loaded.lengths = newest, lengths
     loaded.owed.update(over)
-    mend = partial(acts.say_checkpoint, Checkpoint(loaded.horizon, loaded.epoch, newest, lengths), over)
+    mend = partial(actions.say_checkpoint, Checkpoint(loaded.horizon, loaded.epoch, newest, lengths), over)
     return problem(FindingKind.CHECKPOINT_LOST, checking.journal_path, None, mend, known=known, count=len(rescued))
 
 
@@ -214,7 +214,7 @@ def _add_young(known: Clusters, loaded: ReplayedQueue, checking: Checking) -> No
 
 
 def _add_history(known: Clusters, history: JournalHistory, checking: Checking) -> None:
-    """What is live by the journal has to be somewhere: it counts where it is nowhere else."""
+    """Add the entries that are live by the journal; each counts where no other line of it exists."""
     source = known.lines.add_source(EntrySource(checking.journal_path, (-2, 0), is_to_move=True, history=history))
     for (spool_id, number), place in history.live.items():
         known.lines.add(source, spool_id, number, place, UNKNOWN_SIZE, was_done=False)
@@ -256,7 +256,7 @@ class _Reading:
                     raise OSError(errno.EFBIG, f"{facts.size_bytes} bytes are more than any cluster has")
             data = try_twice(lambda: read_file(self.checking.disk, path, length))
         except OSError as error:
-            mend = partial(acts.move_aside, path)
+            mend = partial(actions.move_aside, path)
             why = error.strerror or str(error)
             if cluster_id is None:
                 yield problem(FindingKind.UNREADABLE, path, None, mend, why=why)
@@ -270,7 +270,7 @@ class _Reading:
             if header is None or header[1:] == _key(cluster_id) or not self._counts(header[1:]):
                 yield problem(FindingKind.CLUSTER_DEAD, path, number=cluster_id.checkpoint)
                 return
-            cluster_id = None  # was renamed: a start would take it for nothing
+            cluster_id = None  # it was renamed: a start would ignore it
         if length is not None and not is_dead:
             yield problem(FindingKind.CLUSTER_TAIL, path, length, size=facts.size_bytes - length)
         if cluster_id is None:
@@ -310,13 +310,13 @@ class _Reading:
             mended = mend_line(torn, cluster_id.area)
             if mended is not None:
                 kept = mended.line.offset, len(torn.data)
-                mend = partial(acts.put_right, path, mended.offset, mended.byte, *kept)
+                mend = partial(actions.put_right, path, mended.offset, mended.byte, *kept)
                 yield problem(FindingKind.LINE_BYTE, path, mended.offset, mend)
                 if _is_live(mended.line, over):
                     live += 1
                     yield from self._add(index, path, data, mended.line)
             elif is_doubtful and torn.offset + len(torn.data) == len(data):
-                source.is_to_move = True  # the end of a checkpoint that may not have come to its end
+                source.is_to_move = True  # the end of a checkpoint that may not be complete
             elif torn.offset or len(torn.data) > _header_size(cluster_id, data) or not data:
                 yield self._check_bad(path, torn, source)
         yield from self._check_slot(path, cluster_id, due_at, source)
@@ -324,7 +324,7 @@ class _Reading:
             yield problem(FindingKind.CLUSTER_OVER, path)
 
     def _length_to_read(self, path: str, cluster_id: ClusterId | None, *, is_dead: bool) -> int | None:
-        """How much of a cluster that is too long is to be read, where that is known; None: it is not. Raises OSError."""
+        """Bytes to read of a cluster that is too long; None: not known. Raises OSError."""
         if cluster_id is None:
             return None
         if not is_dead:
@@ -340,7 +340,7 @@ class _Reading:
         was_done = False
         if state != LIVE:
             was_done = (state[0] ^ DONE[0]).bit_count() == 1 and (state[0] ^ LIVE[0]).bit_count() != 1
-            mend = partial(acts.put_right, path, line.offset, LIVE, line.offset, 1)
+            mend = partial(actions.put_right, path, line.offset, LIVE, line.offset, 1)
             yield problem(FindingKind.STATE_BYTE, path, line.offset, mend, byte=f"0x{state[0]:02x}")
         message = line.message
         number = line.entry.number
@@ -355,14 +355,14 @@ class _Reading:
         if header is None:
             if data:
                 yield problem(
-                    FindingKind.CLUSTER_HEADER, path, 0, partial(acts.keep, path, 0, _header_size(cluster_id, data))
+                    FindingKind.CLUSTER_HEADER, path, 0, partial(actions.keep, path, 0, _header_size(cluster_id, data))
                 )
             return
         source.right_area = header[0]
         yield problem(FindingKind.CLUSTER_NAME, path, 0, says=f"{header[1]}-{header[2]} of {header[0].value}")
 
     def _check_bad(self, path: str, line: BadLine, source: EntrySource) -> Problem:
-        """Bytes that do not check and can't be put right: the rest of the cluster goes elsewhere."""
+        """Report bytes that can't be repaired: the live lines of the cluster are to be rewritten elsewhere."""
         source.is_to_move = True
         if not line.data:
             committed = self.lengths.get(source.rank)
@@ -370,7 +370,7 @@ class _Reading:
                 return self.lose(source.rank, FindingKind.CLUSTER_EMPTY, path)
             return self.lose(source.rank, FindingKind.CLUSTER_SHORT, path, line.offset, size=committed - line.offset)
         text = shown(line.data[:_TEXT_SHOWN]) + ("..." if len(line.data) > _TEXT_SHOWN else "")
-        mend = partial(acts.keep, path, line.offset, len(line.data))
+        mend = partial(actions.keep, path, line.offset, len(line.data))
         return self.lose(source.rank, FindingKind.LINE_DAMAGED, path, line.offset, mend, size=len(line.data), text=text)
 
     def lose(
@@ -393,7 +393,7 @@ class _Reading:
         yield problem(FindingKind.CLUSTER_LATE, path, slot=cluster_id.slot, due=due)
 
     def _check_misplaced(self, path: str, data: bytes) -> Iterator[Problem]:
-        yield problem(FindingKind.CLUSTER_MISPLACED, path, None, partial(acts.remove_at_end, path))
+        yield problem(FindingKind.CLUSTER_MISPLACED, path, None, partial(actions.remove_at_end, path))
         area, checkpoint, number = _header_of(data) or (Area.INCOMING, 0, 0)
         self.seen.add((checkpoint, number))
         if not self._counts((checkpoint, number)):

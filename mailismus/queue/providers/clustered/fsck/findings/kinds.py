@@ -1,6 +1,6 @@
-"""Kinds: everything that may be wrong with a stopped queue, as a table of what it is, how bad it is, and what is done.
+"""Kinds of findings: a table of all faults of a stopped queue, each with severity, description and repair.
 
-*Rules*: a kind has one severity. `{...}` in a sentence is filled in by who finds it.
+*Rules*: a kind has one severity. `{...}` in a sentence is filled in by the check that finds it.
 
 *Not here*: finding and repairing: the modules beside.
 """
@@ -26,7 +26,7 @@ _ASIDE = "copies the bytes to corrupt/"
 
 
 class FindingKind(enum.Enum):
-    """Severity, what it is, what a repair does."""
+    """Severity, description, and what a repair does."""
 
     # names, owners, locks
     NOT_LOCKED = (
@@ -272,12 +272,12 @@ class FindingKind(enum.Enum):
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """Of findings of this kind."""
         return self.value[0]
 
     @property
     def code(self) -> str:
-        """For programs: `cluster-dead`."""
+        """Name for programs, such as `cluster-dead`."""
         return self.name.lower().replace("_", "-")
 
 
@@ -287,8 +287,8 @@ Mend = Callable[["RepairExecutor"], None]
 
 @attrs.frozen
 class Problem:
-    """A finding, and how it is repaired; None: it is left alone, or left to the start. Without a finding: a part of the
-    repair of something that was told before."""
+    """A finding with its repair; no repair: it is left alone, or left to the start. Without a finding: a further part of the
+    repair of an earlier finding."""
 
     finding: Finding | None
     mend: Mend | None = None
@@ -297,17 +297,17 @@ class Problem:
 T = TypeVar("T")
 
 Problems = Generator[Problem, None, T]
-"""Yields what is found, and gives something at its end."""
+"""Yields problems, and returns a value at its end."""
 
 
 def untold(mend: Mend) -> Problem:
-    """A part of a repair."""
+    """A further part of the repair of an earlier finding."""
     return Problem(None, mend)
 
 
 def problem(
     kind: FindingKind, path: str, offset: int | None = None, mend: Mend | None = None, /, **words: object
 ) -> Problem:
-    """One of this kind; `words` fill its sentences."""
+    """A problem of this kind; `words` fill its sentences."""
     severity, what, repair = kind.value
     return Problem(Finding(severity, kind.code, path, offset, what.format(**words), repair.format(**words)), mend)

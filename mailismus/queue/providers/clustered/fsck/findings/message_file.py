@@ -1,7 +1,7 @@
-"""One message file: whether it is whole, and what would make it so.
+"""One message file: whether it is whole, and the repair that makes it so.
 
-*Rules*: a file is put right only where its own last line and CRC prove the result. A whole file of another size than the
-entry's line says, or with another spool id in our own trace field, is another message's, and never sent for this one.
+*Rules*: a file is repaired only where its trailer and CRC prove the result. A whole file of another size than the entry's
+line says, or with another spool id in our own trace field, belongs to another message, and is never sent for this one.
 
 Source: `docs/formats/message`.
 """
@@ -26,35 +26,36 @@ from mailismus.queue.providers.clustered.fsck.evidence.one_byte import (
 )
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
 from mailismus.queue.providers.clustered.fsck.findings.names import try_twice
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.spool.message_file import PIECE_SIZE, TRAILER_SIZE, MessageFileReader, encode_trailer, parse_trailer
 
 
 @attrs.frozen
 class Examined:
-    """A message file. `why` empty: it is whole. `cure`: what would make it so."""
+    """State of a message file. `why` empty: it is whole. `cure`: the repair that makes it so."""
 
     path: str
     why: str = ""
     cure: Problem | None = None
     is_unreadable: bool = False
-    """Nobody knows what is in it: it is not to be given up."""
+    """Its bytes could not be read: it must not be given up."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is as it was written."""
+        """Whether all of it is as it was written."""
         return not self.why
 
 
 _CRC_DIGITS = 8
-"""Of a message file's last line."""
+"""Of a message file's trailer."""
 
 _TRACE = re.compile(rb"Received: [^\n]*\r\n(?:\t\(using [^\n]*\r\n)?\tby [^\r\n]* id ([0-9A-F]{16})[;\r]").match
-"""Our own trace field, which every message begins with that came over the wire."""
+"""Our own trace field, the beginning of every message that came over the wire."""
 
 
 def examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) -> Examined:
-    """Look at a file of this message. `size_bytes`: of content, as the entries' lines say; None: they don't."""
+    """Examine a file of this message. `size_bytes`: of content, by the entries' lines; None: not known. Raises
+    `NewerFormat`."""
     try:
         return try_twice(lambda: _examine(disk, path, spool_id, size_bytes))
     except OSError as error:
@@ -82,7 +83,7 @@ def _examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) 
 
 
 def _other_message(beginning: bytes, spool_id: SpoolId) -> str | None:
-    """Of which other message this is the beginning; None: of none, as far as is known."""
+    """The other message that begins so; None: no other is known."""
     trace = _TRACE(beginning)
     if trace is None or trace[1] == format_spool_id(spool_id).encode():
         return None
@@ -108,7 +109,7 @@ def _examine_damaged(disk: IDisk, path: str, why: str, spool_id: SpoolId, size_b
 
 
 def _is_whole_but_longer(file: IFile, size_bytes: int) -> bool:
-    """Something stands behind its end."""
+    """Whether the message is whole, with more bytes behind its trailer."""
     if file.size() <= size_bytes + TRAILER_SIZE:
         return False
     trailer = parse_trailer(file.read_at(size_bytes, TRAILER_SIZE))
@@ -118,17 +119,17 @@ def _is_whole_but_longer(file: IFile, size_bytes: int) -> bool:
 def _cut(file: IFile, path: str, size_bytes: int) -> Problem:
     end = size_bytes + TRAILER_SIZE
     rest = file.size() - end
-    return problem(FindingKind.MESSAGE_LONG, path, end, partial(acts.cut_off, path, end), size=rest)
+    return problem(FindingKind.MESSAGE_LONG, path, end, partial(actions.cut_off, path, end), size=rest)
 
 
 def _change(file: IFile, size_bytes: int | None) -> ByteChange | None:
-    """The one byte that is wrong, in the last line or in the content."""
+    """The one byte that is wrong, in the trailer or in the content."""
     content_size = file.size() - TRAILER_SIZE
     if content_size < 0 or size_bytes not in (None, content_size):
         return None
     found = file.read_at(content_size, TRAILER_SIZE)
     if not _looks_like_trailer(found, content_size):
-        return None  # not worth reading all of it: it may be any size
+        return None  # the file may have any size: do not read all of it
     change = find_one_difference(found, encode_trailer(content_size, _crc_of(file, content_size)))
     if change is not None:
         return ByteChange(content_size + change.position, change.value)
@@ -139,12 +140,12 @@ def _change(file: IFile, size_bytes: int | None) -> ByteChange | None:
 
 
 def _looks_like_trailer(found: bytes, content_size: int) -> bool:
-    """Whether it may be that of so much content, with one wrong byte, whatever its CRC is."""
+    """Whether this may be the trailer of so much content with one wrong byte; its CRC is not compared."""
     return sum(one != other for one, other in zip(found, encode_trailer(content_size, 0), strict=False)) <= _CRC_DIGITS + 1
 
 
 def _byte(path: str, change: ByteChange) -> Problem:
-    mend = partial(acts.put_right, path, change.position, bytes((change.value,)), 0, None)
+    mend = partial(actions.put_right, path, change.position, bytes((change.value,)), 0, None)
     return problem(FindingKind.MESSAGE_BYTE, path, change.position, mend)
 
 

@@ -1,4 +1,4 @@
-"""Names: whether what lies in the queue's and the spool's directories is what should lie there, and whose it is."""
+"""Names: kind, owner and mode of what lies in the queue's and the spool's directories."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mailismus.queue.files.mark import MARK, NEW_MARK, read_mark
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.spool.silo import SILO_NAMES
 
 _SYSTEMS_OWN = frozenset({"lost+found"})
-"""A file system keeps this in its topmost directory, which may be ours."""
+"""A file system has this in its root directory, which may be the queue's or the spool's."""
 _PROBES = frozenset({"link-probe", "link-probe-2"})
 
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def try_twice(read: Callable[[], T]) -> T:
-    """What it gives, at its second try if the first fails: one error of a disk is no reason to give anything up. Raises
+    """The result of `read`, of a second try where the first fails: one disk error is no reason to give data up. Raises
     OSError."""
     try:
         return read()
@@ -37,7 +37,7 @@ def try_twice(read: Callable[[], T]) -> T:
 
 
 class NameCheck:
-    """Looks at names. What is told of one once is not told again."""
+    """Checks names."""
 
     def __init__(self, checking: Checking) -> None:
         self._checking = checking
@@ -45,7 +45,7 @@ class NameCheck:
         self._owner = checking.disk.describe(checking.queue_path).owner
 
     def check_directories(self) -> Iterator[Problem]:
-        """Our directories, their owner and mode, and what else lies beside them."""
+        """Check the queue's directories, their owner and mode, and find foreign names beside them."""
         checking = self._checking
         for root, names in ((checking.queue_path, QUEUE_DIRECTORIES), (checking.spool_path, SILO_NAMES)):
             why = self._disk.refuse_unsafe(root) if checking.is_here else None
@@ -77,7 +77,7 @@ class NameCheck:
             if name == LOCK:
                 yield from self.check(path, NameKind.FILE)
             elif name in _PROBES:
-                yield problem(FindingKind.PROBE_LEFT, path, None, partial(acts.unlink, path))
+                yield problem(FindingKind.PROBE_LEFT, path, None, partial(actions.unlink, path))
             elif root == self._checking.queue_path and name in (MARK, NEW_MARK):
                 continue
             elif name not in names and name not in _SYSTEMS_OWN and not name.endswith(CLUSTER_SUFFIX):
@@ -87,13 +87,13 @@ class NameCheck:
         root = self._checking.queue_path
         new_path, path = os.path.join(root, NEW_MARK), os.path.join(root, MARK)
         if self._disk.exists(new_path):
-            yield problem(FindingKind.MARK_LEFT, new_path, None, partial(acts.remove, new_path))
+            yield problem(FindingKind.MARK_LEFT, new_path, None, partial(actions.remove, new_path))
         try:
             mark = try_twice(lambda: read_mark(self._disk, root))
         except Corrupt as error:
-            yield problem(FindingKind.MARK_DAMAGED, path, None, partial(acts.move_aside, path), why=error.text)
+            yield problem(FindingKind.MARK_DAMAGED, path, None, partial(actions.move_aside, path), why=error.text)
         except OSError as error:
-            yield problem(FindingKind.UNREADABLE, path, None, partial(acts.move_aside, path), why=error.strerror or error)
+            yield problem(FindingKind.UNREADABLE, path, None, partial(actions.move_aside, path), why=error.strerror or error)
         else:
             if mark is not None:
                 yield from self.check(path, NameKind.FILE)
@@ -105,32 +105,32 @@ class NameCheck:
         return []
 
     def is_directory(self, path: str) -> bool:
-        """Whether it is one, and no link to one."""
+        """Whether it is a directory, and no link to one."""
         return self._disk.describe(path).kind is NameKind.DIRECTORY
 
     def check(self, path: str, wanted: NameKind) -> Iterator[Problem]:
-        """Whether it is what should lie there, and its owner's alone."""
+        """Check kind, owner and mode of a name."""
         facts = self._disk.describe(path)
         yield from self.check_facts(path, facts, wanted)
 
     def check_facts(self, path: str, facts: NameFacts, wanted: NameKind) -> Iterator[Problem]:
-        """The same, when it has been described already."""
+        """As `check`, with facts that are known already."""
         if facts.kind is not wanted:
             if wanted is NameKind.DIRECTORY:
                 yield problem(
                     FindingKind.UNSAFE, path, why=f"it is {facts.kind.value}, not a directory; put the directory back"
                 )
             else:
-                mend = partial(acts.move_aside, path)
+                mend = partial(actions.move_aside, path)
                 yield problem(FindingKind.NO_PLAIN_FILE, path, None, mend, what=facts.kind.value, wanted=wanted.value)
             return
         if not self._checking.is_here:
             return
         owner = self._owner
         if facts.owner != owner:
-            mend_mode = partial(acts.make_private, path, owner)
+            mend_mode = partial(actions.make_private, path, owner)
             yield problem(FindingKind.WRONG_OWNER, path, None, mend_mode, owner=facts.owner, wanted=owner)
         elif facts.mode & 0o077 or facts.mode & 0o600 != 0o600:
             right = 0o700 if wanted is NameKind.DIRECTORY else 0o600
-            mend_mode = partial(acts.make_private, path, owner)
+            mend_mode = partial(actions.make_private, path, owner)
             yield problem(FindingKind.NOT_PRIVATE, path, None, mend_mode, mode=f"{facts.mode:04o}", wanted=f"{right:04o}")

@@ -1,7 +1,7 @@
-"""The journal of a stopped queue: what of it checks, what can be put right, what is lost.
+"""The journal of a stopped queue: what checks, what can be repaired, and what is lost.
 
-Bytes that can be put right are put right in memory first (`patches`), and the journal is replayed again as the server's own
-start does, until nothing more is found. So what remains is what a start would find after the repair.
+Bytes that can be repaired are patched in memory first (`patches`), and the journal is replayed again, as a start does, until
+no further patch is found. What remains is what a start would find after the repair.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from mailismus.queue.providers.clustered.fsck.evidence.segment_repair import Men
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck, try_twice
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load_journal
 
 MOST_ROUNDS = 200
-"""Replays at most: each puts something right that hid something else."""
+"""Replays at most. Each patch may reveal more damage."""
 
 _ID = re.compile(rb"[ x]A ([0-9A-F]{16}) [0-9]{1,9}/")
 _TEXT_SHOWN = 60
@@ -41,12 +41,12 @@ _IDS_SHOWN = 5
 
 @attrs.define
 class JournalState:
-    """What the journal says, seen through the patches."""
+    """The replayed journal, with its patches applied."""
 
     loaded: ReplayedQueue
     patches: list[Patch]
     has_lost: bool
-    """Batches may be missing or damaged that somebody needs."""
+    """Needed batches may be missing or damaged."""
 
     def close(self) -> None:
         """Close the segments."""
@@ -55,7 +55,7 @@ class JournalState:
 
 
 def check_journal(checking: Checking, names: NameCheck) -> Iterator[Problem | JournalState]:
-    """Everything found, then what the journal says."""
+    """All problems, then the state of the journal."""
     paths = []
     too_long = False
     for name in names.list(checking.journal_path):
@@ -69,17 +69,17 @@ def check_journal(checking: Checking, names: NameCheck) -> Iterator[Problem | Jo
             if is_too_long(facts.size_bytes):
                 too_long = True
                 why = f"{path} has {facts.size_bytes} bytes, more than any segment: cut it or move it away, and begin again"
-                yield problem(FindingKind.SEGMENT_LONG, path, None, partial(acts.stop, why), size=facts.size_bytes)
+                yield problem(FindingKind.SEGMENT_LONG, path, None, partial(actions.stop, why), size=facts.size_bytes)
             else:
                 paths.append(path)
             if facts.links > 1:
                 yield problem(FindingKind.SHARED, path, count=facts.links - 1)
     readable, unreadable = _find_readable(checking, paths)
     for path, why in unreadable:
-        yield problem(FindingKind.UNREADABLE, path, None, partial(acts.move_at_end, path), why=why)
+        yield problem(FindingKind.UNREADABLE, path, None, partial(actions.move_at_end, path), why=why)
     copies = _find_copies(checking, readable)
     for path, (number, other) in copies.items():
-        yield problem(FindingKind.SEGMENT_TWICE, path, None, partial(acts.move_at_end, path), number=number, other=other)
+        yield problem(FindingKind.SEGMENT_TWICE, path, None, partial(actions.move_at_end, path), number=number, other=other)
     patches: list[Patch] = []
     loaded = _load(checking, [path for path in readable if path not in copies], patches)
     for _ in range(MOST_ROUNDS):
@@ -111,7 +111,7 @@ def _find_readable(checking: Checking, paths: list[str]) -> tuple[list[str], lis
 
 
 def _look_at(checking: Checking, path: str) -> FoundSegment:
-    """What its header says; closed."""
+    """The segment as its header describes it; the file is closed."""
     file = checking.disk.open(path)
     try:
         return look_at_file(path, file)
@@ -120,8 +120,8 @@ def _look_at(checking: Checking, path: str) -> FoundSegment:
 
 
 def _find_copies(checking: Checking, paths: list[str]) -> dict[str, tuple[int, str]]:
-    """Segments that are of one number and use, but for the one that knows most and has the right name: which, and which
-    other they are."""
+    """Copies of segments, by number and nonce: all but the one with the most batches and the right name. Each with the
+    number and the segment that it is a copy of."""
     by_use: dict[tuple[int, bytes], list[str]] = {}
     for path in paths:
         header = _look_at(checking, path).header
@@ -151,13 +151,13 @@ def _close(loaded: ReplayedQueue) -> None:
 
 
 def _find_patches(loaded: ReplayedQueue) -> list[Mended]:
-    """What can be put right, as far as it shows now."""
+    """Patches that can be found now."""
     journal = loaded.journal
     for segment in (*journal.used, *journal.others):
         if segment.is_guessed or segment.is_unreadable:
             mended = mend_header(journal, segment)
             if mended is not None:
-                return [mended]  # its batches may explain all the rest
+                return [mended]  # its batches may explain the other damage
     found = []
     for damage in journal.damages:
         if damage.size_bytes and not _is_of_header(journal, damage):
@@ -171,20 +171,20 @@ def _find_patches(loaded: ReplayedQueue) -> list[Mended]:
 
 
 def _is_of_header(journal: Journal, damage: Damage) -> bool:
-    """Nothing is missed by it: the segment's first batch told what the header did."""
+    """Whether the damage is to a header that was derived from the first batch, so that nothing is lost."""
     return damage.offset == 0 and any(segment.is_guessed and segment.path == damage.path for segment in journal.used)
 
 
 def _explain_patch(mended: Mended) -> Problem:
     patch = mended.patch
-    mend = partial(acts.put_right, patch.path, patch.offset, patch.data, mended.start, mended.size_bytes)
+    mend = partial(actions.put_right, patch.path, patch.offset, patch.data, mended.start, mended.size_bytes)
     if mended.number:
         return problem(FindingKind.HEADER_RESTORED, patch.path, 0, mend, number=mended.number, first=mended.sequence)
     return problem(FindingKind.BATCH_BYTE, patch.path, patch.offset, mend, sequence=mended.sequence)
 
 
 def _explain(checking: Checking, state: JournalState) -> Iterator[Problem]:
-    """What can't be put right, and what need not be."""
+    """Report what can't be repaired, and what needs no repair."""
     loaded, journal = state.loaded, state.loaded.journal
     damaged = {damage.path for damage in journal.damages}
     for segment in journal.used:
@@ -209,25 +209,25 @@ def _explain(checking: Checking, state: JournalState) -> Iterator[Problem]:
         if _has_odd_size(segment) and segment.header is None:
             yield problem(FindingKind.SEGMENT_UNMADE, segment.path)
         elif segment.is_unreadable and segment.path in damaged:
-            yield problem(FindingKind.SEGMENT_UNKNOWN, segment.path, 0, partial(acts.move_at_end, segment.path))
+            yield problem(FindingKind.SEGMENT_UNKNOWN, segment.path, 0, partial(actions.move_at_end, segment.path))
         elif segment.is_unreadable:
-            yield problem(FindingKind.SEGMENT_HEADER, segment.path, 0, partial(acts.remove_at_end, segment.path))
+            yield problem(FindingKind.SEGMENT_HEADER, segment.path, 0, partial(actions.remove_at_end, segment.path))
         elif segment.header is not None:
-            yield problem(FindingKind.SEGMENT_BEGUN, segment.path, 0, partial(acts.remove_at_end, segment.path))
+            yield problem(FindingKind.SEGMENT_BEGUN, segment.path, 0, partial(actions.remove_at_end, segment.path))
     if journal.used and journal.used[-1].is_torn:
         last = journal.used[-1]
         size = padded_size(claimed_size(last.file.read_at(last.end, BATCH_HEAD_SIZE), 0))
-        mend_torn = partial(acts.keep, last.path, last.end, min(size, last.size_bytes - last.end))
+        mend_torn = partial(actions.keep, last.path, last.end, min(size, last.size_bytes - last.end))
         yield problem(FindingKind.BATCH_TORN, last.path, last.end, mend_torn, sequence=last.last_sequence + 1)
 
 
 def _explain_guess(segment: FoundSegment, loaded: ReplayedQueue) -> Problem:
-    """A header that its first batch tells."""
+    """Report a header that was derived from the first batch."""
     header = segment.header
     assert header is not None
     if segment.last_sequence <= loaded.horizon:
-        return problem(FindingKind.SEGMENT_HEADER, segment.path, 0, partial(acts.remove_at_end, segment.path))
-    mend = partial(acts.write_header_at_end, segment.path, header.encode())
+        return problem(FindingKind.SEGMENT_HEADER, segment.path, 0, partial(actions.remove_at_end, segment.path))
+    mend = partial(actions.write_header_at_end, segment.path, header.encode())
     is_damage = any(damage.path == segment.path and damage.offset == 0 for damage in loaded.journal.damages)
     kind = FindingKind.HEADER_RESTORED if is_damage else FindingKind.HEADER_TORN
     return problem(kind, segment.path, 0, mend, number=header.number, first=header.first_sequence)
@@ -238,13 +238,13 @@ def _has_odd_size(segment: FoundSegment) -> bool:
 
 
 def _short(journal: Journal) -> list[FoundSegment]:
-    """Segments that were in use and are shorter than any is made. Of those before the last one a gap tells what is gone."""
+    """Segments in use that are shorter than any is made. Losses in those before the last one show as gaps."""
     used = [s for s in journal.others if not os.path.basename(s.path).startswith(READY_NAME)]
     return [segment for segment in (*journal.used[-1:], *used) if _has_odd_size(segment)]
 
 
 def _last_before(journal: Journal, sequence: int) -> int:
-    """The last batch known before this one."""
+    """Sequence of the last known batch before this one."""
     known = [s.last_sequence for s in journal.used if s.last_sequence < sequence]
     return max([journal.horizon, *known])
 
@@ -255,7 +255,7 @@ def _explain_damage(journal: Journal, damage: Damage) -> Problem:
     mail = ", ".join(found.decode() for found in spool_ids[:_IDS_SHOWN]) or "no recipient line is to be seen"
     if len(spool_ids) > _IDS_SHOWN:
         mail += f" and {len(spool_ids) - _IDS_SHOWN} more"
-    keep = partial(acts.keep, damage.path, damage.offset, damage.size_bytes)
+    keep = partial(actions.keep, damage.path, damage.offset, damage.size_bytes)
     words = {"size": damage.size_bytes, "before": damage.before, "mail": mail}
     return problem(FindingKind.BATCH_DAMAGED, damage.path, damage.offset, keep, **words)
 

@@ -1,8 +1,8 @@
-"""The spool of a stopped queue beside its live lines: every entry with its message, every message file with its entries.
+"""The spool of a stopped queue against its live lines: every entry with its message, every message file with its entries.
 
-Silo by silo: the lines of one silo's messages and the names in it are brought together, so that memory holds the names of
-one silo and the ids of what lives. All that is told of an entry as a whole is told here: that it is live in two places, that
-its message is gone, that its line is to be written again elsewhere.
+Silo by silo, the lines of one silo's messages are joined with the names in it, so memory holds the names of one silo and the
+ids of live entries. Findings about an entry as a whole are made here: it is live in two places, its message is lost, its
+line is to be rewritten elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind,
 from mailismus.queue.providers.clustered.fsck.findings.message_file import Examined, examine
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
 from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.spool.silo import SILO_NAMES, message_path, parse_message_name, silo_path
 
 _EPOCH_SHIFT = 32
@@ -32,7 +32,7 @@ _EPOCH_SHIFT = 32
 
 @attrs.define
 class SpoolCheck:
-    """One look at all silos."""
+    """A check of all silos."""
 
     checking: Checking
     names: NameCheck
@@ -46,7 +46,7 @@ class SpoolCheck:
     _misplaced: dict[SpoolId, list[str]] = attrs.field(init=False, factory=dict)
 
     def check(self) -> Iterator[Problem]:
-        """Everything found."""
+        """All problems."""
         for silo, name in enumerate(SILO_NAMES):
             for file_name in self.names.list(os.path.join(self.checking.spool_path, name)):
                 found = parse_message_name(file_name)
@@ -68,7 +68,7 @@ class SpoolCheck:
         known = self.journal.loaded.epoch
         if self.clusters.epoch > known:
             epoch = self.clusters.epoch
-            mend = partial(acts.say_epoch, epoch)
+            mend = partial(actions.say_epoch, epoch)
             yield problem(FindingKind.EPOCH_BEHIND, self.checking.journal_path, None, mend, known=known, found=epoch)
 
     def _check_silo(self, silo: int) -> Iterator[Problem]:
@@ -87,15 +87,15 @@ class SpoolCheck:
                 yield from self._stray(message_path(self.checking.spool_path, spool_id, number), spool_id, "")
 
     def _stray(self, path: str, spool_id: SpoolId, why: str) -> Iterator[Problem]:
-        """A message file of a message that no line tells of."""
+        """Check a message file of a message without any live line."""
         facts = self.checking.disk.describe(path)
         yield from self.names.check_facts(path, facts, NameKind.FILE)
         if facts.kind is not NameKind.FILE:
             return
         if spool_id >> _EPOCH_SHIFT > max(self.journal.loaded.epoch, self.clusters.epoch):
-            yield problem(FindingKind.MESSAGE_FUTURE, path, None, partial(acts.remove, path))
+            yield problem(FindingKind.MESSAGE_FUTURE, path, None, partial(actions.remove, path))
         elif self.journal.has_lost or self.clusters.has_lost or self._is_whole(path, spool_id):
-            yield problem(FindingKind.MESSAGE_KEPT, path, None, partial(acts.remove, path))
+            yield problem(FindingKind.MESSAGE_KEPT, path, None, partial(actions.remove, path))
         else:
             yield problem(FindingKind.MESSAGE_STRAY, path, why=why)
 
@@ -103,7 +103,7 @@ class SpoolCheck:
         return examine(self.checking.disk, path, spool_id, None).is_whole
 
     def take_misplaced(self, spool_id: SpoolId) -> list[str]:
-        """Files of this message in wrong silos, which are not strays then."""
+        """Take the files of this message in wrong silos: they are not strays."""
         return self._misplaced.pop(spool_id, [])
 
 
@@ -116,7 +116,7 @@ class _Message:
     entries: Sequence[Sequence[LiveEntry]]
     numbers: Sequence[int]
     _lost: set[QueueId] = attrs.field(init=False, factory=set)
-    """Entries that were told of with their message."""
+    """Entries that were reported with their message."""
 
     def check(self) -> Iterator[Problem]:
         newest = [lines[0] for lines in self.entries]
@@ -133,7 +133,7 @@ class _Message:
         return message_path(self.spool.checking.spool_path, self.spool_id, number)
 
     def _check_files(self, size: int | None, newest: Sequence[LiveEntry]) -> Problems[bool]:
-        """Whether it has a file that is whole, or will have."""
+        """Whether it has a whole file, or will have after the repair."""
         disk = self.spool.checking.disk
         found: dict[tuple[int, int], list[int]] = {}
         links: dict[tuple[int, int], int] = {}
@@ -164,23 +164,23 @@ class _Message:
                 for number in numbers:
                     path = self._path(number)
                     yield problem(
-                        FindingKind.MESSAGE_COPY, path, None, partial(acts.relink, path, good), why=examined[inode].why
+                        FindingKind.MESSAGE_COPY, path, None, partial(actions.relink, path, good), why=examined[inode].why
                     )
         for path in misplaced:
-            yield problem(FindingKind.MESSAGE_TWICE, path, None, partial(acts.remove, path))
+            yield problem(FindingKind.MESSAGE_TWICE, path, None, partial(actions.remove, path))
         yield from self._check_names(good, live, self.numbers)
         return True
 
     def _check_names(self, good: str, live: set[int], names: Sequence[int]) -> Iterator[Problem]:
-        """With hard links: a name for each live recipient, and for no other. `names`: those that are there."""
+        """With hard links, each live recipient has a name, and no other has. `names`: the existing ones."""
         if self.spool.checking.hardlinks is False or 0 in names:
             return
         for number in sorted(live - set(names)):
             path = self._path(number)
-            yield problem(FindingKind.NAME_MISSING, good, None, partial(acts.link, good, path), number=number)
+            yield problem(FindingKind.NAME_MISSING, good, None, partial(actions.link, good, path), number=number)
         for number in names:
             if number not in live:
-                yield problem(FindingKind.NAME_OVER, self._path(number), None, partial(acts.unlink, self._path(number)))
+                yield problem(FindingKind.NAME_OVER, self._path(number), None, partial(actions.unlink, self._path(number)))
 
     def _find_elsewhere(
         self,
@@ -190,7 +190,7 @@ class _Message:
         size: int | None,
         newest: Sequence[LiveEntry],
     ) -> Problems[bool]:
-        """No file of it is whole: whether there will be one."""
+        """Find a message without a whole file elsewhere; whether it will have one after the repair."""
         disk = self.spool.checking.disk
         paths = [self._path(number) for numbers in found.values() for number in numbers]
         for path in misplaced:
@@ -198,7 +198,7 @@ class _Message:
                 name = parse_message_name(os.path.basename(path))
                 number = name[1] if name is not None else 0
                 right = self._path(number)
-                mend = partial(acts.move_message, path, right, tuple(paths))
+                mend = partial(actions.move_message, path, right, tuple(paths))
                 silo, wanted = path.split("/")[-2], right.split("/")[-2]
                 yield problem(FindingKind.MESSAGE_MISPLACED, path, None, mend, silo=silo, wanted=wanted)
                 yield from self._check_names(right, {line.queue_id.number for line in newest}, [number])
@@ -208,7 +208,7 @@ class _Message:
         paths += misplaced
         held = self.spool.history.find_content(self.spool_id, size)
         if held is not None:
-            mend_restored = partial(acts.restore_message, self.spool_id, held, tuple(paths))
+            mend_restored = partial(actions.restore_message, self.spool_id, held, tuple(paths))
             yield problem(FindingKind.MESSAGE_RESTORED, self._path(0), None, mend_restored, why=why)
             return True
         if unreadable is not None:
@@ -225,12 +225,12 @@ class _Message:
             self._lost = {line.queue_id for line in waiting}
             to_bounce = tuple(line for line in waiting if self._area(line) is not Area.BOUNCES)
             to_move = tuple(line for line in waiting if self._area(line) is Area.BOUNCES and line.source.is_to_move)
-            mend = partial(acts.give_up, tuple(paths), to_bounce, to_move)
+            mend = partial(actions.give_up, tuple(paths), to_bounce, to_move)
             yield problem(FindingKind.MESSAGE_LOST, self._path(0), None, mend, why=why, count=len(waiting))
         return False
 
     def _why_over(self, line: LiveEntry) -> str | None:
-        """Why an entry without any message was over already; None: nothing says so."""
+        """Why an entry without any message was settled already; None: there is no evidence for that."""
         if self._area(line) is Area.BOUNCES:
             return None
         if line.was_done:
@@ -254,8 +254,8 @@ class _Message:
         newest = lines[0]
         for line in lines[1:]:
             if line.source.cluster is None:
-                continue  # goes with its file
-            mend = partial(acts.mark, line)
+                continue  # removed with its file
+            mend = partial(actions.mark, line)
             if line.source.is_doubtful:
                 yield untold(mend)
             else:
@@ -264,17 +264,17 @@ class _Message:
         if has_message:
             if newest.source.history is not None:
                 place = newest.source.history.place(newest.offset)
-                mend = partial(acts.move_line, newest)
+                mend = partial(actions.move_line, newest)
                 yield problem(FindingKind.ENTRY_RESTORED, *place, mend, entry=str(newest.queue_id))
             elif newest.source.is_to_move:
-                yield untold(partial(acts.move_line, newest))
+                yield untold(partial(actions.move_line, newest))
             return
         why = self._why_over(newest)
         if newest.queue_id in self._lost or why is None:
             return
         if newest.source.is_doubtful:
             if newest.source.cluster is not None:
-                yield untold(partial(acts.end_entry, newest))
+                yield untold(partial(actions.end_entry, newest))
             return
         words = {"entry": str(newest.queue_id), "why": why}
-        yield problem(FindingKind.ENTRY_OVER, newest.source.path, newest.offset, partial(acts.end_entry, newest), **words)
+        yield problem(FindingKind.ENTRY_OVER, newest.source.path, newest.offset, partial(actions.end_entry, newest), **words)

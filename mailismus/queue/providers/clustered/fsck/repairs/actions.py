@@ -1,7 +1,7 @@
-"""Actions that a finding asks of `RepairExecutor`: functions whose last argument is the executor.
+"""Repair actions of findings: functions whose last argument is the `RepairExecutor`.
 
-*Rules*: nothing is changed or removed that was not copied before. An act that fails has left nothing to be done at the
-end of the repair, which may go on without it.
+*Rules*: bytes are copied before they are changed or removed. An action that fails has put nothing on the executor's lists
+for the end of the repair, so the repair may go on without it.
 """
 
 from __future__ import annotations
@@ -20,131 +20,133 @@ if TYPE_CHECKING:
     from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 
 
-def keep(path: str, offset: int, size_bytes: int, hands: RepairExecutor) -> None:
-    """A copy of these bytes."""
-    hands.aside.keep(path, offset, size_bytes)
+def keep(path: str, offset: int, size_bytes: int, executor: RepairExecutor) -> None:
+    """Copy these bytes to quarantine."""
+    executor.quarantine.keep(path, offset, size_bytes)
 
 
-def keep_all(path: str, hands: RepairExecutor) -> None:
-    """A copy of the file."""
-    hands.aside.keep(path)
+def keep_all(path: str, executor: RepairExecutor) -> None:
+    """Copy the file to quarantine."""
+    executor.quarantine.keep(path)
 
 
-def move_aside(path: str, hands: RepairExecutor) -> None:
-    """The thing itself, as it is."""
-    hands.aside.move(path)
+def move_aside(path: str, executor: RepairExecutor) -> None:
+    """Move the file to quarantine as it is."""
+    executor.quarantine.move(path)
 
 
-def move_at_end(path: str, hands: RepairExecutor) -> None:
-    """The thing itself, as it is, when what is said of it elsewhere is durable."""
-    hands.move_at_end(path)
+def move_at_end(path: str, executor: RepairExecutor) -> None:
+    """Move the file to quarantine as it is, when all records of the repair are durable."""
+    executor.move_at_end(path)
 
 
-def put_right(path: str, offset: int, data: bytes, kept_offset: int, kept_size: int | None, hands: RepairExecutor) -> None:
-    """Other bytes in place, and a copy of what was there and around it."""
-    hands.aside.keep(path, kept_offset, kept_size)
-    hands.write(path, offset, data)
+def put_right(
+    path: str, offset: int, data: bytes, kept_offset: int, kept_size: int | None, executor: RepairExecutor
+) -> None:
+    """Overwrite bytes in place, after a copy of `kept_size` bytes around them."""
+    executor.quarantine.keep(path, kept_offset, kept_size)
+    executor.write(path, offset, data)
 
 
-def write_header_at_end(path: str, header: bytes, hands: RepairExecutor) -> None:
-    """A segment gets this header when all that is said is durable, and a copy of what was in its place."""
-    hands.aside.keep(path, 0, len(header))
-    hands.write_at_end(path, 0, header)
+def write_header_at_end(path: str, header: bytes, executor: RepairExecutor) -> None:
+    """Write the header of a segment when all records of the repair are durable; copy what it replaces now."""
+    executor.quarantine.keep(path, 0, len(header))
+    executor.write_at_end(path, 0, header)
 
 
-def cut_off(path: str, end: int, hands: RepairExecutor) -> None:
-    """The file ends here, and a copy of the rest, but for zeros at its end: they may be more than the disk has room for."""
-    hands.aside.keep(path, end)
-    hands.cut(path, end)
+def cut_off(path: str, end: int, executor: RepairExecutor) -> None:
+    """Truncate the file after a copy of the rest. Trailing zeros are not copied: the disk may have no room for them."""
+    executor.quarantine.keep(path, end)
+    executor.cut(path, end)
 
 
-def stop(why: str, hands: RepairExecutor) -> None:
-    """Nothing more may be done."""
+def stop(why: str, executor: RepairExecutor) -> None:
+    """End the repair: raise `Unavailable`."""
     raise Unavailable(why)
 
 
-def unlink(path: str, hands: RepairExecutor) -> None:
-    """What nobody needs goes."""
-    hands.unlink(path)
+def unlink(path: str, executor: RepairExecutor) -> None:
+    """Unlink a file that nothing needs."""
+    executor.unlink(path)
 
 
-def remove(path: str, hands: RepairExecutor) -> None:
-    """It goes, and a copy stays."""
-    hands.aside.keep(path)
-    hands.unlink(path)
+def remove(path: str, executor: RepairExecutor) -> None:
+    """Copy the file to quarantine and unlink it."""
+    executor.quarantine.keep(path)
+    executor.unlink(path)
 
 
-def remove_at_end(path: str, hands: RepairExecutor) -> None:
-    """It goes when what is said of it elsewhere is durable, and a copy stays."""
-    hands.aside.keep(path)
-    hands.remove_at_end(path)
+def remove_at_end(path: str, executor: RepairExecutor) -> None:
+    """Copy the file to quarantine; unlink it when all records of the repair are durable."""
+    executor.quarantine.keep(path)
+    executor.remove_at_end(path)
 
 
-def make_private(path: str, owner: int, hands: RepairExecutor) -> None:
-    """It becomes its owner's alone."""
-    hands.make_private(path, owner)
+def make_private(path: str, owner: int, executor: RepairExecutor) -> None:
+    """Make the name accessible to its owner alone."""
+    executor.make_private(path, owner)
 
 
-def link(path: str, new_path: str, hands: RepairExecutor) -> None:
-    """One more name."""
-    hands.link(path, new_path)
+def link(path: str, new_path: str, executor: RepairExecutor) -> None:
+    """Give the file another name."""
+    executor.link(path, new_path)
 
 
-def relink(path: str, good: str, hands: RepairExecutor) -> None:
-    """The name becomes one of the file that is whole."""
-    remove(path, hands)
-    hands.link(good, path)
+def relink(path: str, good: str, executor: RepairExecutor) -> None:
+    """Replace the file under this name by a link to the one that is whole."""
+    remove(path, executor)
+    executor.link(good, path)
 
 
-def move_message(path: str, right: str, broken: Sequence[str], hands: RepairExecutor) -> None:
-    """A message file goes where it is looked for, in place of what is broken there."""
+def move_message(path: str, right: str, broken: Sequence[str], executor: RepairExecutor) -> None:
+    """Move a message file to its right place, in place of broken files there."""
     for other in broken:
-        remove(other, hands)
-    hands.rename(path, right)
+        remove(other, executor)
+    executor.rename(path, right)
 
 
-def restore_message(spool_id: SpoolId, held: HeldMessage, broken: Sequence[str], hands: RepairExecutor) -> None:
-    """A message file is written again, in place of what is broken."""
+def restore_message(spool_id: SpoolId, held: HeldMessage, broken: Sequence[str], executor: RepairExecutor) -> None:
+    """Write a message file from the journal, in place of broken files."""
     for path in broken:
-        hands.keep_if_readable(path)
-        hands.unlink(path)
-    hands.write_message(spool_id, held.pieces())
+        executor.keep_if_readable(path)
+        executor.unlink(path)
+    executor.write_message(spool_id, held.pieces())
 
 
 def give_up(
-    paths: Sequence[str], to_bounce: Sequence[LiveEntry], to_move: Sequence[LiveEntry], hands: RepairExecutor
+    paths: Sequence[str], to_bounce: Sequence[LiveEntry], to_move: Sequence[LiveEntry], executor: RepairExecutor
 ) -> None:
-    """These files are broken for good, and these entries become bounces, or are bounces already and in a wrong place."""
+    """Give up the files of a message: `to_bounce` become bounces, `to_move` (bounces already) are rewritten elsewhere."""
     for path in paths:
-        hands.keep_if_readable(path)
+        executor.keep_if_readable(path)
     for line in to_bounce:
-        hands.bounce(line)
+        executor.bounce(line)
     for line in to_move:
-        hands.move(line)
+        executor.move(line)
     for path in paths:
-        hands.remove_at_end(path)
+        executor.remove_at_end(path)
 
 
-def mark(line: LiveEntry, hands: RepairExecutor) -> None:
-    """This line is over."""
-    hands.mark(line)
+def mark(line: LiveEntry, executor: RepairExecutor) -> None:
+    """Mark a line as done; its entry may live in another line."""
+    executor.mark(line)
 
 
-def move_line(line: LiveEntry, hands: RepairExecutor) -> None:
-    """This line is written again where it belongs."""
-    hands.move(line)
+def move_line(line: LiveEntry, executor: RepairExecutor) -> None:
+    """Rewrite a line where it belongs."""
+    executor.move(line)
 
 
-def end_entry(line: LiveEntry, hands: RepairExecutor) -> None:
-    """This entry is over."""
-    hands.end(line)
+def end_entry(line: LiveEntry, executor: RepairExecutor) -> None:
+    """Settle an entry."""
+    executor.end(line)
 
 
-def say_epoch(epoch: int, hands: RepairExecutor) -> None:
-    """Epochs up to this one have been used."""
-    hands.say_epoch(epoch)
+def say_epoch(epoch: int, executor: RepairExecutor) -> None:
+    """Record that epochs up to this one have been used."""
+    executor.say_epoch(epoch)
 
 
-def say_checkpoint(checkpoint: Checkpoint, over: Sequence[Place], hands: RepairExecutor) -> None:
-    """Clusters count as this says, but for the lines at these places."""
-    hands.say_checkpoint(checkpoint, over)
+def say_checkpoint(checkpoint: Checkpoint, over: Sequence[Place], executor: RepairExecutor) -> None:
+    """Record a checkpoint: clusters count as it says, but for the lines at the places in `over`."""
+    executor.say_checkpoint(checkpoint, over)

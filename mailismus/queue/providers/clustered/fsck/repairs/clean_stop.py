@@ -44,15 +44,15 @@ class TurnWorker:
         """There is no thread."""
 
     def stop(self) -> None:
-        """Nothing is under way."""
+        """No call is pending."""
 
     def leave(self) -> None:
         """Nothing is under way."""
 
 
 def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], random_bytes: RandomBytes, now: float) -> None:
-    """One start and one clean stop; the locks (of queue and spool), which are held, are given up. Raises `StartError`,
-    `StorageError`, OSError."""
+    """Start the server's queue and stop it cleanly; the locks of queue and spool, which are held, are released. Raises
+    `StartError`, `StorageError`, OSError."""
     clock = Clock()
     worker = TurnWorker(clock)
     opened = open_locked(settings, disk, locks, worker, clock, random_bytes)

@@ -40,20 +40,20 @@ from mailismus.queue.providers.clustered.format.record import (
 from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import LONGEST
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch
-from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Aside
+from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Quarantine
 from mailismus.queue.providers.clustered.recovery.opening import Reuse, begin_journal
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.message_file import MessageFileWriter
 
 BATCH_BYTES = 256 << 10
-"""Bytes of records said at once."""
+"""Bytes of records in one batch, about."""
 
 LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can't be delivered")
-"""What the sender is told."""
+"""The reply in the bounces of a message whose bytes are lost."""
 
 
 class RepairExecutor:
-    """The acts of one repair of a queue whose locks are held."""
+    """Executes the actions of one repair. The locks of the queue are held."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class RepairExecutor:
         self._reactor = reactor
         self._random_bytes = random_bytes
         self._now = now
-        self.aside = Aside(disk, settings.rootpath, settings.spool.rootpath)
+        self.quarantine = Quarantine(disk, settings.rootpath, settings.spool.rootpath)
         self.loaded: ReplayedQueue | None = None
-        """What the journal says, once it has been put right."""
+        """The replayed journal, with its patches applied."""
         self._journal: tuple[SegmentPool, JournalWriter] | None = None
         self._records: list[bytes] = []
         self._records_size = 0
@@ -83,7 +83,7 @@ class RepairExecutor:
     # files
 
     def write(self, path: str, offset: int, data: bytes) -> None:
-        """Other bytes in place, durably."""
+        """Overwrite bytes in place, durably."""
         file = self._disk.open(path)
         try:
             file.write_at(offset, [data])
@@ -92,7 +92,7 @@ class RepairExecutor:
             file.close()
 
     def cut(self, path: str, size_bytes: int) -> None:
-        """The file ends here, durably."""
+        """Truncate the file, durably."""
         file = self._disk.open(path)
         try:
             file.truncate(size_bytes)
@@ -101,18 +101,18 @@ class RepairExecutor:
             file.close()
 
     def unlink(self, path: str) -> None:
-        """The name goes, durably. Harmless when it is gone."""
+        """Unlink the name, durably. Harmless when it is gone."""
         with suppress(FileNotFoundError):
             self._disk.unlink(path)
         self._disk.sync_directory(os.path.dirname(path))
 
     def link(self, path: str, new_path: str) -> None:
-        """Another name, durably."""
+        """Link the file under another name, durably."""
         self._disk.link(path, new_path)
         self._disk.sync_directory(os.path.dirname(new_path))
 
     def rename(self, path: str, new_path: str) -> None:
-        """Another name in place of this one, durably; directories are made."""
+        """Rename the file, durably; missing directories are made."""
         directory = os.path.dirname(new_path)
         self._ensure(directory)
         self._disk.rename(path, new_path)
@@ -122,14 +122,14 @@ class RepairExecutor:
     def _ensure(self, directory: str) -> None:
         if not self._disk.exists(directory):
             self._disk.make_directory(directory)
-        self._disk.sync_directory(os.path.dirname(directory))  # always: whoever made it may have been killed before this
+        self._disk.sync_directory(os.path.dirname(directory))  # always: its maker may have been killed before
 
     def make_private(self, path: str, owner: int) -> None:
-        """Its owner's alone."""
+        """Make the name accessible to its owner alone."""
         self._disk.make_private(path, owner)
 
     def write_message(self, spool_id: SpoolId, pieces: Iterator[bytes]) -> None:
-        """A message file under its shared name, durably."""
+        """Write a message file under its shared name, durably."""
         writer = MessageFileWriter(self._disk, self._settings.spool.rootpath, spool_id)
         self._ensure(os.path.dirname(writer.path))
         try:
@@ -141,44 +141,44 @@ class RepairExecutor:
             raise
 
     def keep_if_readable(self, path: str) -> None:
-        """A copy of what is about to be removed; what can't be read is moved as it is."""
+        """Copy a file to quarantine before it is removed; one that can't be read is moved there as it is."""
         try:
-            self.aside.keep(path)
+            self.quarantine.keep(path)
         except OSError:
-            self.aside.move(path)
+            self.quarantine.move(path)
 
     def write_at_end(self, path: str, offset: int, data: bytes) -> None:
-        """Other bytes in place, durably, when all that is said is durable: until then what is there tells a start, and a
-        repair that is begun again, what this one knew."""
+        """Overwrite bytes in place, durably, when all records of the repair are durable. Until then a start, or a repeated
+        repair, must find what this one found."""
         self._to_write.append(Patch(path, offset, data))
 
     def remove_at_end(self, path: str) -> None:
-        """The name goes when all that is said is durable. It has been copied."""
+        """Unlink the name when all records of the repair are durable. The file has been copied."""
         self._to_remove.append(path)
 
     def move_at_end(self, path: str) -> None:
-        """It goes to `corrupt/` as it is, when all that is said is durable: that it is here tells a repair that is begun
-        again what this one knew."""
+        """Move the file to `corrupt/` when all records of the repair are durable: until then a repeated repair must find it
+        here."""
         self._to_move.append(path)
 
     # the journal
 
     def say_checkpoint(self, checkpoint: Checkpoint, over: Sequence[Place]) -> None:
-        """Clusters count as this says, but for the lines at these places."""
+        """Record a checkpoint: clusters count as it says, but for the lines at the places in `over`."""
         self._say(checkpoint_record(checkpoint) + places_record([(NOBODY, place) for place in over]))
         self.flush()
 
     def say_epoch(self, epoch: int) -> None:
-        """Epochs up to this one have been used."""
+        """Record that epochs up to this one have been used."""
         self._say(epoch_record(epoch))
 
     def mark(self, line: LiveEntry) -> None:
-        """This line is over; the entry may live elsewhere."""
+        """Mark a line as done; its entry may live in another line."""
         self._keep_line(line)
         self._say(places_record([(line.queue_id, _place(line))]))
 
     def end(self, line: LiveEntry) -> None:
-        """The entry is over."""
+        """Settle an entry."""
         if line.source.cluster is None:
             self._say(settled_record([(line.queue_id, None)]))
         else:
@@ -186,12 +186,12 @@ class RepairExecutor:
             self._say(settled_record([(line.queue_id, _place(line))]))
 
     def move(self, line: LiveEntry) -> None:
-        """The line is written again where it belongs."""
+        """Rewrite a line where it belongs."""
         message, entry = self._read(line)
         self._say_again(line, message, entry)
 
     def bounce(self, line: LiveEntry) -> None:
-        """The entry failed for good: its message is lost, and its sender is told."""
+        """Make a bounce of an entry whose message is lost."""
         message, entry = self._read(line)
         entry = attrs.evolve(entry, area=Area.BOUNCES, due_at=self._now, reply=LOST_REPLY, host=b"-")
         self._say_again(line, message, entry)
@@ -207,10 +207,10 @@ class RepairExecutor:
         self._say(b"".join(records))
 
     def _keep_line(self, line: LiveEntry) -> None:
-        self.aside.keep(line.source.path, line.offset, len(self._bytes_of(line)))
+        self.quarantine.keep(line.source.path, line.offset, len(self._bytes_of(line)))
 
     def _bytes_of(self, line: LiveEntry) -> bytes:
-        """To its line end, or to where something else begins."""
+        """The bytes of a line up to its LF, or up to the end of its source."""
         end = line.source.end
         file = self._disk.open(line.source.path)
         try:
@@ -230,11 +230,11 @@ class RepairExecutor:
             return found
         data = self._bytes_of(line)
         area = line.source.right_area or line.source.area or Area.INCOMING
-        for candidate in (data, data[:-1]):  # something may stand in place of the line end
+        for candidate in (data, data[:-1]):  # the LF may have been overwritten
             parsed = parse_line(LIVE + candidate[1:], area)
             if parsed is not None:
                 return parsed
-        raise Corrupt(line.source.path, line.offset, "the line does not check any more: does somebody else write here?")
+        raise Corrupt(line.source.path, line.offset, "the line does not check any more: another process writes to this file")
 
     @property
     def _loaded(self) -> ReplayedQueue:
@@ -242,14 +242,14 @@ class RepairExecutor:
         return self.loaded
 
     def _say(self, record: bytes) -> None:
-        """Nothing of one call is said without the rest."""
+        """Records of one call stand in one batch."""
         self._records.append(record)
         self._records_size += len(record)
         if self._records_size >= BATCH_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """What was said is durable. Raises `Unavailable`: then nothing that rests on it may be done."""
+        """Make all records so far durable. Raises `Unavailable`: then no action that depends on them may follow."""
         if not self._records:
             return
         records: Sequence[bytes] = self._records
@@ -257,7 +257,7 @@ class RepairExecutor:
         self._records, self._records_size = [], 0
         try:
             if self._journal is None:
-                # A journal that is gone is not to be one with a batch before that says which clusters count.
+                # A journal that was lost must not get a batch before the one that says which clusters count.
                 is_first = self._loaded.last is None
                 self._begin(b"".join(records) if is_first else b"")
                 if is_first:
@@ -284,15 +284,15 @@ class RepairExecutor:
         )
 
     def finish(self) -> None:
-        """Everything is durable, and what was replaced goes."""
+        """Make everything durable, then write, move and unlink what was put off to the end."""
         if self._to_write or self._to_move or self._to_remove:
-            self.say_epoch(self._loaded.epoch)  # and so the last batch again: what it says may not be durable yet
+            self.say_epoch(self._loaded.epoch)  # this rewrites the last batch too, which may not be durable yet
         self.flush()
         for patch in self._to_write:
             self.write(patch.path, patch.offset, patch.data)
         self._to_write = []
         for path in self._to_move:
-            self.aside.move(path)
+            self.quarantine.move(path)
         self._to_move = []
         for path in self._to_remove:
             self.unlink(path)

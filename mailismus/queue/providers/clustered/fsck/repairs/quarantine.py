@@ -1,8 +1,9 @@
-"""Setting aside: copies of what a repair is about to change, in `queue/corrupt/`, with a first line that says where from.
+"""Quarantine: copies of the bytes that a repair is about to change, in `queue/corrupt/`, with a first line that says where
+they are from.
 
-*Rules*: the copy is whole and durable before anything changes. It gets its name when whole (`spool.quarantine`), so that
-a repair that was stopped leaves no half of one under a good name. What has been copied already, by a start or by a repair
-before, is not copied again.
+*Rules*: a copy is whole and durable before anything is changed. It gets its name when it is whole (`spool.quarantine`), so
+an interrupted repair leaves no partial copy under a final name. Bytes that a start or an earlier repair has copied are not
+copied again.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ _LONGEST_NAME = 180
 """Bytes: a file system takes 255, and more follows."""
 
 
-class Aside:
-    """The directory of what was set aside."""
+class Quarantine:
+    """The directory `corrupt/` of one queue."""
 
     def __init__(self, disk: IDisk, queue_path: str, spool_path: str) -> None:
         self._disk = disk
         self._roots = ((queue_path, ""), (spool_path, "spool-"))
         self.path = os.path.join(queue_path, "corrupt")
         self._is_there = False
-        """The directory, durably."""
+        """The directory exists, durably."""
 
     def keep(self, path: str, offset: int = 0, size_bytes: int | None = None) -> None:
-        """A copy of these bytes of a file, durable. `size_bytes` None: up to its end, zeros there left out. Raises OSError
+        """Copy these bytes of a file, durably. `size_bytes` None: up to its end, without trailing zeros. Raises OSError
         where the file can't be read, `Unavailable` where the copy can't be made: then nothing may be changed."""
         source = self._disk.open(path)
         try:
@@ -52,7 +53,7 @@ class Aside:
             source.close()
 
     def move(self, path: str) -> None:
-        """What this name stands for, as it is, durably. Raises OSError."""
+        """Move the file or directory of this name as it is, durably. Raises OSError."""
         if self._disk.exists(path):
             self._ensure()
             name = next(name for name in _variants(self._name_of(path, 0)) if not self._disk.exists(self._path(name)))
@@ -64,7 +65,7 @@ class Aside:
         if not self._is_there:
             if not self._disk.exists(self.path):
                 self._disk.make_directory(self.path)
-            self._disk.sync_directory(os.path.dirname(self.path))  # always: whoever made it may have been killed before this
+            self._disk.sync_directory(os.path.dirname(self.path))  # always: its maker may have been killed before
             self._is_there = True
 
     def _path(self, name: str) -> str:
@@ -88,7 +89,7 @@ class Aside:
                 break
             if self._disk.describe(path).kind is NameKind.FILE and self._is_kept(path, note, source, offset, end):
                 break
-        self._disk.sync_directory(self.path)  # always: whoever made the copy may have been killed before this
+        self._disk.sync_directory(self.path)  # always: the copy's maker may have been killed before
 
     def _is_kept(self, path: str, note: bytes, source: IFile, offset: int, end: int) -> bool:
         kept = self._disk.open(path)
@@ -124,7 +125,7 @@ def _pieces(file: IFile, offset: int, end: int) -> Iterator[bytes]:
 
 
 def _crc_of(file: IFile, offset: int, end: int) -> int:
-    """Of all of it: so it can be read, too. Raises OSError."""
+    """CRC-32 of these bytes. Raises OSError where one of them can't be read."""
     crc = 0
     for piece in _pieces(file, offset, end):
         crc = zlib.crc32(piece, crc)
@@ -132,7 +133,7 @@ def _crc_of(file: IFile, offset: int, end: int) -> int:
 
 
 def _end_of(file: IFile) -> int:
-    """Where the zeros at the end of a file begin."""
+    """Offset of the trailing zeros of a file."""
     end = file.size()
     while end:
         start = max(0, end - PIECE)

@@ -1,4 +1,4 @@
-"""What the hands of a repair do is durable when they return, and in the journal before anything rests on it."""
+"""What the executor of a repair do is durable when they return, and in the journal before anything rests on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.format.record import Checkpoint
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.fsck.repairs import executor as module
 from mailismus.queue.providers.clustered.fsck.repairs.executor import LOST_REPLY, RepairExecutor
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
@@ -25,7 +25,7 @@ from tests.durability.crash.moments import Doing, behind_one_who_was_killed, mad
 from tests.durability.crash.states import Crash, Story
 from tests.durability.crash.tree import Tree
 from tests.fsck.copies import copies_of
-from tests.fsck.worlds import Stopped, hands_on, lines_on, tree_of
+from tests.fsck.worlds import Stopped, executor_on, lines_on, tree_of
 
 PATH = message_path("/s", SpoolId(5))
 OTHER = "/s/06/other.msg"
@@ -51,17 +51,17 @@ def data(tree: Tree, path: str) -> bytes | None:
 
 
 def test_other_bytes_in_place_are_durable() -> None:
-    for tree, is_over in moments(files, lambda disk: hands_on(disk).write(PATH, 4, b"new ")):
+    for tree, is_over in moments(files, lambda disk: executor_on(disk).write(PATH, 4, b"new ")):
         assert data(tree, PATH) == b"old new " + OLD[8:] or not is_over
 
 
 def test_the_end_of_a_file_is_durable() -> None:
-    for tree, is_over in moments(files, lambda disk: hands_on(disk).cut(PATH, 100)):
+    for tree, is_over in moments(files, lambda disk: executor_on(disk).cut(PATH, 100)):
         assert data(tree, PATH) in ([OLD[:100]] if is_over else [OLD, OLD[:100]])
 
 
 def unlinked(disk: TreeDisk) -> None:
-    hands_on(disk).unlink(PATH)
+    executor_on(disk).unlink(PATH)
 
 
 @pytest.mark.parametrize("act", [unlinked, behind_one_who_was_killed(unlinked)], ids=["first", "behind-one-who-was-killed"])
@@ -74,13 +74,13 @@ def test_a_name_that_goes_is_gone_for_good(act: Doing) -> None:
 
 
 def test_another_name_is_durable() -> None:
-    for tree, is_over in moments(with_silo, lambda disk: hands_on(disk).link(PATH, OTHER)):
+    for tree, is_over in moments(with_silo, lambda disk: executor_on(disk).link(PATH, OTHER)):
         assert data(tree, PATH) == OLD
         assert data(tree, OTHER) in ([OLD] if is_over else [None, OLD])
 
 
 def renamed(disk: TreeDisk) -> None:
-    hands_on(disk).rename(PATH, OTHER)
+    executor_on(disk).rename(PATH, OTHER)
 
 
 def renamed_behind_one_who_made_the_silo(disk: TreeDisk) -> None:
@@ -103,7 +103,7 @@ PIECES = (b"one ", b"two")
 
 
 def written(disk: TreeDisk) -> None:
-    hands_on(disk).write_message(SpoolId(6), iter(PIECES))
+    executor_on(disk).write_message(SpoolId(6), iter(PIECES))
 
 
 def written_behind_one_who_made_the_silo(disk: TreeDisk) -> None:
@@ -129,7 +129,7 @@ def test_a_message_file_that_can_not_be_written_is_none() -> None:
 
     disk = TreeDisk(made_by(with_silo))
     with pytest.raises(OSError, match="can't be read"):
-        hands_on(disk).write_message(SpoolId(6), pieces())
+        executor_on(disk).write_message(SpoolId(6), pieces())
     assert disk.list_directory("/s/06") == []
 
 
@@ -191,7 +191,7 @@ def test_a_line_that_is_said_to_be_over_has_been_copied(
     assert place_of(line) not in told_by(queue).owed
 
     def doing(disk: TreeDisk) -> None:
-        act(hands_on(disk, journal(disk)), line)
+        act(executor_on(disk, journal(disk)), line)
 
     seen = set()
     for tree, is_over in moments_over(queue, doing):
@@ -206,7 +206,7 @@ def test_what_clusters_count_is_durable_when_it_is_said(queue: Tree) -> None:
     """Clusters are moved and put right behind it, and then they do not tell any more what this one knew."""
     newest = told_by(queue).checkpoint + 5
     for first in (queue, without_segments(queue)):
-        for tree, is_over in moments_over(first, lambda disk: say_checkpoint(hands_on(disk, journal(disk)), newest)):
+        for tree, is_over in moments_over(first, lambda disk: say_checkpoint(executor_on(disk, journal(disk)), newest)):
             loaded = told_by(tree)
             assert loaded.checkpoint == newest or not is_over
             # Nor is there ever a journal that tells of no checkpoint where there was none.
@@ -225,17 +225,17 @@ def tree_on(disk: TreeDisk) -> Tree:
     return Story(disk.acts, disk.tree).tree(Crash(len(disk.acts)))
 
 
-def say_checkpoint(hands: RepairExecutor, newest: int, lengths: int = 0) -> None:
-    assert hands.loaded is not None
+def say_checkpoint(executor: RepairExecutor, newest: int, lengths: int = 0) -> None:
+    assert executor.loaded is not None
     many = {ClusterId(Area.DEFERRED, "20990101T0000", 1, number): 100 for number in range(lengths)}
-    hands.say_checkpoint(Checkpoint(hands.loaded.horizon, hands.loaded.epoch, newest, many), ())
+    executor.say_checkpoint(Checkpoint(executor.loaded.horizon, executor.loaded.epoch, newest, many), ())
 
 
 def test_what_does_not_fit_into_a_segment_gets_one_of_its_own(queue: Tree) -> None:
     disk = TreeDisk(queue)
-    hands = hands_on(disk, journal(disk))
-    say_checkpoint(hands, 7)
-    say_checkpoint(hands, 8, lengths=30_000)
+    executor = executor_on(disk, journal(disk))
+    say_checkpoint(executor, 7)
+    say_checkpoint(executor, 8, lengths=30_000)
     loaded = journal(disk)
     assert (loaded.checkpoint, len(loaded.lengths)) == (8, 30_000)
     assert max(segment.size_bytes for segment in loaded.journal.used) > SMALLEST
@@ -257,9 +257,9 @@ def with_last_batch_unsynced(tree: Tree) -> tuple[Tree, Doing]:
 
 
 AT_END: dict[str, Callable[[RepairExecutor, str], None]] = {
-    "written": lambda hands, path: hands.write_at_end(path, 0, b"#"),
-    "removed": lambda hands, path: hands.remove_at_end(path),
-    "moved": lambda hands, path: hands.move_at_end(path),
+    "written": lambda executor, path: executor.write_at_end(path, 0, b"#"),
+    "removed": lambda executor, path: executor.remove_at_end(path),
+    "moved": lambda executor, path: executor.move_at_end(path),
 }
 
 
@@ -275,11 +275,11 @@ def test_what_is_replaced_goes_when_what_replaces_it_is_durable(
 
         def doing(disk: TreeDisk, is_said: bool = is_said) -> None:
             before(disk)
-            hands = hands_on(disk, journal(disk))
-            act(hands, line.source.path)
+            executor = executor_on(disk, journal(disk))
+            act(executor, line.source.path)
             if is_said:
-                hands.mark(line)
-            hands.finish()
+                executor.mark(line)
+            executor.finish()
 
         seen = set()
         for tree, is_over in moments_over(base, doing):
@@ -304,9 +304,9 @@ def test_a_message_is_copied_before_its_entries_are_bounces_and_goes_when_they_a
         monkeypatch.setattr(module, "BATCH_BYTES", batch_bytes)
 
         def doing(disk: TreeDisk) -> None:
-            hands = hands_on(disk, journal(disk))
-            acts.give_up([path], [line], [bounce], hands)
-            hands.finish()
+            executor = executor_on(disk, journal(disk))
+            actions.give_up([path], [line], [bounce], executor)
+            executor.finish()
 
         seen = set()
         for tree, is_over in moments_over(queue, doing):
@@ -336,22 +336,22 @@ class Unreadable(TreeDisk):
 def test_what_could_not_be_copied_stays(queue: Tree) -> None:
     """Whatever else the repair goes on with."""
     disk = Unreadable(queue)
-    hands = hands_on(disk, journal(disk))
+    executor = executor_on(disk, journal(disk))
     disk.bad = resting_line(disk, told_by(queue)).source.path
     with pytest.raises(OSError, match="can't be read"):
-        acts.remove_at_end(disk.bad, hands)
-    hands.finish()
+        actions.remove_at_end(disk.bad, executor)
+    executor.finish()
     assert disk.exists(disk.bad)
 
 
 def test_a_message_is_not_given_up_while_one_of_its_entries_could_not_be(queue: Tree) -> None:
     disk = Unreadable(queue)
     loaded = journal(disk)
-    hands = hands_on(disk, loaded)
+    executor = executor_on(disk, loaded)
     good, bounce = resting_line(disk, loaded), resting_line(disk, loaded, Area.BOUNCES)
     path = message_path("/s", good.queue_id.spool_id)
     disk.bad = bounce.source.path
     with pytest.raises(OSError, match="can't be read"):
-        acts.give_up([path], [good], [bounce], hands)
-    hands.finish()
+        actions.give_up([path], [good], [bounce], executor)
+    executor.finish()
     assert disk.exists(path)

@@ -10,7 +10,7 @@ import pytest
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.fsck import check
 from mailismus.queue.providers.clustered.fsck.evidence.history import HeldMessage
-from mailismus.queue.providers.clustered.fsck.repairs import actions as acts
+from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path
@@ -20,7 +20,7 @@ from tests.durability.crash.states import FileSystem, Story
 from tests.fsck import damages
 from tests.fsck.copies import gone
 from tests.fsck.damages import DAMAGES, Damage
-from tests.fsck.worlds import hands_on, repair_on, tree_of
+from tests.fsck.worlds import executor_on, repair_on, tree_of
 
 RIGHT = message_path("/s", SpoolId(5))
 NAMED = message_path("/s", SpoolId(5), 2)
@@ -48,28 +48,28 @@ class HeldElsewhere(HeldMessage):
         return iter((CONTENT[:10], CONTENT[10:]))
 
 
-def put_right(hands: RepairExecutor) -> None:
-    acts.put_right(RIGHT, 10, b"##", 8, 16, hands)
+def put_right(executor: RepairExecutor) -> None:
+    actions.put_right(RIGHT, 10, b"##", 8, 16, executor)
 
 
-def cut_off(hands: RepairExecutor) -> None:
-    acts.cut_off(RIGHT, 100, hands)
+def cut_off(executor: RepairExecutor) -> None:
+    actions.cut_off(RIGHT, 100, executor)
 
 
-def remove(hands: RepairExecutor) -> None:
-    acts.remove(RIGHT, hands)
+def remove(executor: RepairExecutor) -> None:
+    actions.remove(RIGHT, executor)
 
 
-def relink(hands: RepairExecutor) -> None:
-    acts.relink(RIGHT, WRONG, hands)
+def relink(executor: RepairExecutor) -> None:
+    actions.relink(RIGHT, WRONG, executor)
 
 
-def move_message(hands: RepairExecutor) -> None:
-    acts.move_message(WRONG, RIGHT, (RIGHT, NAMED), hands)
+def move_message(executor: RepairExecutor) -> None:
+    actions.move_message(WRONG, RIGHT, (RIGHT, NAMED), executor)
 
 
-def restore_message(hands: RepairExecutor) -> None:
-    acts.restore_message(SpoolId(5), HeldElsewhere(), (RIGHT, NAMED), hands)
+def restore_message(executor: RepairExecutor) -> None:
+    actions.restore_message(SpoolId(5), HeldElsewhere(), (RIGHT, NAMED), executor)
 
 
 ACTS: dict[Callable[[RepairExecutor], None], dict[str, bytes | None]] = {
@@ -87,7 +87,7 @@ ACTS: dict[Callable[[RepairExecutor], None], dict[str, bytes | None]] = {
 def test_nothing_goes_without_a_copy(act: Callable[[RepairExecutor], None]) -> None:
     base = made_by(files)
     changed = set()
-    for tree, is_over in moments_over(base, lambda disk: act(hands_on(disk))):
+    for tree, is_over in moments_over(base, lambda disk: act(executor_on(disk))):
         assert gone(base, tree) == []
         found = {path: tree.data_of(path) if path in tree.names.files else None for path in ACTS[act]}
         assert not is_over or found == ACTS[act]
@@ -97,12 +97,16 @@ def test_nothing_goes_without_a_copy(act: Callable[[RepairExecutor], None]) -> N
 
 @pytest.mark.parametrize(
     "act",
-    [lambda hands: hands.unlink(RIGHT), lambda hands: hands.cut(RIGHT, 10), lambda hands: hands.write(RIGHT, 9, b"#")],
+    [
+        lambda executor: executor.unlink(RIGHT),
+        lambda executor: executor.cut(RIGHT, 10),
+        lambda executor: executor.write(RIGHT, 9, b"#"),
+    ],
     ids=["unlink", "cut", "write"],
 )
 def test_what_went_without_a_copy_is_seen(act: Callable[[RepairExecutor], None]) -> None:
     base = made_by(files)
-    found = [gone(base, tree) for tree, is_over in moments_over(base, lambda disk: act(hands_on(disk))) if is_over]
+    found = [gone(base, tree) for tree, is_over in moments_over(base, lambda disk: act(executor_on(disk))) if is_over]
     assert found
     assert all(paths == [RIGHT] for paths in found)
 
