@@ -99,7 +99,7 @@ class Tasks:
 
 
 class MailServer:
-    """A whole server (`start.server.NameServer`)."""
+    """A whole server (`start.server.Server`)."""
 
     _log = Logger()
 
@@ -140,7 +140,7 @@ class MailServer:
         return [Listening(name, host, port) for name, host, port in self._bound]
 
     def prepare(self, settings: Settings) -> Callable[[], None]:
-        """As `start.server.NameServer`."""
+        """As `start.server.Server`."""
         locator, deaths = self._locator_of(settings), Deaths.within(settings.queue.retry.delays_s)
         terms = self._submit.prepare(settings.listeners, settings.directory)
 
@@ -159,7 +159,7 @@ class MailServer:
         return Deferred.fromCoroutine(self._stop())
 
     def reopen_logs(self) -> None:
-        """As `start.server.NameServer`."""
+        """As `start.server.Server`."""
         self._observation.reopen()
 
     async def _stop(self) -> None:

@@ -3,7 +3,7 @@
 *Rules*: a module of a provider is imported when its provider is asked for, and has an `IProvider` in it that is called
 `PROVIDER`. Nothing else in the program names a provider's module or class.
 
-*For tests and harnesses*: `PROVIDERS.extended(name=MODULE)` makes another table. `app.build`, `__main__.main` and
+*For tests and harnesses*: `Providers.extended` makes another table. `app.build`, `__main__.main` and
 `run.make_service` take it as `providers=`; their defaults are `PROVIDERS`, so nothing outside of the program's own code (no
 environment variable, no file, no entry point) can add a provider to a server.
 """

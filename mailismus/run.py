@@ -24,7 +24,7 @@ def makeService(options: usage.Options) -> MailismusService:
 
 
 def make_service(options: usage.Options, providers: Providers) -> MailismusService:
-    """The same with other queue providers: what a harness's own plugin of `twistd` calls with `PROVIDERS.extended(...)`.
+    """The same with other queue providers (`Providers.extended`): a harness's own plugin of `twistd` calls this.
     `<queue provider>` may then be any of their names."""
     return maker.make_service(options, partial(_find_build, providers), providers.names)
 

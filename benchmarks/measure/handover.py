@@ -129,7 +129,7 @@ class Child:
 
 @attrs.frozen
 class Handed:
-    """What came of one way. `turns` of the main loop a second; `idle_turns`: when nothing is handed over."""
+    """What came of one way. Turns of the main loop a second."""
 
     barrier: Timed
     over: Timed

@@ -3,7 +3,7 @@
 It offers PIPELINING and 8BITMIME, takes everything, and writes a line for each message (`records.Delivery`) at the moment
 it answers the final dot, and for each transaction that its peer broke off (`records.Broken`). Rules: the record is in the
 file within 0.1 s of the reply, and the last of it before a clean end (SIGTERM). Not here: judgement (`verdict`); sinks that
-refuse or hang (`flaky_sink`, `refusing_sink`, `hanging_sink`) override what is answered. It is an instrument for one
+refuse or hang (`sinks.flaky`, `sinks.refusing`, `sinks.hanging`) override what is answered. It is an instrument for one
 trusted peer: commands are barely checked.
 """
 

@@ -57,7 +57,7 @@ SERVED = {provider.name: provider for provider in (CLUSTERED, NAIVE)}
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Give a harness or benchmark the option `--provider`; `options.provider` is a name in `SERVED`."""
+    """Give a harness or benchmark the option `--provider`; its value is a name in `SERVED`."""
     text = "whose queue (default: %(default)s; naive: one that loses mail, to show that this is seen)"
     parser.add_argument("--provider", choices=[*SERVED], default=CLUSTERED.name, help=text)
 

@@ -57,7 +57,7 @@ class NextHop(enum.Enum):
     DOWN = "down"
     """Nobody listens until `Trial.relieve`."""
     FLAKY = "flaky"
-    """In trouble (`flaky_sink`) until `Trial.relieve`."""
+    """In trouble (`sinks.flaky`) until `Trial.relieve`."""
 
 
 class Follower:

@@ -52,7 +52,7 @@ _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
 class DeliveryContext(Protocol):
-    """Reactor and clocks of the task. `clock.seconds` is UTC, `monotonic` never jumps."""
+    """Reactor and clocks of the task. `clock` tells UTC, `monotonic` never jumps."""
 
     @property
     def tcp(self) -> IReactorTCP: ...

@@ -12,7 +12,7 @@
 - Memory for a handshake is bounded.
 
 *Not here*: STARTTLS (`smtp.server`), time-outs and closing (`submit.protocol`), reading certificates
-(`config.certificates`).
+(`config.read.certificates`).
 
 *Weakness*: `connection.protocol` is set here, as Twisted's `startTLS` does, and so is `_lostTLSConnection` of its pump: no
 interface offers that. `startTLS` itself would send each reply a turn later and hide waiting bytes.
@@ -66,8 +66,8 @@ class TlsSession(Protocol):
 
 
 def make_context(chain_pem: bytes, key_pem: bytes) -> SSL.Context:
-    """A server's context with this chain (its own certificate first) and key; `config.certificates` has checked both. Raises
-    `ValueError` or `SSL.Error`."""
+    """A server's context with this chain (its own certificate first) and key; `config.read.certificates` has checked both.
+    Raises `ValueError` or `SSL.Error`."""
     own, *others = x509.load_pem_x509_certificates(chain_pem)
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)

@@ -47,7 +47,7 @@ class ClientEngine(ClientEnds[T]):
     """One session.
 
     `name`: our name in EHLO; `max_pipeline`: commands per group, 0: no limit; `pipelining` and `needs_helo`: what is known
-    of the host. `trust.known` and `opening.needs_helo` are what the session found out.
+    of the host. `Trust.known` and `Opening.needs_helo` are what the session found out.
     """
 
     __slots__ = (

@@ -1,7 +1,7 @@
 """Reloading: the configuration is read again while the server runs, and taken over as a whole or not at all.
 
 *Rules*: nothing is raised. Files are read, checked and made into objects in a thread; what is left for the reactor's thread
-is quick and cannot fail. A file that is bad, that changes what a running server can't (`config.changes`), or that the server
+is quick and cannot fail. A file that is bad, that changes what a running server can't (`changes`), or that the server
 can't take over, leaves everything as it was; the log says why, and where in the file. One reload is under way at a time, and
 however often it is asked for meanwhile, one more follows. A file that does not answer is named, and its thread left behind:
 there is no other until it answers.

@@ -1,6 +1,6 @@
 """Help texts of the program and of `mailismus config` and `manual`; the man page shows them too (pure).
 
-Form as in `admin.wording`: paragraphs between empty lines; a line that ends with a colon heads the indented lines below it.
+Form as in `commands.wording`: paragraphs between empty lines; a line that ends with a colon heads the indented lines below.
 """
 
 from __future__ import annotations

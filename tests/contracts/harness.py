@@ -1,7 +1,7 @@
 """What the contract suite needs of whoever brings a provider: how to make it, wait for it, stop it and break it.
 
 A provider that works in threads pumps its reactor (or the queue of calls that stands for one) in `wait`; one on a
-`task.Clock` advances it. No test of the suite sleeps or looks at real time.
+`twisted.internet.task.Clock` advances it. No test of the suite sleeps or looks at real time.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Names:
 
 
 class World:
-    """See `task.Surroundings`."""
+    """See `task.DeliveryContext`."""
 
     def __init__(self) -> None:
         self.clock = Clock()

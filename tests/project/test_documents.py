@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = ROOT / "README.rst"
+RUN = 12
+"""Words in a row that two pages share by chance at most: names of columns, a line of the log."""
 
 
 def slug(heading: str) -> str:
@@ -96,3 +98,20 @@ def test_the_service_is_installed_where_its_unit_looks() -> None:
         f"<logs>/var/log/{unit['LogsDirectory']}</logs>",
     ):
         assert made in recipe
+
+
+def runs(text: str, length: int) -> set[tuple[str, ...]]:
+    """All runs of so many words."""
+    words = [word.strip(".:") for word in re.findall(r"[\w`<>=@./:%-]+", text)]
+    return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
+
+
+def test_nothing_is_told_both_in_the_reference_and_in_the_cookbook() -> None:
+    reference, tasks = ((ROOT / "docs" / name).read_text() for name in ("operating.md", "cookbook.md"))
+    assert runs(reference, RUN) & runs(tasks, RUN) == set()
+
+
+def test_what_two_texts_share_is_seen() -> None:
+    shared = "one two three four five six seven eight nine ten eleven twelve"
+    assert len(runs(f"Before. {shared}.", RUN) & runs(f"{shared}, and behind", RUN)) == 1
+    assert runs(f"Before. {shared}.", RUN) & runs(shared.replace("six", "6"), RUN) == set()

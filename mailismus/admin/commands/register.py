@@ -4,7 +4,7 @@
 ends the command is raised as `StartError` with the exit code. A reader that has seen enough (a closed pipe) is no error.
 
 *Not here*: the command line as a whole, and what opens files: both are brought in as `CommandTools`. What the queue
-commands print: `commands.queue`.
+commands print: `admin.commands.queue`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The ground that a configuration would run on: what this host says about paths, ports and addresses, looked at, never
 changed.
 
-*Rules*: what can't be found out is taken to be well: the start will tell. `GROUND` is this host as this user sees it;
+*Rules*: what can't be found out is taken to be well: the start will tell. `ThisHost` is this host as this user sees it;
 tests have grounds of their own.
 
-*Not here*: what is made of it (`config.advice`, `config.advice_places`).
+*Not here*: what is made of it (`config.advice.values`, `config.advice.places`).
 """
 
 from __future__ import annotations

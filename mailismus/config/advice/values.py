@@ -4,7 +4,7 @@
 run but hardly as it was meant. Each says what was found and what to write or run, at the line where that stands; for a
 default, the line of the element around it.
 
-*Not here*: what schema and table see (`config.check`, `config.assemble`); what depends on this host (`advice_places`).
+*Not here*: what schema and table see (`config.read.check`, `config.read.assemble`); what depends on this host (`places`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Acts of a checkpoint. In step with `checkpoint` and `ledger.move_entries` of the clustered queue.
+"""Acts of a checkpoint. In step with `checkpoint.files`, `checkpoint.write` and `ledger.move_entries` of the provider.
 
 begins: horizon, entries, marks --writes: 2 contents, 3 lines, 4 marks, unlinks-- syncs: 5, then says its record
 --the record is told--> committed        \\--its sync, or a batch, fails--> abandoned

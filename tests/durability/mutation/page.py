@@ -9,13 +9,13 @@ import attrs
 from tests.durability.mutation.mutants import ROOT, Kind
 from tests.durability.mutation.needless import NEEDLESS
 
-PAGE = ROOT / "docs" / "durability-mutants.md"
+PAGE = ROOT / "docs" / "evidence" / "durability-mutants.md"
 
 _HEAD = """# Mutants: what is left out, and who misses it
 
-Made by `nice python -m tests.durability.mutation --page docs/durability-mutants.md`; see
-[durability](durability.md#how-it-is-proved). The list is made from the source of the queue, by the calls of its one door to
-the disk: a new call is a new mutant. Each is judged by crash points, one workload after the other, and by the tests of
+Made by `nice python -m tests.durability.mutation --page docs/evidence/durability-mutants.md`; see
+[durability](../durability.md#how-it-is-proved). The list is made from the source of the queue, by the calls of its one door
+to the disk: a new call is a new mutant. Each is judged by crash points, one workload after the other, and by the tests of
 journal, spool, queue and faults, until one fails; that one is named here. "I1" and the like:
 `tests/durability/crash/knowledge.py`.
 

@@ -9,7 +9,7 @@
 became due, and one look at each message that is held back. Lines are known by their offset; an offset whose line is gone is
 passed over.
 
-*Not here*: files, what is out, when a cluster is visited (`resting`).
+*Not here*: files, what is out, when a cluster is visited (`cluster_index`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ then. In every other case the entries of a cluster that can't be read are in the
 *Rules*: the log tells of a cluster once, until it could be read again. A cluster that the index knows with live lines and
 that has no file is not gone, but lost or moved away: its messages keep their bytes.
 
-*Not here*: what the bytes mean (`cluster`, `counting`); when it is tried again (`visit`, `release`).
+*Not here*: what the bytes mean (`cluster`, `counting`); when it is tried again (`due_scan`, `release`).
 """
 
 from __future__ import annotations

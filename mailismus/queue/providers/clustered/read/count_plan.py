@@ -59,7 +59,7 @@ class CountingPlan:
                 yield PlannedCluster(cluster.id, cluster.path, length, frozenset(cluster.owed))
 
     def next(self) -> Mapping[str, object] | None:
-        """See `ICountingPlan`; `planned.PlanCounter` counts by the parts."""
+        """See `ICountingPlan`; `planned_count.PlanCounter` counts by the parts."""
         return next(self._parts, None)
 
     def _make_parts(self, root: str, refusing: str) -> Iterator[Mapping[str, object]]:

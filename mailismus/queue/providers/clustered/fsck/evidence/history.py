@@ -59,7 +59,7 @@ class JournalHistory:
         self._journal = journal
         self._ids, self._places, self._sizes = array("Q"), array("Q"), array("L")
         self.live: dict[QueueId, int] = {}
-        """Entries that are live by the complete part of the history, and where their lines are (`line`)."""
+        """Entries that are live by the complete part of the history, and where their lines are (`recipient_line`)."""
         self._start = 1
         """The first batch of the complete part."""
         self._checkpoints: list[tuple[int, int]] = []
