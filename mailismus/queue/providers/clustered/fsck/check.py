@@ -37,6 +37,7 @@ from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWork
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue, refuse_newer_spool
 from mailismus.queue.providers.clustered.recovery.opening import make_queue
+from mailismus.queue.providers.clustered.recovery.ownership import refuse_unknown
 from mailismus.spool.silo import SILO_NAMES
 
 _MAY_FAIL = frozenset(
@@ -112,6 +113,7 @@ class CheckReport:
     def __iter__(self) -> Iterator[Finding]:
         """All findings. Raises `StartError` (75) when a server runs on the queue, `NewerFormat`, OSError."""
         checking = self._checking
+        refuse_unknown(checking.disk, checking.queue_path)
         locks: list[ILock] = []
         try:
             for root in (checking.queue_path, checking.spool_path):
@@ -166,6 +168,7 @@ class RepairReport:
         `StartError` (75 when a server runs, 77 when this user may not), `StorageError`, OSError: then it can be begun
         again."""
         _refuse_other_than_directories(self._settings, self._disk)
+        refuse_unknown(self._disk, self._settings.rootpath)
         _refuse_newer_formats(self._checking)
         _refuse_empty_spool(self._settings, self._disk)
         try:
