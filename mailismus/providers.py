@@ -51,7 +51,7 @@ class Providers:
         path = settings.rootpath
         try:
             mark = read_mark(self._disk, path)
-        except Corrupt:
+        except (Corrupt, OSError):
             mark = None  # the provider's start refuses it; its check reports it, and its repair writes it again
         if mark is None and (claimant := self._claimant(path)) is not None:
             mark = Mark(claimant.name, claimant.formats[0])
@@ -62,11 +62,13 @@ class Providers:
     def found_in(self, queue_path: str) -> IProvider:
         try:
             mark = read_mark(self._disk, queue_path)
-        except Corrupt as error:
+        except (Corrupt, OSError) as error:
             claimant = self._claimant(queue_path)
-            if claimant is None:
+            if claimant is not None:
+                return claimant
+            if isinstance(error, Corrupt):
                 raise StartError(os.EX_DATAERR, f"{error.path}: {error.text}") from error
-            return claimant
+            raise
         if mark is None:
             claimant = self._claimant(queue_path)
             if claimant is None:

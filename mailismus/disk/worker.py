@@ -6,6 +6,7 @@ hand over per batch or per delivery, never per message.
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -27,7 +28,7 @@ class IWorker(Protocol):
     - *Fork*: no thread exists before `start`, since threads do not survive the fork of a daemon. Calls handed over before
       `start` wait for it.
     - *On demand*: a thread is made when a call finds none free, up to the limit; further calls wait. A thread that was made
-      stays.
+      stays. Where the system gives no thread, calls wait for those that are there; with none, they fail with `OSError`.
     - *Hanging*: a call can't be cut off. `stop` waits for it, `leave` does not. Threads are daemons: one that hangs keeps no
       program from ending.
     """
@@ -73,10 +74,12 @@ class ThreadPool:
                 result = Failure()  # type: ignore[no-untyped-call]  # Twisted's
             self._reactor.callFromThread(self._finish, done, result)
 
-        self._inbox.put(act)
         self._unfinished += 1
-        if self._is_started and len(self._threads) < self._limit:
-            self._grow()
+        if self._is_started and len(self._threads) < self._limit and not self._grow():
+            error = OSError(errno.EAGAIN, f"the system gives no thread for {self._name}")
+            self._reactor.callFromThread(self._finish, done, Failure(error))  # type: ignore[no-untyped-call]  # Twisted's
+        else:
+            self._inbox.put(act)
         return done
 
     def stop(self) -> None:
@@ -88,12 +91,16 @@ class ThreadPool:
         for _ in self._threads:
             self._inbox.put(None)
 
-    def _grow(self) -> None:
-        """Make the threads that are lacking."""
+    def _grow(self) -> bool:
+        """Make the threads that are lacking, as far as the system allows; return whether there is any."""
         while len(self._threads) < min(self._limit, self._unfinished):
             thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # a limit on threads or memory; the next call tries again
+                break
             self._threads.append(thread)
-            thread.start()
+        return bool(self._threads)
 
     def _finish(self, done: Deferred[T], result: T | Failure) -> None:
         self._unfinished -= 1

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import ValuesView
+
 import attrs
 
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.slots import slot_of
+from mailismus.queue.providers.clustered.index.cluster_index import Cluster
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.recovery.replay import load
 from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings
@@ -185,3 +189,25 @@ def test_references_that_do_not_fit_are_looked_up_by_walks_and_nothing_stays() -
     harness.clock.pump([0.25] * 80)
     assert not [n for n in harness.disk.names if n.endswith((".msg", ".mqc"))]
     assert queue.parts.release.references.scans > walks
+
+
+class CountedClusters(dict[ClusterId, Cluster]):
+    """Counts how often somebody goes through all of them."""
+
+    scans = 0
+
+    def values(self) -> ValuesView[Cluster]:  # type: ignore[override]  # typeshed narrows it
+        self.scans += 1
+        return super().values()
+
+
+def test_a_batch_with_new_items_goes_through_no_clusters() -> None:
+    harness, bench = running()
+    bench.put()
+    harness.clock.pump([0.25] * 20)
+    assert isinstance(bench.queue, ClusteredQueue)
+    cluster_index = bench.queue.state.cluster_index
+    cluster_index.clusters = counted = CountedClusters(cluster_index.clusters)
+    assert counted
+    bench.put()
+    assert counted.scans == 0

@@ -231,3 +231,23 @@ def test_a_full_disk_keeps_no_queue_of_an_older_version_from_starting(is_old: bo
         with pytest.raises(StartError) as refused:
             harness.open()
         assert refused.value.status == 74
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "text"),
+    [
+        (b"clus", 65, "no directory of a clustered queue is beside it: restore this file from a copy"),
+        (b"log 1\n", 78, "holds a queue of provider log"),
+        (b"clustered 2\n", 65, "written by a newer Mailismus"),
+    ],
+)
+def test_a_start_makes_no_directory_where_a_mark_refuses_it(data: bytes, status: int, text: str) -> None:
+    harness = ClusteredHarness()
+    harness.disk.make_directory("/q")
+    store(harness.disk, PATH, data)
+    directories = set(harness.disk.directories)
+    with pytest.raises(StartError, match=text) as refused:
+        harness.open()
+    assert refused.value.status == status
+    assert set(harness.disk.directories) == directories
+    assert set(harness.disk.names) == {PATH}

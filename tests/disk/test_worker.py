@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import cast
 
+import pytest
 from twisted.internet.interfaces import IReactorFromThreads
 
 from mailismus.disk.worker import ThreadPool
@@ -110,6 +111,49 @@ def test_calls_that_follow_one_another_share_one_thread() -> None:
         calls.run(1)
     worker.stop()
     assert names == ["test-0"] * 4
+
+
+def test_where_the_system_gives_no_thread_a_call_fails_and_the_next_one_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the journal would wait for a thread that never comes, and nobody would hear of it."""
+    calls = Calls()
+    worker = worker_on(calls)
+    worker.start()
+
+    def no_thread(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    errors: list[object] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        worker.run(lambda: 1).addErrback(lambda failure: errors.append(failure.value))
+    assert errors == []  # as for any other call, its caller hears of it later
+    calls.run(1)
+    assert [str(error) for error in errors] == ["[Errno 11] the system gives no thread for test"]
+    assert isinstance(errors[0], OSError)
+    done: list[int] = []
+    worker.run(lambda: 2).addCallback(done.append)
+    calls.run(1)
+    worker.stop()
+    assert done == [2]
+
+
+def test_where_the_system_gives_no_further_thread_calls_wait_for_those_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Calls()
+    worker = worker_on(calls, threads=2)
+    worker.start()
+    gate, done = threading.Event(), list[int]()
+    worker.run(lambda: gate.wait(60))
+
+    def no_thread(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        worker.run(lambda: 1).addCallback(done.append)
+    gate.set()
+    calls.run(2)
+    worker.stop()
+    assert done == [1]
 
 
 def test_leaving_waits_for_no_call_that_hangs() -> None:

@@ -3,14 +3,18 @@ memory."""
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import pytest
 from twisted.internet.task import Clock
 
+from mailismus.disk.interface import IFile
 from mailismus.disk.posix import PosixDisk, PosixFile
 from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import SpoolId
@@ -53,6 +57,45 @@ def test_a_repair_writes_nothing_below_a_symbolic_link(
     assert place.run("--repair") == 77
     assert f"{place.path / name} is a symbolic link, not a directory: put the directory back" in capsys.readouterr().err
     assert place.snapshot() == before
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, _socket, lambda path: path.symlink_to("/etc/hostname")])
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_what_is_no_file_in_place_of_a_new_mark_is_moved_away(
+    place: Place, make: Callable[[Path], None], is_marked: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A directory keeps a queue that has no mark from starting, and none of these can be copied."""
+    if not is_marked:
+        place.real("/q/provider").unlink()
+    make(place.real("/q/provider.new"))
+    assert place.run("--repair") == 0
+    assert "left by a start that was stopped" in capsys.readouterr().out
+    assert not os.path.lexists(place.real("/q/provider.new"))
+    assert place.real("/q/provider").read_bytes() == b"clustered 1\n"
+    assert any(name.startswith("provider.new-") for name in all_kept(place))
+
+
+def test_a_mark_that_can_not_be_read_is_written_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = place.real("/q/provider").stat().st_ino
+    open_file = PosixDisk.open
+
+    def open_other(disk: PosixDisk, path: str) -> IFile:
+        if os.stat(path).st_ino == bad:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return open_file(disk, path)
+
+    monkeypatch.setattr(PosixDisk, "open", open_other)
+    assert place.run() == 65
+    assert "it can't be read (Input/output error)" in capsys.readouterr().out
+    assert place.run("--repair") == 0
+    assert place.real("/q/provider").read_bytes() == b"clustered 1\n"
 
 
 def test_a_pipe_in_a_wrong_silo_is_not_waited_for(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import pytest
 
 from mailismus.__main__ import main
 from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IFile
+from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
-from mailismus.providers import PROVIDERS
+from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK
 from tests.clustered.harness import queue_settings
 
@@ -89,6 +92,44 @@ def test_a_damaged_mark_leaves_the_look_at_the_files(queue: Path) -> None:
     assert TABLE.configured(settings(queue, "clustered")).name == "clustered"
     with pytest.raises(StartError):
         TABLE.configured(settings(queue, "novelty"))
+
+
+def test_a_damaged_mark_of_another_is_not_written_over(queue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A clustered queue has its directories before its mark: this is none, whatever the configuration says."""
+    (queue / MARK).write_text("novel")
+    (queue / "boxes").mkdir()
+    spool = queue.parent / "spool"
+    spool.mkdir(0o700)
+    config = write_config(queue, "clustered")
+    text = Path(config).read_text()
+    Path(config).write_text(text.replace("</rootpath>", f"</rootpath><spool><rootpath>{spool}</rootpath></spool>"))
+    before = snapshot(queue.parent)
+    for words in (["fsck"], ["fsck", "--repair"]):
+        assert main(["--config", config, *words], TABLE) == 65
+        assert "no directory of a clustered queue is beside it: restore this file" in capsys.readouterr().err
+    assert snapshot(queue.parent) == before
+
+
+class NoMarkDisk(PosixDisk):
+    """No mark can be read."""
+
+    def open(self, path: str) -> IFile:
+        if os.path.basename(path) == MARK:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return super().open(path)
+
+
+def test_a_mark_that_can_not_be_read_leaves_the_look_at_the_files(queue: Path) -> None:
+    """Otherwise no repair could begin."""
+    (queue / MARK).write_text("clustered 1\n")
+    table = Providers({"clustered": "mailismus.queue.providers.clustered.entry"}, NoMarkDisk(Access.READ_ONLY))
+    with pytest.raises(OSError, match="Input/output error"):
+        table.found_in(str(queue))
+    (queue / "journal").mkdir()
+    assert table.found_in(str(queue)).name == "clustered"
+    assert table.configured(settings(queue, "clustered")).name == "clustered"
+    with pytest.raises(StartError, match="holds a queue of provider clustered"):
+        table.extended(novelty="tests.support.novelty").configured(settings(queue, "novelty"))
 
 
 def test_a_file_s_provider_is_that_of_the_mark_above_it(queue: Path) -> None:

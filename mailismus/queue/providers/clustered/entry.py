@@ -6,7 +6,6 @@ server none of `fsck`.
 
 from __future__ import annotations
 
-import os
 from typing import TextIO
 
 from twisted.internet.interfaces import IReactorTime
@@ -15,7 +14,6 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.queue.finding import FsckReport
-from mailismus.queue.interface import Area
 from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IStoppedQueue, QueuePlace, QueueReactor
 from mailismus.queue.providers.clustered.format.version import FORMATS, NAME
 
@@ -31,8 +29,10 @@ class ClusteredProvider:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
 
     def claims(self, queue_path: str) -> bool:
-        """Its first versions wrote no marks. One directory is enough: the others may lie on a disk that is not mounted."""
-        return any(self._disk.exists(os.path.join(queue_path, name)) for name in ("journal", *(area.value for area in Area)))
+        """Its first versions wrote no marks."""
+        from mailismus.queue.providers.clustered.recovery.ownership import has_directories
+
+        return has_directories(self._disk, queue_path)
 
     def load(self) -> None:
         from mailismus.queue.providers.clustered import running  # noqa: F401

@@ -102,6 +102,7 @@ class CheckpointRunner:
         """A batch became durable."""
         self._segments.top_up()
         state, items = self._state, self._commit.items
+        # The clusters are gone through only where no item is new: a batch must not cost more the more clusters there are.
         if not self._policy.has_new_items(items) and not state.cluster_index.has_marks():
             return  # the batch that carried the last checkpoint's own record
         self._policy.note_change(state.now())
@@ -109,6 +110,10 @@ class CheckpointRunner:
             state.memtable.entry_count, items, self._segments.used_bytes
         ):
             self._begin_if_allowed()
+
+    def _has_marks(self) -> bool:
+        """Whether a finished line is not marked in its cluster yet."""
+        return any(cluster.owed for cluster in self._state.cluster_index.clusters.values())
 
     def _tick(self) -> None:
         if self._is_stopped:

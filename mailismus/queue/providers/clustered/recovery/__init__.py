@@ -4,6 +4,7 @@ Modules, each with what it is:
 
     cluster_files   which cluster files exist
     newer_formats   refuses files that a newer program wrote
+    ownership       refuses the directory of another provider
     replay          journal records to live entries
     salvage         lines of a checkpoint whose record is damaged
     missing_journal refuses to start without any trace of a journal

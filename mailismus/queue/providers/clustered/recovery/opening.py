@@ -47,6 +47,7 @@ from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
 from mailismus.queue.providers.clustered.recovery.missing_journal import refuse_lost_journal
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_clusters, refuse_newer_journal
+from mailismus.queue.providers.clustered.recovery.ownership import refuse_foreign
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from mailismus.spool.quarantine import NO_LINKS
@@ -81,6 +82,7 @@ def open_queue(
     """Open it. Raises `StartError` with what an administrator must do."""
     try:
         _refuse_newer_journal(settings, disk)
+        refuse_foreign(disk, settings.rootpath)
         refuse_missing_areas(settings, disk)
         make_queue(settings, disk)
         locks = lock_roots(disk, (settings.rootpath, settings.spool.rootpath))

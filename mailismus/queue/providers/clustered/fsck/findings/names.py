@@ -87,13 +87,16 @@ class NameCheck:
         root = self._checking.queue_path
         new_path, path = os.path.join(root, NEW_MARK), os.path.join(root, MARK)
         if self._disk.exists(new_path):
-            yield problem(FindingKind.MARK_LEFT, new_path, None, partial(actions.remove, new_path))
+            is_file = self._disk.describe(new_path).kind is NameKind.FILE
+            mend = partial(actions.remove if is_file else actions.move_aside, new_path)
+            yield problem(FindingKind.MARK_LEFT, new_path, None, mend)
         try:
             mark = try_twice(lambda: read_mark(self._disk, root))
         except Corrupt as error:
             yield problem(FindingKind.MARK_DAMAGED, path, None, partial(actions.move_aside, path), why=error.text)
         except OSError as error:
-            yield problem(FindingKind.UNREADABLE, path, None, partial(actions.move_aside, path), why=error.strerror or error)
+            why = f"it can't be read ({error.strerror or error})"
+            yield problem(FindingKind.MARK_DAMAGED, path, None, partial(actions.move_aside, path), why=why)
         else:
             if mark is not None:
                 yield from self.check(path, NameKind.FILE)
