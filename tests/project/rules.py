@@ -46,7 +46,7 @@ ROOMS = {
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
     "queue": ("interface", "due", "files", OWN, "providers"),
     "queue.providers.clustered": (
-        *("format", "index", "state", "commit", "read", "reclaim", "checkpoint", "recovery"),
+        *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control"),
         OWN,
         "fsck",
         "entry",
@@ -70,7 +70,7 @@ PURE = (
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
     *("queue.finding", "queue.gaps", "queue.ages", "queue.retry", "queue.verdict", "queue.audited", "queue.disposition"),
     *("queue.rounds", "queue.words", "queue.due", "queue.files.recipient_line"),
-    *("queue.providers.clustered.format", "queue.providers.clustered.index", "queue.providers.clustered.state"),
+    *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),

@@ -31,7 +31,7 @@ from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPoli
 from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointCounts, CheckpointSealing
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.checkpoint.write import Unreadable
-from mailismus.queue.providers.clustered.state import PendingCheckpoint, QueueState
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 
 TICK_S = 0.25
 """Seconds between two checks whether a checkpoint is due."""
