@@ -18,6 +18,9 @@ The modules:
     disposition what the queue does about an outcome
     clockwatch  time of day, and whether the clock jumped
     listeners   who waits for entries of an area
+    out_entries entries that are out for delivery, and room for more
+    in_doubt    outcomes that are not durable yet hold back deliveries
+    jumps       hastens entries after the clock was set
     rounds      which bounces are reported together. Pure
     bounces     bounces on their way to their reports
     manager     outcomes to settlements; counts what is out and what is not durable yet
