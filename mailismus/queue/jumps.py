@@ -24,7 +24,7 @@ AGAIN_S = (2.0, 120.0)
 
 
 class JumpResponse:
-    """Listens to `watch`; `on_jump` adds listeners that come after it."""
+    """To be told of jumps by `watch` (`respond`); `on_jump` adds listeners that come after it."""
 
     def __init__(
         self, provider: IQueue, clock: IReactorTime, watch: ClockWatch, ages: Ages, verdicts: Verdicts, out: OutEntries
@@ -32,7 +32,6 @@ class JumpResponse:
         self._provider, self._clock, self._watch = provider, clock, watch
         self._ages, self._verdicts, self._out = ages, verdicts, out
         self._listeners: list[Callable[[], None]] = []
-        watch.listen(self._on_jump)
 
     def on_jump(self, act: Callable[[], None]) -> None:
         """Call `act` after each jump."""
@@ -43,7 +42,8 @@ class JumpResponse:
         now = self._watch.now()
         self._provider.hasten(self._verdicts.latest_at_start(CLOCK_JUMP_S, now), now)
 
-    def _on_jump(self, jump: Jump, now: float) -> None:
+    def respond(self, jump: Jump, now: float) -> None:
+        """Note a jump of the clock, which says `now` behind it."""
         self._out.forget_times()
         self._ages.jumped(jump)
         if jump.jump_s < 0:

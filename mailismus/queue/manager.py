@@ -86,6 +86,7 @@ class QueueManager:
         self._gate = OutcomeGate()
         self._listeners = Listeners(provider)
         self._jumps = JumpResponse(provider, clock, watch, self._ages, self._verdicts, self._out)
+        watch.listen(self._jumps.respond)
         self._bounces = Bounces(
             provider, clock, monotonic, mail_log, max_bounces_out, out=self._out, now=watch.now, listeners=self._listeners
         )
