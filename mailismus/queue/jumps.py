@@ -4,7 +4,8 @@
 way to the disk. Before the first take the same is done for times that no retry rule gives: the clock may have been set since
 the last run.
 
-*Not here*: noticing a jump (`queue.clockwatch`), the bounds of waiting (`queue.verdict`), ages (`queue.ages`).
+*Not here*: noticing a jump (`queue.clock.clockwatch`), the bounds of waiting (`queue.outcome.verdict`), ages
+(`queue.clock.ages`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Callable
 
 from twisted.internet.interfaces import IReactorTime
 
-from mailismus.queue.ages import Ages, Jump
-from mailismus.queue.clockwatch import CLOCK_JUMP_S, ClockWatch
+from mailismus.queue.clock.ages import Ages, Jump
+from mailismus.queue.clock.clockwatch import CLOCK_JUMP_S, ClockWatch
 from mailismus.queue.interface import IQueue
 from mailismus.queue.out_entries import OutEntries
-from mailismus.queue.verdict import Verdicts
+from mailismus.queue.outcome.verdict import Verdicts
 
 AGAIN_S = (2.0, 120.0)
 """Seconds after a step back at which entries are hastened again. The second one leaves time for a barrier that hangs."""

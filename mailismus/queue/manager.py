@@ -1,14 +1,14 @@
 """The queue as the tasks see it: one manager, whatever the provider.
 
 Here outcomes are settled (*outcome -> disposition -> settle*), and here is counted what is handed out and what is not yet
-durable. What becomes of a failed attempt is decided in `queue.verdict`; bytes and entries live in the provider.
+durable. What becomes of a failed attempt is decided in `queue.outcome.verdict`; bytes and entries live in the provider.
 
 *Rules*: every outcome is settled in the call that brings it, in one commit. Deliveries may not run on while the disk
 stalls: `may_begin` says no while `MAX_IN_DOUBT` outcomes are not durable, so that a crash doubles no more than those.
 A report (null reverse-path) that can't be delivered is discarded and logged, never reported (RFC 5321 4.5.5).
 
 *Not here*: the `status=` lines (who delivered knows host and delays), replies to clients, bounces on their way to their
-reports (`queue.bounces`), how old messages are (`queue.ages`).
+reports (`queue.bounces`), how old messages are (`queue.clock.ages`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
-from mailismus.queue.ages import Ages
 from mailismus.queue.bounces import Bounces
-from mailismus.queue.clockwatch import ClockWatch
-from mailismus.queue.dating import Dating
-from mailismus.queue.disposition import Disposition
+from mailismus.queue.clock.ages import Ages
+from mailismus.queue.clock.clockwatch import ClockWatch
+from mailismus.queue.clock.dating import Dating
 from mailismus.queue.in_doubt import MAX_IN_DOUBT, OutcomeGate
 from mailismus.queue.interface import (
     Area,
@@ -50,7 +49,8 @@ from mailismus.queue.interface import (
 from mailismus.queue.jumps import JumpResponse
 from mailismus.queue.listeners import Listeners
 from mailismus.queue.out_entries import DEFAULT_LIMITS, OutEntries, OutLimits, split_out
-from mailismus.queue.verdict import Verdicts
+from mailismus.queue.outcome.disposition import Disposition
+from mailismus.queue.outcome.verdict import Verdicts
 
 
 class QueueManager:

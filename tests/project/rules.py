@@ -44,7 +44,7 @@ OWN = "."
 ROOMS = {
     "config": ("values", "table", "read", "advice", "generate", OWN),
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
-    "queue": ("interface", "due", "files", OWN, "providers"),
+    "queue": ("interface", "due", "files", "clock", "outcome", OWN, "providers"),
     "queue.providers.clustered": (
         *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control"),
         OWN,
@@ -68,7 +68,7 @@ PURE = (
     *("observe.audit", "observe.metrics", "observe.text"),
     "journal.batch",
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
-    *("queue.finding", "queue.gaps", "queue.ages", "queue.retry", "queue.verdict", "queue.audited", "queue.disposition"),
+    *("queue.finding", "queue.gaps", "queue.clock.ages", "queue.outcome", "queue.audited"),
     *("queue.rounds", "queue.words", "queue.due", "queue.files.recipient_line"),
     *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     "queue.providers.clustered.checkpoint.policy",
@@ -125,7 +125,7 @@ Sources = dict[str, ast.Module]
 
 
 def read_sources(directory: Path) -> Sources:
-    """Every module of the package, by its name below it (`queue.retry`; a package's own is its name)."""
+    """Every module of the package, by its name below it (`queue.outcome.retry`; a package's own is its name)."""
     sources = {}
     for path in sorted(directory.rglob("*.py")):
         parts = path.relative_to(directory).with_suffix("").parts

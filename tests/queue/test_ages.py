@@ -8,8 +8,8 @@ import pytest
 from twisted.internet.task import Clock
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.ages import MOST, Ages, Jump
-from mailismus.queue.clockwatch import CLOCK_JUMP_S, ClockWatch
+from mailismus.queue.clock.ages import MOST, Ages, Jump
+from mailismus.queue.clock.clockwatch import CLOCK_JUMP_S, ClockWatch
 
 DAY_S = 86400.0
 

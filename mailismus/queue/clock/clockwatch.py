@@ -4,7 +4,7 @@ The time of day jumps when it moves against the monotonic clock by more than `CL
 somebody set it (a *step*), or the machine was suspended: then time went by, but not for this process. A clock that counts
 suspended time tells the two apart.
 
-*Not here*: what a jump means for ages (`queue.ages`), for what waits (`queue.manager`), for hosts (`deliver`).
+*Not here*: what a jump means for ages (`queue.clock.ages`), for what waits (`queue.manager`), for hosts (`deliver`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from mailismus.queue.ages import Jump
+from mailismus.queue.clock.ages import Jump
 
 CLOCK_JUMP_S = 60.0
 """The wall clock jumped when it moves by more than this against the monotonic one."""
