@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.observe.text import plain
-from mailismus.queue.disposition import Disposition
+from mailismus.queue.outcome.disposition import Disposition
 
 _STATUS = {disposition: disposition.value.encode("ascii") for disposition in Disposition}
 _HUNDREDTHS = [b"%g" % (number / 100) for number in range(101)]

@@ -12,8 +12,8 @@ from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
-from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Area, Entry, IContent, Message
+from mailismus.queue.outcome.disposition import Disposition
 
 
 class DeliveryQueue(Protocol):

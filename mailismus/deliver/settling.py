@@ -17,8 +17,8 @@ from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.metrics import Distribution
 from mailismus.queue.audited import audited
-from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Entry, Message
+from mailismus.queue.outcome.disposition import Disposition
 
 QUEUED_S = (0.1, 0.5, 1, 5, 30, 60, 300, 900, 3600, 14400, 43200, 86400, 259200)
 SENDING_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action, Audited
-from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Entry, Message
+from mailismus.queue.outcome.disposition import Disposition
 
 
 def audited(

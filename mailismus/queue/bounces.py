@@ -17,6 +17,8 @@ from twisted.python.failure import Failure
 from mailismus.mail.ids import SpoolId
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Area, IDraft, IQueue, Message, Settlement, Submission
+from mailismus.queue.listeners import Listeners
+from mailismus.queue.out_entries import OutEntries
 from mailismus.queue.rounds import Rounds
 
 PULL = 1000
@@ -40,15 +42,13 @@ class Bounces:
         mail_log: MailLog,
         max_out: int,
         *,
-        is_out: Callable[[SpoolId], bool],
+        out: OutEntries,
         now: Callable[[], float],
-        on_ready: Callable[[], None],
-        on_room: Callable[[], None],
+        listeners: Listeners,
     ) -> None:
         self._provider, self._clock, self._monotonic, self._mail_log = provider, clock, monotonic, mail_log
         self._max_out = max_out or _ANY
-        self._is_out, self._now = is_out, now
-        self._on_ready, self._on_room = on_ready, on_room
+        self._out, self._now, self._listeners = out, now, listeners
         self._rounds = Rounds(_max_waiting(self._max_out))
         self._timer: IDelayedCall | None = None
         self._timer_at = 0.0
@@ -61,7 +61,7 @@ class Bounces:
         self._max_out = max_out or _ANY
         self._rounds.set_max_waiting(_max_waiting(self._max_out))
         if self._rounds.ready_count:
-            self._on_ready()
+            self._listeners.wake_all(Area.BOUNCES)
 
     @property
     def has_room(self) -> bool:
@@ -102,7 +102,7 @@ class Bounces:
     def take(self, limit: int) -> Deferred[list[Message]]:
         """Bounces whose round is over, see `QueueManager.take`."""
         rounds = self._rounds
-        rounds.advance(self._monotonic(), self._is_out)
+        rounds.advance(self._monotonic(), self._out.is_out)
         pull = min(PULL, self._max_out - self.out_count)
         if rounds.ready_count >= limit or pull <= 0:
             return succeed(rounds.take(limit))
@@ -131,7 +131,7 @@ class Bounces:
         """So many entries are no longer out."""
         self.out_count -= count
         if count:
-            self._on_room()
+            self._out.tell_of_room()
 
     def end(self, message: Message, report: Submission | None = None) -> Deferred[None]:
         """These bounces, as `take` gave them, are over; with their report, see `QueueManager.report`."""
@@ -168,10 +168,10 @@ class Bounces:
             self._timer.reset(wait_s)
 
     def _look(self) -> None:
-        self._rounds.advance(self._monotonic(), self._is_out)
+        self._rounds.advance(self._monotonic(), self._out.is_out)
         self._set_timer()
         if self._rounds.ready_count:
-            self._on_ready()
+            self._listeners.wake_all(Area.BOUNCES)
 
 
 def _max_waiting(max_out: int) -> int:

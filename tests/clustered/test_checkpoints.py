@@ -10,7 +10,7 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.slots import slot_of
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster
+from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.recovery.replay import load
 from tests.clustered.harness import SEGMENT, ClusteredHarness, queue_settings

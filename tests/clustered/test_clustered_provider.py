@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area, Filter, Settlement
-from mailismus.queue.providers.clustered.closing import GIVE_UP_S
+from mailismus.queue.providers.clustered.control.closing import GIVE_UP_S
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench, addresses, beyond, ids

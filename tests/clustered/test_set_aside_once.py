@@ -8,7 +8,8 @@ from twisted.internet.defer import Deferred
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import BadLine, ClusterId
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.cluster import Cluster
+from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.due_scan import DueScan

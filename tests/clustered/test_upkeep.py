@@ -14,8 +14,8 @@ from mailismus.queue.providers.clustered.checkpoint.policy import AGAIN_S
 from mailismus.queue.providers.clustered.checkpoint.segments import MOST_TRIES
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.state import PendingCheckpoint
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses
 from tests.durability.crash.disk import TreeDisk

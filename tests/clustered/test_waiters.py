@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
-from mailismus.queue.providers.clustered.state import QueueState
-from mailismus.queue.providers.clustered.waiters import ReadyWaiters
+from mailismus.queue.providers.clustered.index.state import QueueState
 
 NOW = 1_700_000_000.0
 

@@ -15,7 +15,8 @@ from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.cluster import DONE_MARK, ClusterId, FoundLine, header_line, read_lines
 from mailismus.queue.providers.clustered.format.slots import slot_of
 from mailismus.queue.providers.clustered.index import waiting_lines as waiting
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusteredEntry, ClusterIndex
+from mailismus.queue.providers.clustered.index.cluster import Cluster
+from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.due_scan import DueScan

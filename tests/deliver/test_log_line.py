@@ -12,7 +12,7 @@ from mailismus.deliver.log_line import compact, format_delays, format_lines
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
-from mailismus.queue.disposition import Disposition
+from mailismus.queue.outcome.disposition import Disposition
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action, Audited
 from mailismus.observe.audit_log import AuditLog, Audits
 from mailismus.observe.maillog import MemoryMailLog
-from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.outcome.disposition import Disposition
 
 OK, LATER, NO = (Reply(code, b"", b"text") for code in (250, 451, 550))
 HOST = b"mx[192.0.2.2]:25"

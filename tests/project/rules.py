@@ -44,9 +44,9 @@ OWN = "."
 ROOMS = {
     "config": ("values", "table", "read", "advice", "generate", "edit", OWN),
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
-    "queue": ("interface", "due", "files", OWN, "providers"),
+    "queue": ("interface", "due", "files", "clock", "outcome", OWN, "providers"),
     "queue.providers.clustered": (
-        *("format", "index", "state", "commit", "read", "reclaim", "checkpoint", "recovery"),
+        *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control"),
         OWN,
         "fsck",
         "entry",
@@ -70,9 +70,9 @@ PURE = (
     *("observe.audit", "observe.metrics", "observe.text"),
     "journal.batch",
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
-    *("queue.finding", "queue.gaps", "queue.ages", "queue.retry", "queue.verdict", "queue.audited", "queue.disposition"),
+    *("queue.finding", "queue.gaps", "queue.clock.ages", "queue.outcome", "queue.audited"),
     *("queue.rounds", "queue.words", "queue.due", "queue.files.recipient_line"),
-    *("queue.providers.clustered.format", "queue.providers.clustered.index", "queue.providers.clustered.state"),
+    *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),
@@ -139,7 +139,7 @@ Sources = dict[str, ast.Module]
 
 
 def read_sources(directory: Path) -> Sources:
-    """Every module of the package, by its name below it (`queue.retry`; a package's own is its name)."""
+    """Every module of the package, by its name below it (`queue.outcome.retry`; a package's own is its name)."""
     sources = {}
     for path in sorted(directory.rglob("*.py")):
         parts = path.relative_to(directory).with_suffix("").parts

@@ -57,7 +57,7 @@ def test_the_tree_keeps_the_rule(rule: Callable[[Sources], Iterator[str]], sourc
         (rules.check_loader, "submit.task", "from mailismus.config import table"),
         (rules.check_purity, "mail.reply", "import time"),
         (rules.check_purity, "smtp.server", "from twisted.internet import defer"),
-        (rules.check_purity, "queue.retry", "from random import random"),
+        (rules.check_purity, "queue.outcome.retry", "from random import random"),
         (rules.check_purity, "config.values.units", "import os.path"),
         (rules.check_levels, "start.maker", "from mailismus.providers import PROVIDERS"),
         (rules.check_levels, "admin.commands.fsck", "import mailismus.providers"),

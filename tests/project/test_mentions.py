@@ -66,7 +66,7 @@ def test_what_docstrings_mention_is_there(folder: str, tree: Tree) -> None:
 @pytest.mark.parametrize(
     "there",
     [
-        "`queue.retry` `retry.next_attempt_at` `mailismus.queue.retry.next_attempt_at()`",
+        "`queue.outcome.retry` `retry.next_attempt_at` `mailismus.queue.outcome.retry.next_attempt_at()`",
         "`Reception.add_content` `QueueManager` `DeliverTask._pump` `Memtable.next_due`",
         "`retry_maxtime` `maxage` `mailismus_deliveries_total`",
         "`docs/durability.md` `deliver/task.py` `route.py` `tests/durability/model` `docs/formats/journal`",
@@ -84,7 +84,7 @@ def test_what_is_there_is_found(there: str, tree: Tree) -> None:
     [
         "queue.retries",
         "retry.next_attempt_of",
-        "queue.retry.next_attempt_at.first",
+        "queue.outcome.retry.next_attempt_at.first",
         "Reception.add_nothing",
         "Memtable.next_one",
         "QueueMonger",

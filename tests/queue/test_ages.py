@@ -8,8 +8,8 @@ import pytest
 from twisted.internet.task import Clock
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.ages import MOST, Ages, Jump
-from mailismus.queue.clockwatch import CLOCK_JUMP_S, ClockWatch
+from mailismus.queue.clock.ages import MOST, Ages, Jump
+from mailismus.queue.clock.clockwatch import CLOCK_JUMP_S, ClockWatch
 
 DAY_S = 86400.0
 
@@ -23,7 +23,8 @@ class World:
         self.monotonic_s = self.elapsed_s = 100.0
         self.told: list[Jump] = []
         self.ages = Ages()
-        self.watch = ClockWatch(self.clock, lambda: self.monotonic_s, lambda: self.elapsed_s, self._jumped)
+        self.watch = ClockWatch(self.clock, lambda: self.monotonic_s, lambda: self.elapsed_s)
+        self.watch.listen(self._jumped)
         self.last = 0
         self.written: dict[SpoolId, tuple[float, float, float]] = {}
         """What was written down, and when by the other clocks."""

@@ -8,8 +8,8 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action
 from mailismus.queue.audited import audited, audited_bounce
-from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.outcome.disposition import Disposition
 
 ENTRY = Entry(3, b"b@dst.example", Area.BOUNCES, 50.0, 4, Reply(550, b"5.1.1", b"no"), b"mx[192.0.2.2]:25")
 MESSAGE = Message(SpoolId(7), b"a@src.example", b"192.0.2.1", False, 10.0, 100, 3, [ENTRY])

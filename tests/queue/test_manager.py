@@ -15,9 +15,11 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.observe.maillog import MemoryMailLog
-from mailismus.queue.disposition import Disposition
+from mailismus.queue.in_doubt import MAX_IN_DOUBT
 from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
-from mailismus.queue.manager import MAX_IN_DOUBT, QueueManager
+from mailismus.queue.manager import QueueManager
+from mailismus.queue.out_entries import OutLimits
+from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.providers.memory import MemoryQueue
 
 DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
@@ -43,8 +45,7 @@ class World:
             self.clock,
             lambda: self.clock.seconds() - self.jumped_s,
             self.mail_log,
-            max_out=max_out,
-            per_message=per_message,
+            limits=OutLimits(max_out, per_message),
         )
 
     def jump(self, seconds: float) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mailismus.config.values.settings import RetrySettings
-from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Area
+from mailismus.queue.outcome.disposition import Disposition
 from tests.queue.test_manager import DEFERRED, FAILED, World
 
 

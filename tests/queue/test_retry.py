@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.retry import (
+from mailismus.queue.outcome.retry import (
     SHORTEST_WAIT_S,
     RetryRule,
     age_by_attempts_s,

@@ -57,7 +57,7 @@ class SpoolSettings:
 
 @attrs.frozen
 class RetrySettings:
-    """The retry rule's numbers (`queue.retry`)."""
+    """The retry rule's numbers (`queue.outcome.retry`)."""
 
     maxtime_s: float
     maxtime_reports_s: float

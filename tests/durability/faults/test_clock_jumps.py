@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.state import PendingCheckpoint
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint
 from tests.durability.faults.clustered import queue_of
 from tests.durability.faults.world import DEFERRED, World
 

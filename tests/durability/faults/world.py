@@ -16,9 +16,9 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
-from mailismus.queue.disposition import Disposition
 from mailismus.queue.interface import Area, Entry, Filter, IQueue, Message, Settlement, Submission
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.outcome.disposition import Disposition
 from tests.contracts.bench import addresses
 from tests.durability.faults.disk import FaultyDisk
 from tests.durability.subjects.clustered import CLUSTERED

@@ -32,7 +32,7 @@ NEEDLESS: dict[str, str] = {
     "order | journal/segment.py | make_segment | file.sync() <> disk.sync_directory(directory)": (
         "Nobody is told of the file before both are done, and no header that checks is in it."
     ),
-    "order | clustered/closing.py | Closing._close | self._checkpoints.stop() <> self._commits.hurry()": _APART,
+    "order | clustered/control/closing.py | Closing._close | self._checkpoints.stop() <> self._commits.hurry()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | parts.presence.stop() <> parts.space.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | parts.space.stop() <> parts.pressure.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | parts.pressure.stop() <> parts.release.stop()": _APART,
@@ -40,7 +40,7 @@ NEEDLESS: dict[str, str] = {
     "zip(item.messages, item.drafts, stric.. <> for settlement in item.settlements:": (
         "They are of different messages: one is settled after the commit that brought it."
     ),
-    "order | clustered/batch_results.py | BatchResults.on_durable | self._refused.drop() <> self._checkpoints.on_batch()": (
+    "order | clustered/control/batch_results.py | BatchResults.on_durable | self._refused.drop() <> self._checkpoints.on_batch()": (
         "The files of refused messages are no part of a checkpoint."
     ),
     "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster in list(self._cluster_index.clusters.values()): <> for cluster_id in "

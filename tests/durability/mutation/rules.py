@@ -116,7 +116,7 @@ RULES: dict[str, Rule] = {
         "            cluster.grow(self._pending.grown[cluster_id], ",
     ),
     "what a durable checkpoint moved is not said again": _clustered(
-        "batch_results", "        self._checkpoints.hurry()\n", ""
+        "control/batch_results", "        self._checkpoints.hurry()\n", ""
     ),
     "segments are free only when the record is durable": _clustered(
         "checkpoint/sealing",
@@ -124,7 +124,9 @@ RULES: dict[str, Rule] = {
         "        pending.mark_sealed()\n        self._segments.free(pending.horizon, ())\n",
     ),
     "a failed batch is denied though nothing is said again": _clustered(
-        "batch_results", "return rewritten or [EpochItem(epoch_record(self._naming.epoch), _ignore)]", "return rewritten"
+        "control/batch_results",
+        "return rewritten or [EpochItem(epoch_record(self._naming.epoch), _ignore)]",
+        "return rewritten",
     ),
     "no checkpoint begins before all is said again": _clustered(
         "checkpoint/run", "if self.is_broken or self._commit.trouble is not None:", "if self.is_broken:"
@@ -188,20 +190,20 @@ RULES: dict[str, Rule] = {
     ),
     "a large one's lines wait for its file": _clustered("provider", "        if is_streaming:\n", "        if False:\n"),
     "a settle names where its line rests": _clustered(
-        "ledger",
+        "control/ledger",
         "message, entry, place = clustered.message, clustered.entry, clustered.place",
         "message, entry, place = clustered.message, clustered.entry, None",
     ),
     "a settle names the new place once the record is said": _clustered(
-        "ledger", "            return pending.places[queue_id]\n", "            return None\n"
+        "control/ledger", "            return pending.places[queue_id]\n", "            return None\n"
     ),
     "bytes wait for the last durable settle": _clustered(
-        "ledger",
+        "control/ledger",
         "                self._ending.add(queue_id)\n",
         "                self._ending.add(queue_id)\n                self.release.remove(spool_id)\n",
     ),
     "nothing is said of an entry behind its end": _clustered(
-        "ledger", "            if queue_id in self._ending:\n", "            if False:\n"
+        "control/ledger", "            if queue_id in self._ending:\n", "            if False:\n"
     ),
     # checkpoints
     "the horizon is what has been applied": _clustered(
@@ -221,11 +223,13 @@ RULES: dict[str, Rule] = {
         "frozenset(cluster.owed | cluster.taken) for cluster in",
     ),
     "what is settled while it is moved is told before the record": _clustered(
-        "ledger", "        pending.late.add(queue_id)\n", ""
+        "control/ledger", "        pending.late.add(queue_id)\n", ""
     ),
-    "and what was asked for before": _clustered("state", "{queue_id for queue_id in asked if queue_id in entries}", "set()"),
+    "and what was asked for before": _clustered(
+        "index/state", "{queue_id for queue_id in asked if queue_id in entries}", "set()"
+    ),
     "and is owed its mark": _clustered(
-        "ledger", "                cluster_index.owe(cluster, place.offset)\n", "                pass\n"
+        "control/ledger", "                cluster_index.owe(cluster, place.offset)\n", "                pass\n"
     ),
     "a cluster with a live line stays": _clustered("checkpoint/cleanup", "cluster.is_empty\n", "True\n"),
     "a cluster that grows stays": _clustered(
@@ -270,7 +274,7 @@ RULES: dict[str, Rule] = {
     "it is not cut or marked as if well": _clustered(
         "checkpoint/cleanup", "return cluster_id not in self._distrusted", "return True"
     ),
-    "an abandoned checkpoint has had its number": _clustered("state", "        self._next_number += 1\n", ""),
+    "an abandoned checkpoint has had its number": _clustered("index/state", "        self._next_number += 1\n", ""),
     "the first checkpoint syncs what a start changed": _clustered(
         "checkpoint/files",
         '        self._syncs_all = True\n        """The next',
@@ -312,7 +316,7 @@ RULES: dict[str, Rule] = {
         "recovery/opening", "        if loaded.has_words:\n", "        if False:\n"
     ),
     "words stay when a settlement says nothing of them": _clustered(
-        "ledger", "words = entry.words if settlement.words is None else", "words ="
+        "control/ledger", "words = entry.words if settlement.words is None else", "words ="
     ),
     # bytes
     "the file of a refused message stays until its batch is denied": _at(

@@ -8,23 +8,17 @@ Rooms, bottom first; a room imports itself and the rooms above it in this list; 
 
     format      bytes on disk: cluster file, journal record, slot names. Pure
     index       what is in memory: memtable (entries in the journal), cluster index (entries in clusters). Pure
-    state       what the parts share: both indexes, the checkpoint under way, the clock
     commit      items of the journal, spool ids, events of batches
     read        due scan, content, search, counting
     reclaim     when message bytes go: release, reference scan
     checkpoint  moves live entries to cluster and message files, then frees journal segments
     recovery    opening: locks, replay, salvage, a missing journal; reading a stopped queue
+    control     waiters, settlements, admission, results of batches, clean stop
     fsck        checks and repairs a stopped queue
     entry       `PROVIDER`: this provider as the program knows it
 
 The modules, leaves first:
 
-    waiters     Deferreds that fire when an area has something to take
-    ledger      what a settlement does to records and indexes
-    admission   refuses mail while it could not be committed
-    closing     what a clean stop writes
-    hasten      shortens how long entries wait
-    batch_results  what follows when a batch is durable, or failed
     parts       the objects that one queue is made of
     provider    `ClusteredQueue`: the `IQueue` over all of it
     assembly    makes and wires the parts

@@ -22,8 +22,6 @@ from mailismus.journal.writer import most_records_size
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
-from mailismus.queue.providers.clustered.admission import AdmissionControl
-from mailismus.queue.providers.clustered.batch_results import BatchResults
 from mailismus.queue.providers.clustered.checkpoint.cleanup import ClusterCleanup
 from mailismus.queue.providers.clustered.checkpoint.files import CheckpointFiles
 from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPolicy
@@ -31,12 +29,16 @@ from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointSealing
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
-from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.commit.batch_events import BatchEvents
 from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE
 from mailismus.queue.providers.clustered.commit.spool_ids import Naming
-from mailismus.queue.providers.clustered.hasten import Hastening
-from mailismus.queue.providers.clustered.ledger import Ledger
+from mailismus.queue.providers.clustered.control.admission import AdmissionControl
+from mailismus.queue.providers.clustered.control.batch_results import BatchResults
+from mailismus.queue.providers.clustered.control.closing import Closing
+from mailismus.queue.providers.clustered.control.hasten import Hastening
+from mailismus.queue.providers.clustered.control.ledger import Ledger
+from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
+from mailismus.queue.providers.clustered.index.state import QueueState
 from mailismus.queue.providers.clustered.parts import Drafts, Limits, QueueParts
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
@@ -45,8 +47,6 @@ from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.queue.providers.clustered.recovery.opening import Opened
-from mailismus.queue.providers.clustered.state import QueueState
-from mailismus.queue.providers.clustered.waiters import ReadyWaiters
 from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
 from mailismus.spool.message_file import MessageFileWriter
 

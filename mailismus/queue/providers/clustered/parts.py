@@ -12,21 +12,21 @@ from mailismus.journal.pressure import Pressure
 from mailismus.journal.throttle import CommitThrottle
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
-from mailismus.queue.providers.clustered.admission import AdmissionControl
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
-from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.commit.spool_ids import Naming
-from mailismus.queue.providers.clustered.hasten import Hastening
-from mailismus.queue.providers.clustered.ledger import Ledger
+from mailismus.queue.providers.clustered.control.admission import AdmissionControl
+from mailismus.queue.providers.clustered.control.closing import Closing
+from mailismus.queue.providers.clustered.control.hasten import Hastening
+from mailismus.queue.providers.clustered.control.ledger import Ledger
+from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
+from mailismus.queue.providers.clustered.index.state import QueueState
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.content import Contents
 from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.queue.providers.clustered.recovery.opening import Opened
-from mailismus.queue.providers.clustered.state import QueueState
-from mailismus.queue.providers.clustered.waiters import ReadyWaiters
 from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
 
 

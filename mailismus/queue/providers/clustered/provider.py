@@ -40,11 +40,11 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
-from mailismus.queue.providers.clustered.admission import as_unavailable, may_be_found
 from mailismus.queue.providers.clustered.commit.items import CommitItem
+from mailismus.queue.providers.clustered.control.admission import as_unavailable, may_be_found
+from mailismus.queue.providers.clustered.control.ledger import begin_message
 from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
-from mailismus.queue.providers.clustered.ledger import begin_message
 from mailismus.queue.providers.clustered.parts import QueueParts
 from mailismus.queue.providers.clustered.read.cluster_reader import Unread
 from mailismus.queue.words import check_words

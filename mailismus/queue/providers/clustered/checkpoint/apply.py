@@ -15,8 +15,9 @@ from typing import Protocol
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
-from mailismus.queue.providers.clustered.state import PendingCheckpoint
+from mailismus.queue.providers.clustered.index.cluster import Cluster
+from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint
 
 SLICE = 1000
 """Entries of a slice at most: a few milliseconds."""

@@ -22,8 +22,9 @@ from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
-from mailismus.queue.providers.clustered.state import PendingCheckpoint
+from mailismus.queue.providers.clustered.index.cluster import Cluster
+from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint
 
 NOBODY = QueueId(SpoolId(0), 1)
 """Stands in the journal before the place of a finished line whose entry is not known any more."""

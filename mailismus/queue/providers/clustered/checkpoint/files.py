@@ -23,7 +23,7 @@ from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegme
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter, OpenCluster, copy_contents
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
-from mailismus.queue.providers.clustered.state import PendingCheckpoint, QueueState
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 
 SLICE = 200
 """Messages, or entries, handed to a worker at once."""

@@ -31,7 +31,7 @@ from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPoli
 from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointCounts, CheckpointSealing
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.checkpoint.write import Unreadable
-from mailismus.queue.providers.clustered.state import PendingCheckpoint, QueueState
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 
 TICK_S = 0.25
 """Seconds between two checks whether a checkpoint is due."""
@@ -110,10 +110,6 @@ class CheckpointRunner:
             state.memtable.entry_count, items, self._segments.used_bytes
         ):
             self._begin_if_allowed()
-
-    def _has_marks(self) -> bool:
-        """Whether a finished line is not marked in its cluster yet."""
-        return any(cluster.owed for cluster in self._state.cluster_index.clusters.values())
 
     def _tick(self) -> None:
         if self._is_stopped:

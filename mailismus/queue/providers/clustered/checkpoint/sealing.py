@@ -27,7 +27,7 @@ from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegme
 from mailismus.queue.providers.clustered.commit.items import CheckpointItem, PlacesItem
 from mailismus.queue.providers.clustered.commit.spool_ids import Naming
 from mailismus.queue.providers.clustered.format.record import Checkpoint, checkpoint_record
-from mailismus.queue.providers.clustered.state import PendingCheckpoint, QueueState
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 
 
 @attrs.define

@@ -14,7 +14,8 @@ from itertools import islice
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.version import NAME
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.cluster import Cluster
+from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.counting import new_sums
 from mailismus.queue.providers.clustered.read.planned_count import PlannedCluster, cluster_part, first_part, sizes_part

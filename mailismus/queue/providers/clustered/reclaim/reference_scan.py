@@ -19,7 +19,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.format.cluster import BadLine, ScannedLine, scan_lines
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster
+from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.due_scan import read_file

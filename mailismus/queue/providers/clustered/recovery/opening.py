@@ -41,7 +41,8 @@ from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS, epoch_record
 from mailismus.queue.providers.clustered.format.slots import slot_start
 from mailismus.queue.providers.clustered.format.version import MARK, NAME
-from mailismus.queue.providers.clustered.index.cluster_index import Cluster, ClusterIndex
+from mailismus.queue.providers.clustered.index.cluster import Cluster
+from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters

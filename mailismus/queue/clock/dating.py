@@ -1,15 +1,15 @@
 """Dating: messages with their arrival as the clock tells it now, for reports and listings.
 
 What arrived before the clock was set tells its arrival by the old time. In this run it is known by how much that is wrong
-(`queue.ages`); until the clock jumps nothing is done here.
+(`queue.clock.ages`); until the clock jumps nothing is done here.
 """
 
 from __future__ import annotations
 
 import attrs
 
-from mailismus.queue.ages import Ages
-from mailismus.queue.clockwatch import ClockWatch
+from mailismus.queue.clock.ages import Ages
+from mailismus.queue.clock.clockwatch import ClockWatch
 from mailismus.queue.interface import Filter, Message, Page
 
 

@@ -1,11 +1,11 @@
 """The verdict on an attempt that failed: what becomes of the entry, and when it is tried again (pure).
 
-The retry rule (`queue.retry`) speaks by the age of the message. It may expire by an attempt that was made for real, which
-connected or asked a name server, after the later of the start and the last jump of the clock. One that was answered from
-what is known of dead hosts counts as well where the message has certainly been here for the whole time: as long as the
+The retry rule (`queue.outcome.retry`) speaks by the age of the message. It may expire by an attempt that was made for real,
+which connected or asked a name server, after the later of the start and the last jump of the clock. One that was answered
+from what is known of dead hosts counts as well where the message has certainly been here for the whole time: as long as the
 clock has not jumped nor the server started since.
 
-*Not here*: ages (`queue.ages`), the log, who is told.
+*Not here*: ages (`queue.clock.ages`), the log, who is told.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Protocol
 from mailismus.config.values.settings import RetrySettings
 from mailismus.mail.ids import QueueId
 from mailismus.mail.outcome import Outcome, OutcomeKind
-from mailismus.queue.ages import Ages, Jump
-from mailismus.queue.disposition import Disposition
+from mailismus.queue.clock.ages import Ages, Jump
 from mailismus.queue.interface import Area, Entry, Latest, Message, Settlement
-from mailismus.queue.retry import (
+from mailismus.queue.outcome.disposition import Disposition
+from mailismus.queue.outcome.retry import (
     SLACK_S,
     RetryRule,
     age_by_attempts_s,
@@ -30,7 +30,7 @@ from mailismus.queue.retry import (
 
 
 class JumpWatch(Protocol):
-    """What is asked of the clock (`queue.clockwatch.ClockWatch`)."""
+    """What is asked of the clock (`queue.clock.clockwatch.ClockWatch`)."""
 
     jumped_at: float
 

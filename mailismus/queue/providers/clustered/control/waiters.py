@@ -11,7 +11,7 @@ from collections.abc import Collection
 from twisted.internet.defer import Deferred, succeed
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.state import QueueState
+from mailismus.queue.providers.clustered.index.state import QueueState
 
 
 class ReadyWaiters:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from mailismus.journal.commit import IItem
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
-from mailismus.queue.providers.clustered.closing import Closing
 from mailismus.queue.providers.clustered.commit.items import EpochItem, rewrite
 from mailismus.queue.providers.clustered.commit.spool_ids import Naming
+from mailismus.queue.providers.clustered.control.closing import Closing
+from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
 from mailismus.queue.providers.clustered.format.record import epoch_record
 from mailismus.queue.providers.clustered.index.memtable import Memtable
-from mailismus.queue.providers.clustered.waiters import ReadyWaiters
 from mailismus.spool.draft import RefusedDrafts
 
 

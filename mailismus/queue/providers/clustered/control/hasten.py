@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Entry, Latest
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
+from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.state import PendingCheckpoint, QueueState
-from mailismus.queue.providers.clustered.waiters import ReadyWaiters
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 
 
 class Hastening:

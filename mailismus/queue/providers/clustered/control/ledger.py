@@ -23,8 +23,8 @@ from mailismus.queue.providers.clustered.format.cluster import FoundLine, Place
 from mailismus.queue.providers.clustered.format.record import lines_record, settled_record
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
+from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 from mailismus.queue.providers.clustered.reclaim.release import Release
-from mailismus.queue.providers.clustered.state import PendingCheckpoint, QueueState
 from mailismus.spool.draft import Budget, SpoolDraft
 
 CONTENT_BYTES = 32 << 20

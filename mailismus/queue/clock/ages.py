@@ -7,7 +7,7 @@ of an earlier run nobody knows what the clock did since; its arrival is taken as
 *Rules*: nothing is kept for a message, but for those that were arriving while the clock jumped; a few numbers for each
 jump. Suspended time counts for how old a message is (`age_s`), and not for how long it could have been tried (`awake_s`).
 
-*Not here*: that the clock jumped (`queue.clockwatch`), when a message is too old (`queue.retry`).
+*Not here*: that the clock jumped (`queue.clock.clockwatch`), when a message is too old (`queue.outcome.retry`).
 """
 
 from __future__ import annotations

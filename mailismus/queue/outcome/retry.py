@@ -2,7 +2,7 @@
 
 After attempt n fails, attempt n+1 comes the n-th delay later (the last delay repeats), lengthened by at most a tenth. One
 that would fall at or after arrival + maxtime is made at that moment and is the last; when it has failed, the entry has
-expired. The rule goes by the age of the message (`queue.ages`): a wrong clock alone makes no bounces. An attempt that
+expired. The rule goes by the age of the message (`queue.clock.ages`): a wrong clock alone makes no bounces. An attempt that
 decides nothing about expiry (`made_age_s` None) is followed by another after the usual delay.
 
 *Rules*: the same lengthening for all recipients of a message in one attempt, so that they stay together; different ones for

@@ -4,7 +4,7 @@ The time of day jumps when it moves against the monotonic clock by more than `CL
 somebody set it (a *step*), or the machine was suspended: then time went by, but not for this process. A clock that counts
 suspended time tells the two apart.
 
-*Not here*: what a jump means for ages (`queue.ages`), for what waits (`queue.manager`), for hosts (`deliver`).
+*Not here*: what a jump means for ages (`queue.clock.ages`), for what waits (`queue.manager`), for hosts (`deliver`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from mailismus.queue.ages import Jump
+from mailismus.queue.clock.ages import Jump
 
 CLOCK_JUMP_S = 60.0
 """The wall clock jumped when it moves by more than this against the monotonic one."""
@@ -22,7 +22,7 @@ CLOCK_JUMP_S = 60.0
 
 class ClockWatch:
     """`clock` gives UTC seconds, `monotonic` seconds that never jump, `elapsed` such that count suspended time too;
-    `jumped` is told of each jump and of the time behind it, when somebody next asks for the time."""
+    a jump is noticed when the time is asked for next."""
 
     _log = Logger()
 
@@ -31,14 +31,18 @@ class ClockWatch:
         clock: IReactorTime,
         monotonic: Callable[[], float],
         elapsed: Callable[[], float],
-        jumped: Callable[[Jump, float], None],
     ) -> None:
-        self._seconds, self._monotonic, self._elapsed, self._jumped = clock.seconds, monotonic, elapsed, jumped
+        self._seconds, self._monotonic, self._elapsed = clock.seconds, monotonic, elapsed
+        self._listeners: list[Callable[[Jump, float], None]] = []
         self.jumped_at = clock.seconds()
         """The time behind the last jump; before the first, of the beginning."""
         self._steady_since = monotonic()
         self._offset_s = self.jumped_at - self._steady_since
         self._elapsed_offset_s = elapsed() - self._steady_since
+
+    def listen(self, act: Callable[[Jump, float], None]) -> None:
+        """Call `act` with each jump and the time behind it."""
+        self._listeners.append(act)
 
     def now(self) -> float:
         """UTC seconds."""
@@ -66,4 +70,6 @@ class ClockWatch:
             jump_s=jump_s,
             suspended_s=suspended_s,
         )
-        self._jumped(Jump(jump_s, jump_s - suspended_s), now)
+        jump = Jump(jump_s, jump_s - suspended_s)
+        for act in self._listeners:
+            act(jump, now)
