@@ -31,8 +31,8 @@ _ANY = 1 << 30
 
 
 class Bounces:
-    """What of the area BOUNCES is out. At most `max_out` entries (0: no limit); `is_out` tells whether entries of a message
-    are out for delivery, `now` the time of day; `on_ready` is called when a round is over, `on_room` when there is room."""
+    """Entries of the area BOUNCES that are out: at most `max_out` (0: no limit). `out`: entries that are out for delivery;
+    `now`: UTC seconds; `listeners` are told when a round is over, and when there is room."""
 
     def __init__(
         self,

@@ -2,8 +2,8 @@
 
 Texts are the pages of `docs`, the README and the docstrings. A mention is one of these:
 
-- a dotted name (`queue.outcome.retry.next_attempt_at`, `Reception.add_content`): the end of a module's full name, a class or a
-  function, and behind it what is defined there or in a base class, or else a name that Python can import;
+- a dotted name (`queue.outcome.retry.next_attempt_at`, `Reception.add_content`): the end of a module's full name, a class or
+  a function, and behind it what is defined there or in a base class, or else a name that Python can import;
 - a name in CamelCase or with an underscore: an identifier, or a word of a string, of the sources;
 - a path below a folder of the repository, or the name of a source, a page or a unit: the end of a path of the tree.
 
