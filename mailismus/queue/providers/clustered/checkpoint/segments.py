@@ -30,6 +30,7 @@ class JournalSegments:
         """Segments of which a content could not be read, and how often."""
         self._to_keep: set[int] = set()
         """Segments of which a content never could be read: they are kept for people who may read it."""
+        self._measured_bytes = self.used_bytes
 
     @property
     def used_bytes(self) -> int:
@@ -39,12 +40,16 @@ class JournalSegments:
     @property
     def excess(self) -> float:
         """How much longer than `maxsize` the journal is, as a share of that; 0: it is not."""
-        return max(0.0, self.used_bytes / self._maxsize - 1)
+        return max(0.0, self._measured_bytes / self._maxsize - 1)
 
     @property
     def is_full(self) -> bool:
         """The journal is twice as long as `maxsize`: no mail is accepted."""
-        return self.used_bytes > 2 * self._maxsize
+        return self._measured_bytes > 2 * self._maxsize
+
+    def measure(self) -> None:
+        """Measure how long the journal is: after each batch and when segments are freed, since each message asks for it."""
+        self._measured_bytes = self.used_bytes
 
     @property
     def has_failed(self) -> bool:
@@ -99,4 +104,5 @@ class JournalSegments:
                     self._pool.remove(segment)
                 else:
                     self._pool.adopt(segment)
+        self.measure()
         self._pool.top_up()

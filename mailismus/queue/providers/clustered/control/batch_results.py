@@ -47,6 +47,7 @@ class BatchResults:
 
     def on_durable(self) -> None:
         self._refused.drop()
+        self._segments.measure()
         self._segments.remove_spoiled()
         self._waiters.fire_ready()
         self._checkpoints.on_batch()
