@@ -49,10 +49,9 @@ def parse(data: bytes, file: str) -> Element:
     written = parse_text(data, file)
     elements: dict[Tag, Element] = {}
     top, found = _parse_tree(written.text, file)
-    for tag, node in _pairs(top, found):
-        elements[tag] = Element(tag.name, tag.line, _attributes(tag, node), text=_text_of(node))
-    for tag, element in elements.items():
-        element.children = [elements[child] for child in tag.children]
+    for tag, node in reversed([*_pairs(top, found)]):  # children come before their parents
+        children = [elements[child] for child in tag.children]
+        elements[tag] = Element(tag.name, tag.line, _attributes(tag, node), children, _text_of(node))
     return elements[top]
 
 

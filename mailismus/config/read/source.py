@@ -62,6 +62,10 @@ class Tag:
     end: int = -1
     children: list[Tag] = attrs.Factory(list)
 
+    def close(self, begin: int, end: int) -> None:
+        """Note where its end tag begins and ends."""
+        self.close_begin, self.end = begin, end
+
     @property
     def is_empty_tag(self) -> bool:
         """Whether it is written `<name/>`."""
@@ -97,7 +101,7 @@ def scan(text: str) -> Tag | None:
             if match is None or not unclosed or unclosed[-1].name != match[1]:
                 break
             tag = unclosed.pop()
-            tag.close_begin, tag.end = begin, match.end()
+            tag.close(begin, match.end())
             offset = tag.end
         else:
             opened = _scan_start(text, begin, line)
