@@ -6,6 +6,7 @@ Modules, each with what it is:
     segment     one journal file: created, used, used again
     pool        free segments, created ahead
     writer      one batch, one write, one barrier; in the journal's thread
+    spool_ids   ids that are never used twice
     commit      group commit: gathers items into batches, tells each item its result
     replay      which batches of the segments found are valid, in order
     lenient     reads a journal of which some segments can't be read

@@ -10,8 +10,8 @@ import pytest
 
 from mailismus.errors import StartError, Unavailable
 from mailismus.journal.batch import BLOCK
+from mailismus.journal.spool_ids import SpoolIds
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.clustered.commit.spool_ids import SpoolIds
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path

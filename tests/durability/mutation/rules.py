@@ -125,7 +125,7 @@ RULES: dict[str, Rule] = {
     ),
     "a failed batch is denied though nothing is said again": _clustered(
         "control/batch_results",
-        "return rewritten or [EpochItem(epoch_record(self._naming.epoch), _ignore)]",
+        "return rewritten or [epoch_item(self._naming.epoch, _ignore)]",
         "return rewritten",
     ),
     "no checkpoint begins before all is said again": _clustered(

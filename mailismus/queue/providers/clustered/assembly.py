@@ -17,6 +17,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pressure import Pressure
+from mailismus.journal.spool_ids import Naming
 from mailismus.journal.throttle import CommitThrottle
 from mailismus.journal.writer import most_records_size
 from mailismus.mail.ids import SpoolId
@@ -30,8 +31,7 @@ from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointSea
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
 from mailismus.queue.providers.clustered.commit.batch_events import BatchEvents
-from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE
-from mailismus.queue.providers.clustered.commit.spool_ids import Naming
+from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.clustered.control.admission import AdmissionControl
 from mailismus.queue.providers.clustered.control.batch_results import BatchResults
 from mailismus.queue.providers.clustered.control.closing import Closing
@@ -86,7 +86,7 @@ def build(
 
     events = BatchEvents()
     commits = GroupCommit(opened.writer, workers.journal, reactor, limits.largest_item, events.on_durable, events.on_failed)
-    naming = Naming(opened.spool_ids, commits, opened.writer)
+    naming = Naming(opened.spool_ids, commits, opened.writer, epoch_item)
     pressure = Pressure(commits, reactor)
     space = SpaceWatch(disk, settings, files, reactor)
     presence = PresenceWatch(opened.locations.everything, commits, files, reactor)

@@ -9,12 +9,12 @@ from twisted.internet.interfaces import IReactorTime
 
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pressure import Pressure
+from mailismus.journal.spool_ids import Naming
 from mailismus.journal.throttle import CommitThrottle
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
-from mailismus.queue.providers.clustered.commit.spool_ids import Naming
 from mailismus.queue.providers.clustered.control.admission import AdmissionControl
 from mailismus.queue.providers.clustered.control.closing import Closing
 from mailismus.queue.providers.clustered.control.hasten import Hastening

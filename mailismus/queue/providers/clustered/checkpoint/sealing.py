@@ -20,12 +20,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.journal.commit import GroupCommit
+from mailismus.journal.spool_ids import Naming
 from mailismus.queue.providers.clustered.checkpoint.apply import PAUSE_S, CheckpointApply, EntryMover
 from mailismus.queue.providers.clustered.checkpoint.files import CheckpointFiles, WrittenFiles
 from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPolicy
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.commit.items import CheckpointItem, PlacesItem
-from mailismus.queue.providers.clustered.commit.spool_ids import Naming
 from mailismus.queue.providers.clustered.format.record import Checkpoint, checkpoint_record
 from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 

@@ -3,6 +3,5 @@
 Modules, each with what it is:
 
     items         commits, rewritten messages, checkpoints as items of group commit
-    spool_ids     ids that are never used twice
     batch_events  tells a listener that is made later how batches ended
 """

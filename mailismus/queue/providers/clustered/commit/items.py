@@ -13,7 +13,14 @@ from mailismus.mail.words import LONGEST_WORDS
 from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, Entry, Settlement
 from mailismus.queue.providers.clustered.format.cluster import Place
-from mailismus.queue.providers.clustered.format.record import HEAD, file_record, lines_record, message_head, places_record
+from mailismus.queue.providers.clustered.format.record import (
+    HEAD,
+    epoch_record,
+    file_record,
+    lines_record,
+    message_head,
+    places_record,
+)
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.spool.draft import SpoolDraft
 
@@ -214,3 +221,8 @@ def add_lines(item: _Item, journaled: JournaledMessage, entries: list[Entry]) ->
         here = [entry for entry in entries if entry.area is area]
         if here:
             item.add(lines_record(area, journaled.message.spool_id, format_lines(journaled.message, here)))
+
+
+def epoch_item(epoch: int, done: Callable[[], None]) -> IItem:
+    """Return the item that says this epoch; `done` is called when it is durable."""
+    return EpochItem(epoch_record(epoch), done)

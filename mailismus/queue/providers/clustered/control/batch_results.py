@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mailismus.journal.commit import IItem
+from mailismus.journal.spool_ids import Naming
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
-from mailismus.queue.providers.clustered.commit.items import EpochItem, rewrite
-from mailismus.queue.providers.clustered.commit.spool_ids import Naming
+from mailismus.queue.providers.clustered.commit.items import epoch_item, rewrite
 from mailismus.queue.providers.clustered.control.closing import Closing
 from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
-from mailismus.queue.providers.clustered.format.record import epoch_record
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.spool.draft import RefusedDrafts
 
@@ -65,7 +64,7 @@ class BatchResults:
             if journaled.segment in failed and (journaled.is_in_silo or journaled.content is not None)
             for item in rewrite(journaled, self._largest_item)
         ]
-        return rewritten or [EpochItem(epoch_record(self._naming.epoch), _ignore)]  # a failed record must be denied
+        return rewritten or [epoch_item(self._naming.epoch, _ignore)]  # a failed record must be denied
 
 
 def _ignore() -> None:

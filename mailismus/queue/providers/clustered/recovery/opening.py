@@ -31,12 +31,12 @@ from mailismus.journal.batch import BLOCK, padded_size
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
 from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
+from mailismus.journal.spool_ids import SpoolIds
 from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.queue.files.directories import check_safe, lock_roots, make_directories
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES, Locations, remember
 from mailismus.queue.files.mark import ensure_mark
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.commit.spool_ids import SpoolIds
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS, epoch_record
 from mailismus.queue.providers.clustered.format.slots import slot_start

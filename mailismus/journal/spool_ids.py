@@ -1,17 +1,20 @@
-"""Naming: spool ids that are never used twice, whatever the clock does.
+"""Spool ids that are never used twice, whatever the clock does: for every provider that has a journal.
 
 An id is an epoch and a counter. An epoch is durable before its first use: a start raises it, and when the counter is nearly
-full the next one is written to the journal.
+full the next one is written to the journal, in a record of the provider's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mailismus.errors import Unavailable
-from mailismus.journal.commit import GroupCommit
+from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.writer import JournalWriter
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.providers.clustered.commit.items import EpochItem
-from mailismus.queue.providers.clustered.format.record import epoch_record
+
+EpochItemMaker = Callable[[int, Callable[[], None]], IItem]
+"""Makes the item of the journal that says this epoch; the function is called when the item is durable."""
 
 
 class SpoolIds:
@@ -49,8 +52,11 @@ class SpoolIds:
 class Naming:
     """Hands out spool ids, and has the next epoch reserved in time."""
 
-    def __init__(self, spool_ids: SpoolIds, commit: GroupCommit, writer: JournalWriter) -> None:
+    def __init__(
+        self, spool_ids: SpoolIds, commit: GroupCommit, writer: JournalWriter, make_epoch_item: EpochItemMaker
+    ) -> None:
         self._spool_ids = spool_ids
+        self._make_epoch_item = make_epoch_item
         self._commit = commit
         self._writer = writer
         self._is_reserving = False
@@ -60,7 +66,7 @@ class Naming:
         spool_ids = self._spool_ids
         if spool_ids.wants_epoch() and not self._is_reserving:
             self._is_reserving = True
-            self._commit.append(EpochItem(epoch_record(spool_ids.epoch + 1), self._on_reserved))
+            self._commit.append(self._make_epoch_item(spool_ids.epoch + 1, self._on_reserved))
         spool_id = spool_ids.next()
         if spool_id is None:
             raise Unavailable("no spool id is left until the next epoch is durable")
