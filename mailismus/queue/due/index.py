@@ -307,13 +307,13 @@ class DueIndex(Generic[M]):
             area.waiting = waiting
         return touched
 
-    def visit(self, known: M, entry: Entry, now: float) -> None:
+    def make_due(self, known: M, entry: Entry, now: float) -> None:
         """A waiting entry is due now."""
         if entry.number not in known.out and entry.due_at > now:
             entry.due_at = now
             self._areas[entry.area].add(known, entry)
 
-    def walk(self, first: SpoolId) -> Iterator[M]:
+    def messages_from(self, first: SpoolId) -> Iterator[M]:
         """Messages in the order of their spool ids, from `first` on. The index may change between two steps."""
         for spool_id in sorted(self.messages):
             if spool_id >= first:

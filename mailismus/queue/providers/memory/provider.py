@@ -276,7 +276,7 @@ class MemoryQueue:
                     continue
                 if wanted.matches(held.message, entry):
                     count += 1
-                    self._index.visit(held, entry, now)
+                    self._index.make_due(held, entry, now)
         if count:
             self._clock.callLater(0, self._wake, {Area.DEFERRED})
         return succeed(Flushed(count))
