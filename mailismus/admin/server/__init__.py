@@ -3,7 +3,7 @@
 Modules, each with what it is:
 
     answers     one answer for each verb, in parts
-    admission   which requests are answered at a time
+    admission   requests that are answered at the same time
     session     one connection: request, answer
     task        the listening socket
 """
