@@ -17,4 +17,14 @@ class StuckEntry(Entry):
     @classmethod
     def of(cls, entry: Entry, note: bytes) -> StuckEntry:
         """Return the same entry with this note."""
-        return cls(entry.number, entry.recipient, entry.area, entry.due_at, entry.attempts, entry.reply, entry.host, note)
+        return cls(
+            entry.number,
+            entry.recipient,
+            entry.area,
+            entry.due_at,
+            entry.attempts,
+            entry.reply,
+            entry.host,
+            entry.words,
+            note,
+        )
