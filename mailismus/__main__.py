@@ -1,7 +1,7 @@
 """The command line: `mailismus`, also `python -m mailismus`.
 
-*Rules*: each command's parser is filled in where its work is (`start.configcommands`, `admin.commands`); it sets `run`,
-a function of the parsed arguments that gives an exit code. A command that is documented and not built is refused by name.
+*Rules*: the module of each command fills its parser (`start.configcommands`, `admin.commands`) and sets `run`, a function of
+the parsed arguments that returns an exit code. A command that is documented and not built is refused by name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         if self._is_within or self._subparsers is not None:
             return super().parse_known_args(args, namespace)
-        self._is_within = True  # what is called next calls us again
+        self._is_within = True  # argparse calls this method again
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
@@ -54,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Context:
-    """What one run of the command line knows: its providers, and the configuration that it has read."""
+    """Context of one run of the command line: its providers, and the configuration that was read."""
 
     def __init__(self, providers: Providers) -> None:
         self.providers = providers
@@ -62,7 +62,7 @@ class _Context:
         self._loaded: LoadedConfig | None = None
 
     def load_settings(self, arguments: argparse.Namespace) -> Settings:
-        """The settings that these arguments name. Raises `ConfigError`."""
+        """Return the settings that these arguments name. Raises `ConfigError`."""
         self._file = find_file(arguments.config)
         self._loaded = load(self._file, Loader(providers=self.providers.names))
         return self._loaded.settings
@@ -75,12 +75,12 @@ class _Context:
             self.providers.of_file(path).dump(path, out)
 
     def locate(self, error: StartError) -> ConfigError | StartError:
-        """The error with the place in the configuration that it is about, where it is about one."""
+        """Return the error with its place in the configuration, if it has one."""
         return self._loaded.locate(error, self._file) if self._loaded is not None else error
 
 
 def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """Return the parser of the whole command line."""
     context = context or _Context(PROVIDERS)
     parser = _Parser(
         prog="mailismus",
@@ -104,7 +104,7 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
 
 
 def find_unbuilt(arguments: Sequence[str]) -> str | None:
-    """The command asked for, where it is documented but not built."""
+    """Return the command of these arguments if it is documented but not built."""
     words = []
     skip = False
     for argument in arguments:
@@ -122,7 +122,7 @@ def find_unbuilt(arguments: Sequence[str]) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDERS) -> int:
-    """Run one command; gives the exit code. `providers`: the queue providers that it knows."""
+    """Run one command. Return the exit code. `providers`: the queue providers that it knows."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     os.umask(0o077)
     unbuilt = find_unbuilt(given)
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        give_up_output()  # who read it has seen enough: no error
+        give_up_output()  # the reader closed the pipe: no error
         return Exit.OK
     except StartError as error:
         located = context.locate(error)

@@ -2,8 +2,8 @@
 
     settings -> opened queue -> manager -> submit, deliver, report, admin -> one `MailServer`
 
-Whatever can refuse a start is tried in `build`, before the process goes into the background: directories, locks, the
-replay of the journal, every port, the admin socket. Threads begin in `MailServer.start`, since they survive no fork.
+`build` finds every reason to refuse a start, before the process goes into the background: directories, locks, the replay of
+the journal, every port, the admin socket. Threads begin in `MailServer.start`, since they survive no fork.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 @implementer(IReactorTime)
 class WallClock:
-    """The reactor's timers, which never jump, beside the time of day, which may."""
+    """The reactor's timers, which never jump, and the time of day, which may."""
 
     def __init__(self, reactor: IReactorTime) -> None:
         self._reactor = reactor
@@ -76,16 +76,16 @@ class WallClock:
 
     # `callable` is Twisted's name for it.
     def callLater(self, delay: float, callable: Callable[..., Any], *args: object, **kw: object) -> IDelayedCall:  # noqa: A002
-        """The reactor's. Its calls tell their time by the reactor's clock, not by ours."""
+        """As the reactor's. Its calls have times of the reactor's clock, not of this one."""
         return self._reactor.callLater(delay, callable, *args, **kw)
 
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
-        """The reactor's."""
+        """As the reactor's."""
         return self._reactor.getDelayedCalls()
 
 
 def elapsed_seconds() -> float:
-    """As `time.monotonic`, and counts the time that the machine is suspended, where the system tells."""
+    """Return seconds as `time.monotonic` does, but count the time that the machine is suspended, if the system can."""
     return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
@@ -125,7 +125,7 @@ class MailServer:
         self._is_started = False
 
     def start(self) -> Deferred[Sequence[Listening]]:
-        """The queue first, then deliveries, at last the ports that take mail."""
+        """Start the queue, then deliveries, then the ports that take mail."""
         return Deferred.fromCoroutine(self._start())
 
     async def _start(self) -> Sequence[Listening]:
@@ -156,7 +156,7 @@ class MailServer:
         return take_over
 
     def stop(self) -> Deferred[None]:
-        """No more mail, then no more deliveries, then the queue."""
+        """Stop taking mail, then deliveries, then the queue."""
         return Deferred.fromCoroutine(self._stop())
 
     def reopen_logs(self) -> None:
@@ -187,9 +187,9 @@ def build(
     privileged: Callable[[], AbstractContextManager[None]] = nullcontext,
     providers: IProviders = PROVIDERS,
 ) -> MailServer:
-    """A server of these settings; ports are bound within `privileged`. `providers`: the providers that can be configured.
-    Raises `ConfigError`, `StartError`; what it made is given up then."""
-    # Timers are not to jump with the time of day: a clock set back a year would stop them for a year.
+    """Return a server of these settings; ports are bound within `privileged`. `providers`: the providers that can be
+    configured. Raises `ConfigError`, `StartError`, and then releases all that it opened."""
+    # Timers must not jump with the time of day: a clock set back a year would stop them for a year.
     cast(Any, reactor).seconds = time.monotonic
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     shorten_dispatch(reactor)
@@ -205,11 +205,11 @@ def build(
 
 
 def open_queue(settings: QueueSettings, reactor: Reactor, clock: IReactorTime, providers: IProviders) -> IOpenedQueue:
-    """The queue, locked and opened by its provider. Raises `StartError`."""
+    """Return the queue, locked and opened by its provider. Raises `StartError`."""
     try:
         provider = providers.configured(settings)
     except PermissionError:
-        provider = providers.named(settings.provider)  # it refuses the directory too, and says what mends it
+        provider = providers.named(settings.provider)  # the provider refuses the directory too, and tells the remedy
     except OSError as error:
         raise StartError(os.EX_IOERR, f"the queue can't be opened: {error}") from error
     return provider.open(settings, reactor, clock)
@@ -224,7 +224,7 @@ def _build(
     opened: IOpenedQueue,
     opening_s: float,
 ) -> MailServer:
-    """The rest of `build`, over an opened queue, which is the caller's until a server has it."""
+    """Make the rest of the server, over an opened queue. Until it returns, the caller must release that queue."""
     host = settings.application.announcehost
     manager = QueueManager(
         opened.queue,
@@ -299,7 +299,7 @@ def build_locator(
     named = tuple(NameServer(host, port) for host, port in dns.servers)
     chance = random.SystemRandom()
     servers = (lambda: named) if named else SystemServers(time.monotonic)
-    # Its timers do not jump: `build` has seen to that.
+    # The reactor's timers do not jump: `build` has set its clock.
     resolver = DnsClient(cast(DnsReactor, reactor), servers, dns.timeout_s, chance, time.monotonic, counters=counters)
     policy = MxPolicy(
         fallback=Fallback.ADDRESS if client.fallback_a else Fallback.NONE,

@@ -1,9 +1,9 @@
-"""The queue providers of this program: one table of names and modules, and whose a directory is.
+"""The queue providers of this program: one table of names and modules, and the provider of a directory.
 
-*Rules*: a module of a provider is imported when its provider is asked for, and has an `IProvider` in it that is called
-`PROVIDER`. Nothing else in the program names a provider's module or class.
+*Rules*: a provider's module is imported when its provider is asked for; it defines an `IProvider` named `PROVIDER`. No other
+code of the program names a provider's module or class.
 
-*For tests and harnesses*: `Providers.extended` makes another table. `app.build`, `__main__.main` and
+*For tests and harnesses*: `Providers.extended` returns another table. `app.build`, `__main__.main` and
 `run.make_service` take it as `providers=`; their defaults are `PROVIDERS`, so nothing outside of the program's own code (no
 environment variable, no file, no entry point) can add a provider to a server.
 """
@@ -40,7 +40,7 @@ class Providers:
         return tuple(self._modules)
 
     def extended(self, **modules: str) -> Providers:
-        """A table that has these modules too."""
+        """Return a table that has these modules too."""
         return Providers({**self._modules, **modules}, self._disk)
 
     def named(self, name: str) -> IProvider:
@@ -92,7 +92,7 @@ class Providers:
         return self.named(self.names[0])
 
     def _claimant(self, queue_path: str) -> IProvider | None:
-        """The provider that knows an unmarked directory as its own. An empty one is nobody's."""
+        """Return the provider that claims a directory without a mark. No provider claims an empty one."""
         if not self._disk.exists(queue_path):
             return None
         providers = map(self.named, self._modules)

@@ -1,6 +1,6 @@
-"""The program as `twistd` and `twist` run it: the start and the composition, put together.
+"""The program as `twistd` and `twist` run it: joins the start and the composition.
 
-*Not here*: options, privileges, the log, exit codes (`start.maker`); what a server consists of (`app`).
+*Not here*: options, privileges, the log, exit codes (`start.maker`); the parts of a server (`app`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ __all__ = ["Options", "makeService", "make_service"]
 
 
 def makeService(options: usage.Options) -> MailismusService:
-    """The service, after all has been tried that can refuse a start. Raises `SystemExit` with an exit code of ours."""
+    """Return the service, after every reason to refuse a start was checked. Raises `SystemExit` with an exit code of
+    ours."""
     return make_service(options, PROVIDERS)
 
 
 def make_service(options: usage.Options, providers: Providers) -> MailismusService:
-    """The same with other queue providers (`Providers.extended`): a harness's own plugin of `twistd` calls this.
+    """Return the service with other queue providers (`Providers.extended`): for a harness's own plugin of `twistd`.
     `<queue provider>` may then be any of their names."""
     return maker.make_service(options, partial(_find_build, providers), providers.names)
 
 
 def _find_build(providers: Providers) -> Build:
-    from mailismus import app  # here: a wrong option is told without loading a server
+    from mailismus import app  # here: a wrong option is reported without loading a server
 
     if os.geteuid() == 0:
         for name in providers.names:

@@ -1,29 +1,29 @@
-"""The queue: what a provider promises, and the manager that every task uses.
+"""The queue: the interface of providers, and the manager that every task uses.
 
 Rooms, bottom first; modules without a room stand between `outcome` and `providers`:
 
-    interface   what a provider promises, and what it does not
-    due         what is due and what is out, in memory. Pure
-    files       what providers on local files share
+    interface   the promises of a provider, and their limits
+    due         index in memory of entries that are due and out. Pure
+    files       common parts of providers on local files
     clock       time of day that may jump, and ages all the same
-    outcome     what becomes of an entry after an attempt. Pure
+    outcome     decisions about the outcome of an attempt. Pure
     providers   the implementations of the interface
 
 The modules:
 
     words       checks further facts of messages and recipients before a commit. Pure
-    gaps        what a listing could not read. Pure
-    listeners   who waits for entries of an area
+    gaps        entries that a listing could not read. Pure
+    listeners   tasks that wait for entries of an area
     out_entries entries that are out for delivery, and room for more
     in_doubt    outcomes that are not durable yet hold back deliveries
     jumps       hastens entries after the clock was set
-    rounds      which bounces are reported together. Pure
+    rounds      bounces that are reported together. Pure
     bounces     bounces on their way to their reports
-    manager     outcomes to settlements; counts what is out and what is not durable yet
-    audited     what the audit says of an entry. Pure
+    manager     turns outcomes into settlements
+    audited     audit record of an entry. Pure
     filter      the words of FILTER. Pure
     finding     results of fsck as values. Pure
-    provider    what the program asks of a provider beside the interface
-    stopped     a stopped queue that is only read
+    provider    requirements of the program on a provider, beside the interface
+    stopped     a stopped queue, opened for reading
     metrics     metrics of every queue, and of the manager
 """

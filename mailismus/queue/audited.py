@@ -1,4 +1,4 @@
-"""What the audit says of a queue entry that has left the queue (pure)."""
+"""Audit record of an entry that has left the queue (pure)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def audited(
 
 
 def audited_bounce(action: Action, message: Message, entry: Entry, report: SpoolId | None = None) -> Audited:
-    """A bounce: what decided it is its last reply. One for now was final only because the time was up."""
+    """Return the audit record of a bounce. Its last reply decided the outcome; a transient one was final only because the
+    entry expired."""
     reply = entry.reply
     is_permanent = reply is None or reply.is_permanent
     disposition = Disposition.BOUNCED if is_permanent else Disposition.EXPIRED

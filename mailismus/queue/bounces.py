@@ -1,9 +1,9 @@
 """Bounces on their way to their reports: taken from the provider, kept until their round is over, ended with the report.
 
-*Rules*: a report and the end of its bounces are one commit: after a crash either the bounces are there or the report. What
-is taken here counts apart from deliveries, so that neither starves the other.
+*Rules*: a report and the end of its bounces are one commit: after a crash either the bounces or the report exist. Bounces
+that are out count apart from deliveries, so that neither starves the other.
 
-*Not here*: which bounces belong together (`queue.rounds`), who writes reports (`report.task`).
+*Not here*: the grouping of bounces (`queue.rounds`), the text of reports (`report.task`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mailismus.queue.out_entries import OutEntries
 from mailismus.queue.rounds import Rounds
 
 PULL = 1000
-"""Bounces that are asked of the provider at a time."""
+"""Bounces taken from the provider at a time."""
 
 MAX_WAITING = 10_000
-"""Bounces that may wait for the end of their rounds, where `max_out` does not say less."""
+"""Bounces that may wait for the end of their rounds, unless `max_out` allows fewer."""
 
 _ANY = 1 << 30
 
@@ -54,7 +54,7 @@ class Bounces:
         self._timer_at = 0.0
         """Monotonic seconds."""
         self.out_count = 0
-        """Entries that are out for a report, wait for the end of their round, or are about to."""
+        """Entries that are out for a report, wait for the end of their round, or are reserved for a take."""
 
     def reload(self, max_out: int) -> None:
         """Set another bound, for bounces to come (0: no limit)."""
@@ -70,18 +70,18 @@ class Bounces:
 
     @property
     def has_ready(self) -> bool:
-        """Whether some are at hand."""
+        """Whether bounces are ready for a report."""
         return self._rounds.ready_count > 0
 
     @property
     def waiting_of_one(self) -> int:
-        """Entries of one message that wait for the end of their round, at most: they are out at the provider."""
+        """The largest number of waiting entries of one message: the provider counts them as out."""
         return self._rounds.most_of_one
 
-    # what happens to entries that are out for delivery
+    # events of entries that are out for delivery
 
     def bounced(self, spool_id: SpoolId, count: int, done: Deferred[Sequence[SpoolId]]) -> None:
-        """So many entries of a message of several failed; `done` fires when that is durable."""
+        """Note that `count` entries of a message with several recipients failed; `done` fires when that is durable."""
         self._rounds.bounced(spool_id, count, self._monotonic())
 
         def sure(result: Sequence[SpoolId] | Failure) -> Sequence[SpoolId] | Failure:
@@ -92,7 +92,7 @@ class Bounces:
         done.addBoth(sure)
 
     def quiet(self, spool_id: SpoolId) -> None:
-        """None of the message's entries is out for delivery any more."""
+        """Note that no entry of the message is out for delivery any more."""
         if self._rounds.has_open:
             self._rounds.quiet(spool_id, self._monotonic())
             self._set_timer()
@@ -100,7 +100,7 @@ class Bounces:
     # out
 
     def take(self, limit: int) -> Deferred[list[Message]]:
-        """Bounces whose round is over, see `QueueManager.take`."""
+        """Return bounces whose round is over, see `QueueManager.take`."""
         rounds = self._rounds
         rounds.advance(self._monotonic(), self._out.is_out)
         pull = min(PULL, self._max_out - self.out_count)
@@ -115,7 +115,7 @@ class Bounces:
         count = sum(len(message.entries) for message in messages)
         for message in messages:
             if count >= pull and message.recipient_count > 1:
-                rounds.linger(message.spool_id, now)  # the rest of it may come with the next ones
+                rounds.linger(message.spool_id, now)  # its other bounces may come with the next take
             rounds.collect(message)
         self.come_back(pull - count)
         self._set_timer()
@@ -128,13 +128,13 @@ class Bounces:
     # on
 
     def come_back(self, count: int) -> None:
-        """So many entries are no longer out."""
+        """Note that `count` entries are no longer out."""
         self.out_count -= count
         if count:
             self._out.tell_of_room()
 
     def end(self, message: Message, report: Submission | None = None) -> Deferred[None]:
-        """These bounces, as `take` gave them, are over; with their report, see `QueueManager.report`."""
+        """End these bounces, which came from one `take`; with their report, see `QueueManager.report`."""
         submissions, draft = ((), None) if report is None else ((report,), report.draft)
         settlements = [Settlement(queue_id, None) for queue_id in message.queue_ids()]
         ended: Deferred[None] = Deferred()
@@ -156,18 +156,18 @@ class Bounces:
     # within
 
     def _set_timer(self) -> None:
-        """The rounds want to be looked at when the next of them may be over."""
+        """Set the timer for the next round that may be over."""
         at = self._rounds.next_at()
         if at is None:
             return
         wait_s = max(0.0, at - self._monotonic())
         if self._timer is None or not self._timer.active():
-            self._timer, self._timer_at = self._clock.callLater(wait_s, self._look), at
+            self._timer, self._timer_at = self._clock.callLater(wait_s, self._advance), at
         elif at < self._timer_at:
             self._timer_at = at
             self._timer.reset(wait_s)
 
-    def _look(self) -> None:
+    def _advance(self) -> None:
         self._rounds.advance(self._monotonic(), self._out.is_out)
         self._set_timer()
         if self._rounds.ready_count:
@@ -175,5 +175,5 @@ class Bounces:
 
 
 def _max_waiting(max_out: int) -> int:
-    """How many bounces may wait for the end of their rounds: half of those that may be out, so that reports go on."""
+    """Return how many bounces may wait for the end of their rounds: half of those that may be out, so that reports go on."""
     return min(MAX_WAITING, max_out // 2)

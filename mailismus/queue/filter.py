@@ -1,10 +1,10 @@
-"""FILTER: the words by which an administrator says which entries are meant (pure).
+"""FILTER: the words by which an administrator selects entries (pure).
 
 An ID (a spool id, or a queue id `SPID-N`), or one of `sender= recipient= domain=` (a GLOB: `*` any bytes, `?` one
 character; case is ignored), `area=`, `older= younger=` (age of the message), `larger=` (bytes), `reply=` (a part of the
 last reply, case is ignored). Several are ANDed, two of a kind too.
 
-*Rules*: what is not understood is refused with what to write; nothing matches by mistake.
+*Rules*: an invalid word is refused with a hint; no word matches by mistake.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FORMS = (
 
 
 class FilterError(ValueError):
-    """A word is no filter; the message says what to write instead."""
+    """A word is no filter; the message tells what to write instead."""
 
 
 def parse_filter(words: Sequence[str], now: float) -> Filter:
-    """The filter that all these words make together; none of them: everything. Raises `FilterError`.
+    """Return the filter of all these words together; without words: every entry. Raises `FilterError`.
 
-    `now`: UTC seconds, what ages count from.
+    `now`: UTC seconds; ages count from it.
     """
     spool_id: SpoolId | None = None
     area: Area | None = None
@@ -154,8 +154,8 @@ def _seconds(word: str, value: str) -> float:
 
 
 def _glob(value: str) -> Callable[[bytes], bool]:
-    """Whether an address matches. `<>` is the null reverse-path, as `sender=` with nothing behind it. Brackets are no
-    sets of characters here: they belong to address literals."""
+    """Return a predicate of addresses. `<>` is the null reverse-path, as is `sender=` without a value. Brackets are no sets
+    of characters here: they belong to address literals."""
     if value == "<>":
         value = ""
     pattern = fnmatch.translate(value.replace("[", "[[]"))
@@ -164,11 +164,11 @@ def _glob(value: str) -> Callable[[bytes], bool]:
 
 
 def _bytes(text: str) -> bytes:
-    """What was typed, in UTF-8; bytes that a terminal sent and that are none, as they were."""
+    """Return the typed text in UTF-8; bytes of a terminal that are no UTF-8, unchanged."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def _quoted(word: str) -> str:
-    """A word of the user's in a message: short, and harmless for a terminal."""
+    """Return a word of the user for a message: short, and harmless for a terminal."""
     word = word.encode("utf-8", "backslashreplace").decode("utf-8")
     return '"' + "".join(character if character.isprintable() else "?" for character in word[:60]) + '"'

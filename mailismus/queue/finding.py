@@ -1,8 +1,8 @@
-"""What a check of a queue that no server runs on finds (pure): a value for each thing that is not as it should be.
+"""Findings of a check of a stopped queue (pure): one value for each deviation from the legal states.
 
-*Rules*: who finds nothing worse than `HARMLESS` may start the server. Nothing that is found is changed by finding it.
+*Rules*: without findings worse than `HARMLESS` the server may be started. A check changes nothing.
 
-*Not here*: looking for it, and repairing it: each provider's own affair.
+*Not here*: the checks and repairs, which are each provider's own.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import attrs
 
 
 class Severity(enum.Enum):
-    """How bad it is, mildest first."""
+    """Severity of a finding, mildest first."""
 
     NOTE = "note"
-    """Nothing is wrong; somebody may want to know. A repair leaves it alone."""
+    """No fault, but an administrator may want to know. A repair leaves it alone."""
     HARMLESS = "harmless"
-    """The next start sees to it by itself."""
+    """The next start repairs it."""
     REPAIRABLE = "repairable"
-    """A repair puts it right, and no mail is lost."""
+    """A repair removes the fault, and no mail is lost."""
     LOST = "lost"
-    """Mail, or a part of it, can't be delivered any more. A repair keeps what is left of it, and the rest goes on."""
+    """Mail, or a part of it, can't be delivered any more. A repair keeps the remains, and the other mail is delivered."""
 
     @property
     def needs_repair(self) -> bool:
-        """Whether somebody has to do something."""
+        """Whether an administrator must repair it."""
         return self in (Severity.REPAIRABLE, Severity.LOST)
 
 
 class Done(enum.Enum):
-    """What a repair did about a finding."""
+    """Result of a repair of a finding."""
 
     NOTHING = "nothing was to be done"
     BY_START = "left to the start at the end of the repair"
@@ -43,8 +43,8 @@ class Done(enum.Enum):
 
 @attrs.frozen
 class Finding:
-    """One thing. `path` may be a directory; `offset` in bytes, None: the whole of it. `what` and `repair` are sentences:
-    what it is, and what a repair does about it."""
+    """One finding. `path` may be a directory; `offset` in bytes, None: the whole file. `what` and `repair` are sentences:
+    the fault, and the repair of it."""
 
     severity: Severity
     kind: str
@@ -53,15 +53,14 @@ class Finding:
     what: str
     repair: str
     done: Done | None = None
-    """None: nobody tried."""
+    """None: no repair was tried."""
     error: str = ""
     """Why it could not be repaired."""
 
 
 @attrs.frozen
 class Checked:
-    """How many of one kind of thing a check went through. `key`: its name for programs; `one`, `many`: its names for
-    people."""
+    """Number of checked things of one kind. `key`: its name for programs; `one`, `many`: its names for people."""
 
     key: str
     count: int
@@ -70,7 +69,7 @@ class Checked:
 
 
 class FsckReport(Protocol):
-    """Findings as they come, and how much was looked at when they are over."""
+    """Findings as they come, and the numbers of checked things at the end."""
 
     @property
     def checked(self) -> tuple[Checked, ...]:

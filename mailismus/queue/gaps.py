@@ -1,4 +1,4 @@
-"""Gathering what looks at a queue could not read (pure)."""
+"""Gaps: the files and entries that a search or a count could not read (pure)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mailismus.queue.interface import Gap
 
 
 class Gaps:
-    """What was missing so far. Of each kind and reason there is one `Gap`, however many files it stands for."""
+    """The gaps so far: one `Gap` of each kind and reason, with the number of files that it stands for."""
 
     def __init__(self, gaps: Iterable[Gap] = ()) -> None:
         self._found: dict[tuple[str, str], Gap] = {}
@@ -20,17 +20,17 @@ class Gaps:
         return bool(self._found)
 
     def add(self, gaps: Iterable[Gap]) -> None:
-        """These too."""
+        """Add these gaps."""
         for gap in gaps:
             key = gap.what, gap.reason
             known = self._found.get(key)
             self._found[key] = gap if known is None else attrs.evolve(known, count=known.count + gap.count)
 
     def all(self) -> tuple[Gap, ...]:
-        """All of them."""
+        """Return all gaps."""
         return tuple(self._found.values())
 
 
 def gap_of(what: str, path: str, error: OSError) -> Gap:
-    """One that can't be read because of this error."""
+    """Return the gap of one file that can't be read because of this error."""
     return Gap(what, error.strerror or str(error), 1, path)

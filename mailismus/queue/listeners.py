@@ -1,7 +1,7 @@
-"""Who waits for an area of the queue to have something: told by the provider, and by the manager of what it alone knows.
+"""Listeners: tasks that wait for entries of an area, woken by the provider or the manager.
 
-The provider fires for what may be taken now; the manager adds a settled entry that becomes due sooner than who waits
-expects, and rounds that are over.
+The provider fires for entries that may be taken now. The manager wakes listeners for a settled entry that becomes due sooner
+than they expect, and for rounds that are over.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from mailismus.queue.interface import Area, IQueue
 
 @attrs.define(eq=False)
 class _Listener:
-    """Somebody who waits for an area: what fires for him, what the provider was asked, and the next time he knows of."""
+    """One waiting task. `fires`: its Deferred; `asked`: the provider's; `next_due`: the next due time that the task
+    knows."""
 
     fires: Deferred[None]
     asked: Deferred[None]
@@ -23,37 +24,36 @@ class _Listener:
 
 
 class Listeners:
-    """All who wait, by area."""
+    """Listeners of one queue, by area."""
 
     def __init__(self, provider: IQueue) -> None:
         self._provider = provider
         self._waiting: dict[Area, list[_Listener]] = {area: [] for area in Area}
 
     def add(self, area: Area) -> Deferred[None]:
-        """Fires as `IQueue.ready` does, or when `wake` or `wake_all` says so."""
+        """Fires as `IQueue.ready` does, or by `wake` or `wake_all`."""
         asked = self._provider.ready(area)
         if asked.called:
             return asked
         fires: Deferred[None] = Deferred(lambda _: asked.cancel())
         listener = _Listener(fires, asked, self._provider.next_due(area))
         self._waiting[area].append(listener)
-        asked.addCallbacks(self._on_ready, self._on_deaf, callbackArgs=(area, listener), errbackArgs=(area, listener))
+        asked.addCallbacks(self._on_ready, self._on_failed, callbackArgs=(area, listener), errbackArgs=(area, listener))
         return fires
 
     def wake(self, area: Area, due_at: float, now: float) -> None:
-        """An entry that becomes due then has come: who expects the next one later, or knows only of one that is past, is
-        told."""
+        """Wake the listeners that expect the next due entry later than this one, or know only a time that is past."""
         for listener in list(self._waiting[area]):
             known = listener.next_due
             if known is None or known <= now or due_at < known:
-                self._tell(area, listener)
+                self._fire(area, listener)
 
     def wake_all(self, area: Area) -> None:
-        """Something may be taken that the provider knows nothing of."""
+        """Wake all listeners of the area: entries that the provider does not offer may be taken."""
         for listener in list(self._waiting[area]):
-            self._tell(area, listener)
+            self._fire(area, listener)
 
-    def _tell(self, area: Area, listener: _Listener) -> None:
+    def _fire(self, area: Area, listener: _Listener) -> None:
         self._waiting[area].remove(listener)
         listener.asked.cancel()
         listener.fires.callback(None)
@@ -62,7 +62,7 @@ class Listeners:
         self._waiting[area].remove(listener)
         listener.fires.callback(None)
 
-    def _on_deaf(self, failure: Failure, area: Area, listener: _Listener) -> None:
-        if listener in self._waiting[area]:  # otherwise it was `_tell` that cancelled
+    def _on_failed(self, failure: Failure, area: Area, listener: _Listener) -> None:
+        if listener in self._waiting[area]:  # otherwise `_fire` cancelled
             self._waiting[area].remove(listener)
             listener.fires.errback(failure)

@@ -1,14 +1,14 @@
 """The queue as the tasks see it: one manager, whatever the provider.
 
-Here outcomes are settled (*outcome -> disposition -> settle*), and here is counted what is handed out and what is not yet
-durable. What becomes of a failed attempt is decided in `queue.outcome.verdict`; bytes and entries live in the provider.
+The manager settles outcomes (*outcome -> disposition -> settle*). It knows the entries that are out (`queue.out_entries`)
+and the outcomes that are not durable (`queue.in_doubt`). `queue.outcome.verdict` decides about a failed attempt; bytes and
+entries are the provider's.
 
-*Rules*: every outcome is settled in the call that brings it, in one commit. Deliveries may not run on while the disk
-stalls: `may_begin` says no while `MAX_IN_DOUBT` outcomes are not durable, so that a crash doubles no more than those.
-A report (null reverse-path) that can't be delivered is discarded and logged, never reported (RFC 5321 4.5.5).
+*Rules*: every outcome is settled in the call that brings it, in one commit. A report (null reverse-path) that can't be
+delivered is discarded and logged, never reported (RFC 5321 4.5.5).
 
-*Not here*: the `status=` lines (who delivered knows host and delays), replies to clients, bounces on their way to their
-reports (`queue.bounces`), how old messages are (`queue.clock.ages`).
+*Not here*: the `status=` lines (the deliverer knows host and delays), replies to clients, bounces on their way to their
+reports (`queue.bounces`), ages of messages (`queue.clock.ages`).
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ class QueueManager:
     # In
 
     def draft(self) -> IDraft:
-        """Begin a message. Raises `Unavailable` when it could not be committed now."""
+        """Begin a message. Raises `Unavailable` if it could not be committed now."""
         draft = self._provider.draft()
         self._ages.begun(draft.spool_id)
         return draft
 
     def accept(self, draft: IDraft, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
-        """The draft is whole. Fires when message and entries are durable: then, and not before, 250. Fails with
+        """Commit a whole draft. Fires when message and entries are durable: then, and not before, 250. Fails with
         `Unavailable`: the client keeps its mail."""
         return self._provider.commit((Submission(draft, envelope, self._arrival_of(draft)),), ())
 
@@ -122,10 +122,10 @@ class QueueManager:
     # Out
 
     def take(self, area: Area, limit: int) -> Deferred[list[Message]]:
-        """At most `limit` entries that are due, oldest first, as `IQueue.take`; none when `max_out` are out.
+        """Take at most `limit` due entries, oldest first, as `IQueue.take`; none while `max_out` entries are out.
 
-        Of BOUNCES those whose round is over. What of a message is reported together comes together, so the last may go
-        beyond `limit`; it is given back, reported or discarded as it came.
+        Of BOUNCES: entries whose round is over. Bounces of one message that are reported together come together, so the last
+        ones may exceed `limit`; they are given back, reported or discarded as they came.
         """
         if not self._has_begun:
             self._has_begun = True
@@ -142,8 +142,8 @@ class QueueManager:
         return taking.addCallbacks(out.on_taken, out.on_not_taken, callbackArgs=(reserved, now), errbackArgs=(reserved,))
 
     def ready(self, area: Area) -> Deferred[None]:
-        """Fires when something of the area may be taken and there is room for it, and when an entry was settled that
-        becomes due before `next_due` said: ask that again. May fire in vain."""
+        """Fires when entries of the area may be taken and there is room for them, and when an entry was settled that becomes
+        due before the last `next_due`: ask that again. May fire in vain."""
         if area is Area.BOUNCES:
             if self._bounces.has_ready:
                 return succeed(None)
@@ -155,11 +155,11 @@ class QueueManager:
         return self._listeners.add(area)
 
     def next_due(self, area: Area) -> float | None:
-        """When the next waiting entry of the area becomes due, see `IQueue`."""
+        """Return when the next waiting entry of the area becomes due, see `IQueue`."""
         return self._provider.next_due(area)
 
     def give_back(self, message: Message, entries: Sequence[Entry], delay_s: float) -> None:
-        """Untried: no attempt is counted; they may be taken again in `delay_s` seconds."""
+        """Give entries back untried: no attempt is counted. They may be taken again in `delay_s` seconds."""
         spool_id = message.spool_id
         now = self._clock.seconds()
         if entries and entries[0].area is Area.BOUNCES:
@@ -169,12 +169,12 @@ class QueueManager:
         self._provider.give_back([QueueId(spool_id, entry.number) for entry in entries], now + delay_s)
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        """The content, see `IQueue`."""
+        """Return the content, see `IQueue`."""
         return self._provider.read(spool_id)
 
     @property
     def out_count(self) -> int:
-        """Entries that are handed out, or about to be."""
+        """Entries that are out, or reserved for a take."""
         return self._out.count + self._bounces.out_count
 
     # On
@@ -185,17 +185,17 @@ class QueueManager:
         return self._gate.count < MAX_IN_DOUBT
 
     def when_may_begin(self) -> Deferred[None]:
-        """Fires when `may_begin` is true: at once, or in the turn it becomes so."""
+        """Fires when `may_begin` is true: at once, or in the turn in which it becomes true."""
         return self._gate.when_open()
 
     @property
     def in_doubt(self) -> int:
-        """Outcomes that are known and not yet durable: after a crash now, so many would be tried again."""
+        """Outcomes that are known and not yet durable: after a crash now, this many deliveries would be repeated."""
         return self._gate.count
 
     def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
-        """What attempts came to, for entries of one `take` of this message. Decides what becomes of each and commits it at
-        once; gives the dispositions in the order of `results`, for the `status=` lines."""
+        """Settle the outcomes of attempts, for entries of one `take` of this message: decide about each, and commit at once.
+        Return the dispositions in the order of `results`, for the `status=` lines."""
         spool_id = message.spool_id
         dispositions: list[Disposition] = []
         settlements: list[Settlement] = []
@@ -225,19 +225,20 @@ class QueueManager:
         return dispositions
 
     def report(self, draft: IDraft, envelope: Envelope, message: Message) -> Deferred[None]:
-        """The draft is the report of these bounces, as `take` gave them: both count from one commit on, or neither.
+        """Commit the draft as the report of these bounces, which came from one `take`: the report counts and the bounces
+        end, or neither.
 
-        Fires when that is durable, before the log says that a message is removed. Fails with `Unavailable`: the draft is
+        Fires when that is durable, before the log tells that a message is removed. Fails with `Unavailable`: the draft is
         abandoned, the bounces are still out.
         """
         return self._bounces.end(message, Submission(draft, envelope, self._arrival_of(draft)))
 
     def discard(self, message: Message) -> Deferred[None]:
-        """These bounces, as `take` gave them, are over without a report. Fires as `report` does."""
+        """End these bounces, which came from one `take`, without a report. Fires as `report` does."""
         return self._bounces.end(message)
 
     def _decide(self, message: Message, entry: Entry, outcome: Outcome) -> tuple[Disposition, Settlement]:
-        """Deferred or failed: what becomes of the entry."""
+        """Decide about an entry whose attempt was deferred or failed."""
         spool_id = message.spool_id
         disposition, settlement = self._verdicts.of(message, entry, outcome, self._out.taken_at(spool_id))
         if settlement.area is None:
@@ -259,7 +260,7 @@ class QueueManager:
         )
         self._gate.end(count)
 
-    # Looking
+    # Reading
 
     def summary(self) -> Deferred[Summary]:
         """See `IQueue`."""
@@ -275,39 +276,39 @@ class QueueManager:
         return self._provider.search(dating.date_filter(wanted), after, limit).addCallback(dating.date_page)
 
     def age_s(self, message: Message) -> float:
-        """Seconds since the message arrived, whatever the clock did since in this run."""
+        """Return the seconds since the message arrived, corrected for jumps of the clock in this run."""
         now = self._now()
         if not self._ages.has_jumped:
             return now - message.received_at
         return self._ages.age_s(message.spool_id, message.received_at, now)
 
     def on_flush(self, act: Callable[[], None]) -> None:
-        """`act` is called whenever somebody asks for a flush, before entries become due by it."""
+        """Call `act` at each flush, before entries become due by it."""
         self._at_flush.append(act)
 
     def on_jump(self, act: Callable[[], None]) -> None:
-        """`act` is called whenever the clock has jumped, or the machine was suspended, before anything is decided behind
-        it; it must not call this manager."""
+        """Call `act` after each jump of the clock or suspension of the machine, before any decision by the new time. `act`
+        must not call this manager."""
         self._jumps.on_jump(act)
 
     def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
-        """Deferred entries that match are due now (a flush); see `IQueue`."""
+        """Make matching deferred entries due now (a flush); see `IQueue`."""
         for act in self._at_flush:
             act()
         return self._provider.visit_all(wanted, self._clock.seconds())
 
     def on_stuck(self, ask: Callable[[], Mapping[QueueId, bytes]]) -> None:
-        """`ask` tells which entries are out and do not move, and what each waits for."""
+        """Add a source of stuck entries: `ask` returns entries that are out without progress, and the reason of each."""
         self._of_stuck.append(ask)
 
     def stuck(self) -> Mapping[QueueId, bytes]:
-        """Entries that are out and do not move, with what each waits for, in words for people."""
+        """Return entries that are out without progress, and the reason of each in plain words."""
         return {queue_id: text for ask in self._of_stuck for queue_id, text in ask().items()}
 
     # Within
 
     def _arrival_of(self, draft: IDraft) -> float:
-        """Its message arrives now."""
+        """Note that the draft's message arrives now. Return the time."""
         now = self._now()
         self._ages.arrived(draft.spool_id)
         return now

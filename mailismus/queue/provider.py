@@ -1,4 +1,4 @@
-"""The interface between the program and a queue provider: everything that the program needs beside `IQueue`.
+"""The interface between the program and a queue provider: the program's requirements beside `IQueue`.
 
     settings -> IProviders.configured -> IProvider.open -> IOpenedQueue -> begin -> IQueue ... close -> end
     directory -> IProviders.found_in  -> IProvider.open_stopped, check, dump
@@ -8,7 +8,7 @@ called for directories of this provider alone: `IProviders` has refused all othe
 local files. A provider whose data is elsewhere has a directory with its mark (`queue.files.mark`) and its lock, and no more;
 then `open` and `open_stopped` ask servers, and raise `StartError` (75) while those can't be reached.
 
-*Not here*: which providers there are (`mailismus.providers`); what a running queue promises (`queue.interface`).
+*Not here*: the table of providers (`mailismus.providers`); the promises of a running queue (`queue.interface`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mailismus.queue.interface import Area, Filter, Gap, IQueue, Message, Summar
 
 
 class QueueReactor(IReactorCore, IReactorTCP, IReactorThreads, IReactorTime):
-    """What a provider may use of the reactor. Its time never jumps."""
+    """The part of the reactor that a provider may use. Its time never jumps."""
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ class IStoppedQueue(Protocol):
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """What could not be read so far."""
+        """The entries that could not be read so far."""
 
     def summary(self) -> Summary:
         """Counts of all. Raises `StorageError` or `OSError`."""
@@ -98,14 +98,14 @@ class IPlanCounter(Protocol):
     """Counts a queue by the parts of its provider's plan, from the files that the plan names."""
 
     def add(self, part: Mapping[str, object]) -> None:
-        """The next part. Raises `ValueError` for what is none, `OSError` where a file can't be read."""
+        """Count the next part. Raises `ValueError` for a malformed one, `OSError` where a file can't be read."""
 
     @property
     def is_unsure(self) -> bool:
-        """Whether some files were not there; only a plan that is made now can tell whether anything is missing."""
+        """Whether some files did not exist; only a plan that is made now can tell whether entries are missing."""
 
     def check(self, part: Mapping[str, object]) -> None:
-        """The next part of that second plan. Raises as `add`."""
+        """Check the next part of that second plan. Raises as `add`."""
 
     def summary(self) -> Summary:
         """Counts of all. Raises `OSError` where the files can't be seen."""
@@ -135,18 +135,19 @@ class IProvider(Protocol):
         lie where only root can read."""
 
     def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> IOpenedQueue:
-        """Lock and open the queue of these settings. Blocks; whatever can refuse a start is tried here. Starts no thread.
+        """Lock and open the queue of these settings. Blocks; every reason to refuse a start is found here. Starts no thread.
 
         Under the lock, and before mail can be taken, the directory gets its mark, durably; a damaged mark refuses the start
         (65). `clock`: the reactor's timers beside the time of day, which may jump (UTC seconds). Raises `StartError` with
-        what an administrator must do: 75 where another process holds the lock."""
+        the action for an administrator: 75 where another process holds the lock.
+        """
 
     def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
         """Read a queue without its server, changing nothing. Takes no lock. Raises `FileNotFoundError` where there is no
         queue, `StartError`, `StorageError` or `OSError`."""
 
     def new_counter(self) -> IPlanCounter:
-        """A counter for the plans of `IQueue.counting_plan`. A provider without plans is never asked."""
+        """Return a counter for the plans of `IQueue.counting_plan`. Never called for a provider without plans."""
 
     def check(self, settings: QueueSettings, now: float) -> FsckReport:
         """Check the stopped queue of these settings, changing nothing. `now`: UTC seconds. Raises `StartError` (75 while a
@@ -178,4 +179,4 @@ class IProviders(Protocol):
         for a provider or a format that this version does not have, `OSError`."""
 
     def of_file(self, path: str) -> IProvider:
-        """The provider that knows best what this file is."""
+        """Return the provider that knows the format of this file, as far as its path tells."""

@@ -1,17 +1,17 @@
-"""Rounds: which bounces are reported together (pure).
+"""Rounds: groups of bounces that are reported together (pure).
 
-The entries of one message that were handed out in one take and its follow-ups, until each has an outcome, are a round.
-Its bounces gather here; they are ready when the round is over: when none of the message's entries has been out for
-`LINGER_S` (a follow-up take may just be on its way), or `HANG_S` after the first bounce if one attempt hangs. What comes
-later makes the next report. Bounces of no round (found at a start, or made by an administrator) are ready at once.
+The entries of one message that were taken together, in one take and its follow-ups, are a round until each has an outcome.
+Its bounces gather here. They are ready when the round is over: when no entry of the message has been out for `LINGER_S` (a
+follow-up take may be under way), or `HANG_S` after the first bounce if one attempt hangs. Later bounces make the next
+report. Bounces of no round (found at a start, or made by an administrator) are ready at once.
 
     outcome -> bounced -> (durable) -> sure -> (handed out by the provider) -> collect -> advance -> take
                quiet --------------------------------------------------------------------^
 
-*Rules*: all times are monotonic seconds. At most `max_waiting` entries wait: beyond, the oldest round is over early, which
-costs a second report and never a bounce. A crash forgets all of it: the provider still has the bounces.
+*Rules*: all times are monotonic seconds. At most `max_waiting` entries wait: beyond that the oldest round ends early, which
+costs a second report and never a bounce. A crash forgets the rounds: the provider still has the bounces.
 
-*Not here*: how many entries are out (`queue.manager`), what a report says.
+*Not here*: the number of entries that are out (`queue.out_entries`), the text of a report.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Entry, Message
 
 LINGER_S = 0.5
-"""How long no entry of a message must have been out."""
+"""How long no entry of a message must have been out before its round is over."""
 HANG_S = 60.0
-"""How long the first bounce of a round waits for the rest of it."""
+"""How long the first bounce of a round waits for the others."""
 MAX_TOGETHER = 1000
 """Bounces in one report."""
 
 
 @attrs.define(eq=False)
 class _Round:
-    """`begun_at`: when its first entry failed. `quiet_at`: since when none of its entries is out, as far as was said.
+    """`begun_at`: when its first entry failed. `quiet_at`: since when none of its entries is out, as far as is known.
     `unsure`: bounces that are not durable yet, so that the provider can't hand them out."""
 
     begun_at: float
@@ -48,15 +48,15 @@ class Rounds:
     def __init__(self, max_waiting: int) -> None:
         self._max_waiting = max_waiting
         self._open: dict[SpoolId, _Round] = {}
-        """In the order they began."""
+        """In the order of their beginnings."""
         self._quiet: deque[tuple[float, SpoolId]] = deque()
-        """Since when none of a message is out; what does not agree with its round is stale."""
+        """Since when no entry of a message is out; an item that differs from its round is stale."""
         self._waiting: dict[SpoolId, Message] = {}
         self._ready: dict[SpoolId, Message] = {}
         self.waiting_count = self.ready_count = 0
         """Entries."""
         self.most_of_one = 0
-        """Entries of one message that wait, at most."""
+        """The largest number of waiting entries of one message."""
 
     @property
     def has_open(self) -> bool:
@@ -64,14 +64,14 @@ class Rounds:
         return bool(self._open)
 
     def bounced(self, spool_id: SpoolId, count: int, now: float) -> None:
-        """So many entries of this message failed, and the message has more. Call `sure` when that is durable."""
+        """Note that `count` entries of this message failed, and the message has more. Call `sure` when that is durable."""
         known = self._open.get(spool_id)
         if known is None:
             known = self._open[spool_id] = _Round(now)
         known.unsure += count
 
     def sure(self, spool_id: SpoolId, count: int, now: float) -> None:
-        """So many bounces of this message are durable (or, after trouble, are none)."""
+        """Note that `count` bounces of this message are durable (or, after a failure of the queue, do not exist)."""
         known = self._open.get(spool_id)
         if known is not None:
             known.unsure = max(0, known.unsure - count)
@@ -79,19 +79,19 @@ class Rounds:
                 self.quiet(spool_id, now)
 
     def quiet(self, spool_id: SpoolId, now: float) -> None:
-        """No entry of this message is out any more."""
+        """Note that no entry of this message is out any more."""
         known = self._open.get(spool_id)
         if known is not None:
             known.quiet_at = now
             self._quiet.append((now, spool_id))
 
     def linger(self, spool_id: SpoolId, now: float) -> None:
-        """Bounces of this message were found, and there may be more of them: wait for those a moment."""
+        """Keep the round of this message open for a moment: bounces were found, and more may come."""
         self._open.setdefault(spool_id, _Round(now))
         self.quiet(spool_id, now)
 
     def collect(self, message: Message) -> None:
-        """Bounces that the provider handed out: they wait for the end of their round, or are ready."""
+        """Add bounces that the provider handed out. They wait for the end of their round, or are ready."""
         count = len(message.entries)
         spool_id = message.spool_id
         if spool_id not in self._open:
@@ -106,7 +106,7 @@ class Rounds:
         self._end_surplus()
 
     def set_max_waiting(self, max_waiting: int) -> None:
-        """Set another bound of waiting entries; the oldest rounds beyond it are over at once."""
+        """Set another bound of waiting entries; the oldest rounds beyond it end at once."""
         self._max_waiting = max_waiting
         self._end_surplus()
 
@@ -115,7 +115,7 @@ class Rounds:
             self._end(next(iter(self._waiting)))
 
     def advance(self, now: float, is_out: Callable[[SpoolId], bool]) -> None:
-        """Ends the rounds that are over. `is_out`: whether an entry of a message is out for delivery."""
+        """End the rounds that are over. `is_out`: whether an entry of a message is out for delivery."""
         quiet, rounds = self._quiet, self._open
         while quiet and quiet[0][0] + LINGER_S <= now:
             at, spool_id = quiet.popleft()
@@ -129,7 +129,7 @@ class Rounds:
             self._end(spool_id)
 
     def next_at(self) -> float | None:
-        """When `advance` may have something to do."""
+        """Return when `advance` may end a round."""
         times = []
         if self._quiet:
             times.append(self._quiet[0][0] + LINGER_S)
@@ -138,8 +138,8 @@ class Rounds:
         return min(times, default=None)
 
     def take(self, limit: int) -> list[Message]:
-        """Bounces that are ready, oldest first, until there are `limit` of them or none: those of one message stay together,
-        so the last may go beyond it (never beyond `MAX_TOGETHER` in one)."""
+        """Return ready bounces, oldest first, until there are `limit` of them. Those of one message stay together, so the
+        last ones may exceed `limit` (but never `MAX_TOGETHER` in one message)."""
         taken: list[Message] = []
         while limit > 0 and self._ready:
             spool_id, message = next(iter(self._ready.items()))

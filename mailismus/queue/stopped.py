@@ -1,6 +1,6 @@
-"""A stopped queue that is only read: a provider's own search, run to its end without a reactor (`IStoppedQueue`).
+"""A stopped queue, opened for reading: a provider's own search, run to its end without a reactor (`IStoppedQueue`).
 
-*Rules*: what can't be read is passed over and told as a gap, so that the rest is seen.
+*Rules*: files that can't be read are passed over and told as gaps, so that the others are seen.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Gap, Message, Page, Summary
 
 PAGE = 1000
-"""Entries found at once."""
+"""Entries of one page."""
 
 T = TypeVar("T")
 
 
 class StoppedSearch(Protocol):
-    """What a provider's search does, in coroutines that wait for nothing but an `AtOnceWorker`."""
+    """A provider's search, as coroutines that wait for nothing but an `AtOnceWorker`."""
 
     async def summarize(self) -> Summary:
         """Counts of every area."""
@@ -33,7 +33,7 @@ class StoppedSearch(Protocol):
 
 
 class AtOnceWorker:
-    """An `IWorker` for a process that has nothing else to do: it runs what it is handed in the call."""
+    """An `IWorker` for a process without other work: it runs each function in the call."""
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
         try:
@@ -52,10 +52,10 @@ class AtOnceWorker:
 
 
 class StoppedQueue:
-    """What the files of a queue say. `gaps`: what could not be read so far."""
+    """Reads the files of a queue. `gaps`: the files that could not be read so far."""
 
     def __init__(self, search: StoppedSearch, read: Callable[[SpoolId], Generator[bytes, None, None]], gaps: Gaps) -> None:
-        """`read` gives the content of a message that is there, in pieces; it raises `StorageError` or `OSError`."""
+        """`read` yields the content of an existing message in pieces; it raises `StorageError` or `OSError`."""
         self._search = search
         self._read = read
         self._gaps = gaps
@@ -90,7 +90,7 @@ class StoppedQueue:
 
 
 def _result(coroutine: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Of what never waits."""
+    """Return the result of a coroutine that never waits."""
     results: list[T] = []
     errors: list[BaseException] = []
     Deferred.fromCoroutine(coroutine).addCallbacks(

@@ -1,4 +1,4 @@
-"""Words at the seam: what every provider checks of them before a commit (`mail.words`)."""
+"""Checks of words before a commit, common to all providers (`mail.words`)."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import pytest
 
-from mailismus.admin.client.background import PRIORITY, SHARE, do_aside, pause_s
+from mailismus.admin.client.background import PRIORITY, SHARE, pause_s, run_in_background
 
 
 def test_the_work_has_a_low_priority_and_nothing_else_has() -> None:
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    assert do_aside(lambda _: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())) == PRIORITY
+    assert run_in_background(lambda _: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())) == PRIORITY
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
@@ -23,7 +23,7 @@ def test_what_the_work_raises_is_raised() -> None:
         raise FileNotFoundError(2, "no such file", "x")
 
     with pytest.raises(FileNotFoundError):
-        do_aside(fail)
+        run_in_background(fail)
 
 
 def test_an_interrupt_ends_it_soon() -> None:
@@ -36,7 +36,7 @@ def test_an_interrupt_ends_it_soon() -> None:
         ended.set()
 
     with pytest.raises(KeyboardInterrupt):
-        do_aside(work)
+        run_in_background(work)
     assert ended.wait(60)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import attrs
 import pytest
 
 from mailismus.admin.model.stuck import StuckEntry
@@ -25,6 +26,12 @@ def test_the_note_of_an_entry_comes_through() -> None:
     assert reason_of(second) == NOTE
     assert StuckEntry.of(incoming(2), NOTE) == second
     assert [first, third] == [deferred(1), incoming(3)]
+
+
+def test_the_words_of_an_entry_stay_beside_its_note() -> None:
+    entry = attrs.evolve(incoming(2), words=b"a=1")
+    stuck = StuckEntry.of(entry, NOTE)
+    assert (stuck.words, stuck.note) == (b"a=1", NOTE)
 
 
 def test_a_message_without_such_entries_is_written_as_ever() -> None:

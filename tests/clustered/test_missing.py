@@ -219,10 +219,10 @@ def test_no_message_file_is_released_because_its_cluster_was_taken_away() -> Non
     world.bench = Bench(world.harness, world.harness.open())
     world.disk.rename("/q/incoming", "/away")  # before the walk of the start has looked
     world.later(5)
-    assert not world.queue.parts.release.walk.has_looked
+    assert not world.queue.parts.release.scan.has_run
     world.disk.rename("/away", "/q/incoming")
     world.later(120)
-    assert world.queue.parts.release.walk.has_looked
+    assert world.queue.parts.release.scan.has_run
     assert cluster in world.disk.names
     assert world.bench.read(large) == LARGE
 

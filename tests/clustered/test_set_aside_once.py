@@ -27,7 +27,7 @@ def test_the_same_bytes_are_copied_by_one_reader_at_a_time() -> None:
     cluster_id = ClusterId(Area.INCOMING, "", 1, 2)
     cluster = Cluster(cluster_id, cluster_id.path("/q"), None)
     bad = [BadLine(40, b"damaged")]
-    readers = [Deferred.fromCoroutine(visits.set_aside(cluster, bad)) for _ in range(2)]
+    readers = [Deferred.fromCoroutine(visits.quarantine(cluster, bad)) for _ in range(2)]
     handed_over = []
     while threads.calls:
         handed_over.append(len(threads.calls))

@@ -526,16 +526,16 @@ def test_what_moved_from_before_a_walk_to_behind_it_keeps_its_bytes() -> None:
     again = harness.crash(queue)
     assert isinstance(again, ClusteredQueue)
     bench = Bench(harness, again)
-    walk = again.parts.release.walk
+    walk = again.parts.release.scan
     held = walk._worker = MemoryWorker(is_prompt=True, holds_results=True)
-    walk._reader = ClusterReader(held, walk._reader.resting)
+    walk._reader = ClusterReader(held, walk._reader.cluster_index)
     harness.clock.advance(0)
     assert held.results, "the walk has not begun"
     away = [queue_id for queue_id in bench.take_ids() if queue_id.spool_id == moved]
     bench.defer(away, bench.now() + 3600)
     checkpoint(harness, again)
     checkpoint(harness, again)
-    while not again.parts.release.walk.has_looked or held.results:
+    while not again.parts.release.scan.has_run or held.results:
         held.release()
         harness.clock.advance(ACT_S)
     assert bench.read(moved) == b"needed still"

@@ -12,7 +12,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Filter, Flushed, Gap, Summary
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.due_scan import UNREADABLE_S
-from mailismus.queue.providers.clustered.reclaim.release import WALK_AGAIN_S
+from mailismus.queue.providers.clustered.reclaim.release import RESCAN_S
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.clustered.test_clustered_metrics import shown
 from tests.contracts.bench import Bench, addresses, ids
@@ -166,7 +166,7 @@ def test_the_walk_after_a_start_says_nothing_every_minute(place: Place) -> None:
     place.fail()
     with capturedLogs() as events:
         for _ in range(10):
-            place.harness.advance(WALK_AGAIN_S)
+            place.harness.advance(RESCAN_S)
             place.harness.settle_down()
         assert len(said(events)) == 1
 
@@ -206,13 +206,13 @@ def test_messages_of_a_cluster_that_was_moved_away_keep_their_bytes() -> None:
     assert isinstance(started, ClusteredQueue)
     moved = harness.disk.names.pop(path)
     for _ in range(5):
-        harness.advance(WALK_AGAIN_S)
+        harness.advance(RESCAN_S)
         harness.settle_down()
     harness.disk.names[path] = moved
     for _ in range(3):
-        harness.advance(WALK_AGAIN_S)
+        harness.advance(RESCAN_S)
         harness.settle_down()
-    assert started.parts.release.walk.has_looked
+    assert started.parts.release.scan.has_run
     bench = Bench(harness, started)
     assert [message.spool_id for message in bench.take_until(Area.INCOMING, 2)] == [spool_id]
     assert bench.read(spool_id) == b"large" * 1000

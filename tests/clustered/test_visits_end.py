@@ -86,7 +86,7 @@ def test_a_cluster_is_not_read_for_every_time_that_its_lines_are_due_at() -> Non
 
 def test_without_memory_for_lines_that_are_not_due_a_cluster_is_read_once_a_second() -> None:
     harness, bench, _, now = resting([5 + number / 100 for number in range(500)])
-    with patch.object(waiting, "MOST_LATER", 0):
+    with patch.object(waiting, "MAX_LATER", 0):
         count = 0
         for step in range(700):
             at(bench, now + 5 + step / 100)
@@ -123,7 +123,7 @@ def test_lines_that_are_held_back_are_not_looked_at_in_each_take(at_once: int) -
     _, bench, _, now = resting([5.0] * 1000)
     at(bench, now + 6)
     looked = 0
-    look = WaitingLines._look
+    look = WaitingLines._due_line
 
     def counted(lines: WaitingLines, offset: int, at: float) -> FoundLine | None:
         nonlocal looked
@@ -131,7 +131,7 @@ def test_lines_that_are_held_back_are_not_looked_at_in_each_take(at_once: int) -
         return look(lines, offset, at)
 
     handed_out = 0
-    with patch.object(WaitingLines, "_look", counted):
+    with patch.object(WaitingLines, "_due_line", counted):
         for _ in range(3000):
             taken = bench.take_ids(Area.DEFERRED, per_message=at_once)
             handed_out += len(taken)

@@ -83,22 +83,22 @@ class VisitsMachine(RuleBasedStateMachine):
         self.taking: Taking | None = None
         self.taken: list[list[Message]] = []
         self.failed: list[Failure] = []
-        self.most_later = waiting.MOST_LATER
+        self.most_later = waiting.MAX_LATER
 
     @initialize(most=st.sampled_from([0, 3, 10_000]))
     def begin(self, most: int) -> None:
-        waiting.MOST_LATER = most
+        waiting.MAX_LATER = most
 
     def teardown(self) -> None:
         try:
             self._drain()
         finally:
-            waiting.MOST_LATER = self.most_later
+            waiting.MAX_LATER = self.most_later
 
     def _drain(self) -> None:
         """All that is left can be taken, each entry once."""
         self.end_take()
-        self.read_again()
+        self.schedule_read()
         self.young.messages.clear()
         self.index.give_back([queue_id for queue_id, known in self.known.items() if known.is_out], self.now)
         for known in self.known.values():
@@ -161,7 +161,7 @@ class VisitsMachine(RuleBasedStateMachine):
         """All that waits is due now, but for what was given back."""
         for cluster in self.index.clusters.values():
             cluster.flushes.append(lambda message, entry: True)
-            self.index.read_again(cluster, self.now)
+            self.index.schedule_read(cluster, self.now)
         for known in self.known.values():
             if not known.is_out and not known.is_given_back:
                 known.at = min(known.at, self.now)
@@ -178,11 +178,11 @@ class VisitsMachine(RuleBasedStateMachine):
 
     @rule()
     def clusters_can_not_be_read(self) -> None:
-        """Until `read_again`."""
+        """Until `schedule_read`."""
         self.disk.fault = lambda act, path: OSError(5, "injected") if act == "read" else None
 
     @rule()
-    def read_again(self) -> None:
+    def schedule_read(self) -> None:
         """They can."""
         self.disk.fault = None
 

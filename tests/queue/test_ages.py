@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.clock.ages import MOST, Ages, Jump
+from mailismus.queue.clock.ages import MAX_JUMPS, Ages, Jump
 from mailismus.queue.clock.clockwatch import CLOCK_JUMP_S, ClockWatch
 
 DAY_S = 86400.0
@@ -99,7 +99,7 @@ def test_a_message_of_an_earlier_run_is_as_old_as_the_clock_says() -> None:
 def test_many_jumps_take_no_more_memory_than_some() -> None:
     world = World()
     world.arrive(world.begin())
-    for _ in range(MOST + 10):
+    for _ in range(MAX_JUMPS + 10):
         late = world.begin()
         world.step(DAY_S)
         world.watch.now()
@@ -108,8 +108,8 @@ def test_many_jumps_take_no_more_memory_than_some() -> None:
     for number in range(2, 12):
         del world.written[SpoolId(number)]
     world.check()
-    assert len(world.ages._jumps) == MOST
-    assert len(world.ages._late) <= MOST
+    assert len(world.ages._jumps) == MAX_JUMPS
+    assert len(world.ages._late) <= MAX_JUMPS
 
 
 def test_a_step_and_a_suspended_machine_are_told_apart() -> None:

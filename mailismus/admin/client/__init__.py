@@ -1,4 +1,4 @@
-"""Where a command gets the queue from.
+"""Sources of a queue for commands.
 
 Modules, each with what it is:
 

@@ -1,9 +1,8 @@
-"""Work of a command that the server beside it shall not feel: in a thread of its own that comes after others and pauses.
+"""Background work of a command beside a running server: in a thread of its own, with low priority and pauses.
 
-*Rules*: a low priority alone does not do. Where sessions or services share the processors as groups, it counts within the
-group only, and then such work takes as much as a busy server has. So it goes no faster than a small part of the machine;
-waiting for a disk, or for others, counts as a pause. The priority is the thread's, and ends with it: a shell goes on as
-before.
+*Rules*: a low priority alone is not enough. Where sessions or services share the processors as groups, it counts within the
+group only, and such work takes as much as a busy server has. So it takes at most a small part of the machine; waiting for a
+disk, or for other processes, counts as a pause. The priority is the thread's, and ends with it: a shell goes on as before.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PRIORITY = 19
-"""As of nice(1): the lowest."""
+"""A nice(1) value: the lowest."""
 
 SHARE = 0.05
-"""Of the time of all processors."""
+"""Share of the time of all processors."""
 
 SHORTEST_PAUSE_S = 0.005
 
 
 def pause_s(used_s: float, elapsed_s: float, processors: int) -> float:
-    """How long to pause now after so much processor time in so much time; 0: not at all."""
+    """Return the length of the next pause after `work` took this processor time in this time; 0: no pause."""
     pause = used_s / (SHARE * processors) - elapsed_s
     return pause if pause >= SHORTEST_PAUSE_S else 0.0
 
 
-def do_aside(work: Callable[[Callable[[], bool]], T]) -> T:
-    """The result of `work`, or what it raises. It calls the function that it is given every few milliseconds of work: it
-    pauses there, and ends where that says False, since nobody waits for it any more (Ctrl-C)."""
+def run_in_background(work: Callable[[Callable[[], bool]], T]) -> T:
+    """Return the result of `work`, or raise its error. `work` is given a function and calls it every few milliseconds: that
+    function pauses, and returns False when the caller no longer waits (Ctrl-C); then `work` ends."""
     results: list[T] = []
     errors: list[BaseException] = []
     is_left = threading.Event()

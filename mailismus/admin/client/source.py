@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol
 
 import attrs
 
-from mailismus.admin.client.background import do_aside
+from mailismus.admin.client.background import run_in_background
 from mailismus.admin.model.shape import LABELS, By, Row, Shape, ShapeCount
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.settings import decode_setting
@@ -144,7 +144,7 @@ class ServerSource:
 
     def counts(self, words: Sequence[str]) -> Summary:
         with _clear_errors():
-            summary = None if words else do_aside(self._count_by_plan)
+            summary = None if words else run_in_background(self._count_by_plan)
             if summary is None:
                 return decode_summary(self._only_answer(Request("count", tuple(words))))
             self._gaps.add(summary.gaps)

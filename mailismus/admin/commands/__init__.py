@@ -3,12 +3,12 @@
 Modules, each with what it is:
 
     wording         help texts. Pure
-    directories     --queue and --spool, and the provider of what lies there
-    broken_pipe     an output that nobody reads any more
+    directories     --queue and --spool, and the provider of the queue there
+    broken_pipe     an output without a reader
     queue           `queue list|count|shape|show|flush`
     fsck            `fsck`
-    completion      what the shell completes. Pure
-    history         what was typed into the shell
+    completion      completions in the shell. Pure
+    history         the shell's history file
     shell           `shell`
     register        the parsers of all of them
 """

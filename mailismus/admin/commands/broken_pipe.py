@@ -1,4 +1,4 @@
-"""An output that nobody reads any more, as behind `| head`."""
+"""A broken pipe: an output that its reader has closed, as behind `| head`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def give_up_output() -> None:
-    """What is written to standard output from now on goes nowhere. Python flushes it once more when it ends, and what it
-    holds then would be an error."""
+    """Send further standard output to /dev/null. Python flushes it once more at its end, and buffered text would be an error
+    then."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

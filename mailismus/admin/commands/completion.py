@@ -1,4 +1,4 @@
-"""What the shell offers to complete (pure): commands, their options, and the words of filters."""
+"""Completion in the shell (pure): commands, their options, and the words of filters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mailismus.admin.model.shape import By
 from mailismus.queue.interface import Area
 
 FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
-"""What a filter begins with, where it is no ID."""
+"""Beginnings of filters that are no ID."""
 
 _QUEUE = ("list", "count", "shape", "show", "flush")
 _BY = tuple(by.value for by in By)
@@ -23,7 +23,8 @@ _OPTIONS = {
 
 
 def candidates(before: Sequence[str], word: str) -> list[str]:
-    """What `word` may become behind the words `before`. A space behind it says that the word is whole."""
+    """Return the completions of `word` after the words `before`. A space at the end of one means that the word is
+    complete."""
     first: tuple[str, ...] = _FIRST
     if before[:1] == ["queue"]:
         before, first = before[1:], _QUEUE

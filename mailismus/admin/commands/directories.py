@@ -1,4 +1,4 @@
-"""Which stopped queue a command is about: that of `--queue` and `--spool`, or that of the configuration."""
+"""The stopped queue of a command: that of `--queue` and `--spool`, or that of the configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 
 
 def find_named(arguments: argparse.Namespace, providers: IProviders) -> FoundQueue:
-    """The queue of `--queue` and `--spool`; its mark says whose it is. Raises `StartError`, `OSError`."""
+    """Return the queue of `--queue` and `--spool`; its mark names the provider. Raises `StartError`, `OSError`."""
     queue_path, spool_path = arguments.queue, arguments.spool
     _need_directory(queue_path)
     try:
@@ -55,7 +55,7 @@ def find_named(arguments: argparse.Namespace, providers: IProviders) -> FoundQue
 
 
 def find_configured(settings: QueueSettings, providers: IProviders) -> FoundQueue:
-    """The queue of these settings. Raises `StartError`, `OSError`."""
+    """Return the queue of these settings. Raises `StartError`, `OSError`."""
     _need_directory(settings.rootpath)
     provider = providers.configured(settings)
     spool_path = settings.spool.rootpath if provider.has_spool else None
@@ -65,7 +65,7 @@ def find_configured(settings: QueueSettings, providers: IProviders) -> FoundQueu
 
 
 def _need_directory(path: str) -> None:
-    """Raise `StartError` (78) unless this is a directory, `OSError` where that can't be told."""
+    """Raise `StartError` (78) unless this is a directory, `OSError` where that is unknown."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,9 +1,9 @@
-"""The command `mailismus fsck`: what a check or a repair of a stopped queue finds, printed as it is found.
+"""The command `mailismus fsck`: checks or repairs a stopped queue, and prints each finding as it comes.
 
-Exit codes: 0 when nothing is wrong that the next start does not see to (after a repair: any more), 65 when a repair is
-needed, or mail was lost, or something could not be repaired; 75 when a server runs on the queue.
+Exit codes: 0 without findings, or with findings that the next start repairs (after a repair: without others left); 65 if a
+repair is needed, mail was lost, or a repair failed; 75 when a server runs on the queue.
 
-*Not here*: checking and repairing, which are the provider's (`queue.provider`).
+*Not here*: checks and repairs, which are the provider's (`queue.provider`).
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from mailismus.queue.provider import IProviders
 _WIDTH = 12
 """Columns of the severity."""
 
-_MOST = 20
+_MAX_PRINTED = 20
 """Findings of a kind that are told one by one to people."""
 
 
 @attrs.frozen
 class FsckTools:
-    """What the command needs of the rest of the program."""
+    """The rest of the program, as far as the command needs it."""
 
     load: Callable[[argparse.Namespace], Settings]
-    """The settings that the arguments name. Raises `ConfigError`."""
+    """Returns the settings that the arguments name. Raises `ConfigError`."""
     providers: IProviders
     """The queue providers of the program."""
     now: Callable[[], float]
@@ -64,19 +64,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
 
 
 def _run(arguments: argparse.Namespace, tools: FsckTools) -> int:
-    out = _Listened(sys.stdout)
+    out = _PipeSafeOutput(sys.stdout)
     writer = _JsonWriter(out) if arguments.json else _TextWriter(out)
     report = _open(arguments, tools)
     if arguments.repair:
         with _stopped_at_once():
-            return _tell(report, writer, out, is_repair=True)
-    return _tell(report, writer, out, is_repair=False)
+            return _print_findings(report, writer, out, is_repair=True)
+    return _print_findings(report, writer, out, is_repair=False)
 
 
 @contextmanager
 def _stopped_at_once() -> Iterator[None]:
-    """Ctrl-C ends the program where it stands, as `kill` does: a repair can be stopped anywhere, but a Deferred takes a
-    `KeyboardInterrupt` for a write that failed."""
+    """Let Ctrl-C end the program at once, as `kill` does: a repair can be stopped anywhere, but a Deferred would take a
+    `KeyboardInterrupt` for a failed write."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -84,8 +84,8 @@ def _stopped_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _tell(report: FsckReport, writer: _TextWriter | _JsonWriter, out: _Listened, *, is_repair: bool) -> int:
-    """The exit code."""
+def _print_findings(report: FsckReport, writer: _TextWriter | _JsonWriter, out: _PipeSafeOutput, *, is_repair: bool) -> int:
+    """Print the findings. Return the exit code."""
     counts: Counter[Severity] = Counter()
     has_failed = False
     for finding in report:
@@ -117,9 +117,9 @@ def _open(arguments: argparse.Namespace, tools: FsckTools) -> FsckReport:
     return (provider.repair if arguments.repair else provider.check)(found.settings, tools.now())
 
 
-class _Listened:
-    """Output for as long as somebody reads it. When nobody does any more a repair goes on to its end all the same, and the
-    exit code is that of all there is."""
+class _PipeSafeOutput:
+    """Output that ignores a broken pipe: without a reader a repair still runs to its end, and the exit code is that of all
+    findings."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -150,16 +150,16 @@ def _where(finding: Finding) -> str:
 
 
 class _TextWriter:
-    """Three lines a finding; of many of a kind the first ones, and how many more."""
+    """Three lines for each finding; of many findings of a kind only the first ones, and the number of the others."""
 
-    def __init__(self, out: _Listened) -> None:
+    def __init__(self, out: _PipeSafeOutput) -> None:
         self._out = out
         self._told: Counter[str] = Counter()
 
     def write(self, finding: Finding) -> None:
-        """One finding. What could not be repaired is always told."""
+        """Print one finding. A failed repair is always printed."""
         self._told[finding.kind] += 1
-        if self._told[finding.kind] > _MOST and finding.done is not Done.FAILED:
+        if self._told[finding.kind] > _MAX_PRINTED and finding.done is not Done.FAILED:
             return
         indent = " " * _WIDTH
         lines = [f"{finding.severity.value:<{_WIDTH}}{_where(finding)}", f"{indent}{finding.what}"]
@@ -176,9 +176,9 @@ class _TextWriter:
             self._out.write(shown(line.encode("utf-8", "surrogateescape")) + "\n")
 
     def end(self, report: FsckReport, counts: Counter[Severity]) -> None:
-        """The sum."""
+        """Print the sums."""
         for kind, count in self._told.items():
-            if count > _MOST:
+            if count > _MAX_PRINTED:
                 self._out.write(f"{count} of kind {kind} in all (--json tells each)\n")
         checked = ", ".join(_plural(each.count, each.one, each.many) for each in report.checked)
         found = ", ".join(
@@ -190,13 +190,13 @@ class _TextWriter:
 
 
 class _JsonWriter:
-    """An object a finding, and one for the sum."""
+    """An object for each finding, and one for the sums."""
 
-    def __init__(self, out: _Listened) -> None:
+    def __init__(self, out: _PipeSafeOutput) -> None:
         self._out = out
 
     def write(self, finding: Finding) -> None:
-        """One finding."""
+        """Print one finding."""
         value: dict[str, object] = {
             "severity": finding.severity.value,
             "kind": finding.kind,
@@ -212,7 +212,7 @@ class _JsonWriter:
         self._out.write(json.dumps(value) + "\n")
 
     def end(self, report: FsckReport, counts: Counter[Severity]) -> None:
-        """The sum."""
+        """Print the sums."""
         found = {severity.value: counts[severity] for severity in Severity}
         checked = {each.key: each.count for each in report.checked}
         self._out.write(json.dumps({"checked": checked, "found": found}) + "\n")

@@ -1,10 +1,10 @@
-"""The shell's history: what was typed at a terminal, kept for the next time in a file of the user's own.
+"""The shell's history: lines typed at a terminal, kept in a file of the user.
 
-It lies in `$XDG_STATE_HOME/mailismus/history`, by default `~/.local/state/mailismus/history`.
+The file is `$XDG_STATE_HOME/mailismus/history`, by default `~/.local/state/mailismus/history`.
 
-*Rules*: the file is 0600, a directory made for it 0700; a file that is not this user's, or no plain file, is left alone.
-It is bounded, and so is a line of it. A line is appended as it is typed, so that two shells at a time lose nothing and a
-crash no more than a line. A history that can't be kept is no reason not to work.
+*Rules*: the file is 0600, a directory made for it 0700; a file of another user, or no plain file, is left alone. The file
+and each line are bounded. A line is appended as it is typed, so that two shells at a time lose nothing and a crash no more
+than a line. An error of the history does not stop the shell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def history_path(environment: Mapping[str, str]) -> str | None:
-    """Where the history lies; None where the user has no home. Relative paths count for nothing (XDG)."""
+    """Return the path of the history; None for a user without a home. Relative paths are ignored (XDG)."""
     state = environment.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):
         home = environment.get("HOME", "")
@@ -39,7 +39,7 @@ class ShellHistory:
         self._last = ""
 
     def load(self) -> list[str]:
-        """What was typed before, the oldest first, at most `MAX_LINES`; a file that has grown beyond is cut to them."""
+        """Return the earlier lines, oldest first, at most `MAX_LINES`; cut a file that has grown beyond."""
         try:
             with open(self._path, "rb", opener=_open_own) as stream:
                 size = stream.seek(0, os.SEEK_END)
@@ -55,7 +55,7 @@ class ShellHistory:
         return found
 
     def add(self, line: str) -> None:
-        """A line was typed. One that begins with a space, or repeats the last, is not kept."""
+        """Append a line. One that begins with a space, or repeats the last, is ignored."""
         data = line.encode("utf-8", "surrogateescape")
         if not line.strip() or line.startswith(" ") or line == self._last or len(data) > MAX_LINE_BYTES or b"\n" in data:
             return
@@ -68,11 +68,11 @@ class ShellHistory:
             pass
 
     def _cut(self, lines: list[bytes]) -> None:
-        """To these lines. Where that can't be done it stays as it is."""
+        """Cut the file to these lines. If that fails, it stays as it is."""
         written = f"{self._path}.{os.getpid()}"
         try:
             with suppress(FileNotFoundError):
-                os.unlink(written)  # of one who crashed here, and had our process id
+                os.unlink(written)  # left by a process that crashed and had this process id
             with open(written, "xb", opener=_open_own) as stream:
                 stream.write(b"".join(line + b"\n" for line in lines))
             os.rename(written, self._path)
@@ -82,7 +82,7 @@ class ShellHistory:
 
 
 def _open_own(path: str, flags: int) -> int:
-    """A plain file of this user, which nobody else may read. Raises `OSError`."""
+    """Open a plain file of this user that no other user may read. Raises `OSError`."""
     descriptor = os.open(path, flags | _FLAGS, 0o600)
     try:
         status = os.fstat(descriptor)

@@ -1,10 +1,10 @@
-"""The commands about the queue: their words, and what they print. The command line and the shell both run them.
+"""The commands about the queue: their words and their output. The command line and the shell both run them.
 
-*Rules*: a command writes as it reads, message by message, so that no listing is ever held as a whole. Who stops in the
-middle (an interrupt, a closed pipe) closes the question, and the server stops looking. What leads to an exit code is
-raised as `StartError`.
+*Rules*: a command prints while it reads, message by message, so that no listing is ever in memory as a whole. A command that
+stops in the middle (an interrupt, a closed pipe) closes the request, and the server stops searching. An error that ends the
+command is raised as `StartError` with the exit code.
 
-*Not here*: where the queue is found (`commands`), or how a line is read (`shell`).
+*Not here*: finding the queue (`commands.register`), reading lines (`shell`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id
 from mailismus.queue.filter import FORMS
 
 _WIDTH = 80
-"""Columns of a terminal that does not say."""
+"""Columns of a terminal of unknown width."""
 
 
 class Reach(enum.Enum):
-    """What a command can do its work on."""
+    """The kinds of queue that a command works on."""
 
     SERVER_OR_FILES = "server or files"
     SERVER = "server"
@@ -53,7 +53,7 @@ class Command:
     run: Callable[[QueueSource, argparse.Namespace, TextIO], None]
 
     def describe(self, parser: argparse.ArgumentParser, program: str) -> None:
-        """Give the parser the command's arguments and its help. `program`: what stands before the command."""
+        """Give the parser the command's arguments and its help. `program`: the words before the command."""
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.description = self.description
         parser.epilog = wording.examples_of(self.name, program)
@@ -61,8 +61,8 @@ class Command:
 
 
 def obey(command: Command, source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
-    """Run a command to its end, and close the source. Whatever was printed, `StartError` (74) is raised when some of the
-    queue could not be read: an answer that is not whole never looks like one that is."""
+    """Run a command to its end, and close the source. Raises `StartError` (74) after the output if a part of the queue could
+    not be read: an incomplete answer never looks complete."""
     try:
         command.run(source, arguments, out)
         out.flush()
@@ -135,7 +135,7 @@ def _list(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
 
 
 def _width_of(out: TextIO) -> int:
-    """Columns of the terminal."""
+    """Return the columns of the terminal."""
     try:
         return os.get_terminal_size(out.fileno()).columns or _WIDTH
     except OSError:
@@ -183,7 +183,7 @@ def _show(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
 
 
 def _write_content(pieces: Iterator[bytes], out: TextIO) -> None:
-    """Byte for byte into a file or pipe; made harmless on a terminal."""
+    """Write unchanged into a file or pipe; escape for a terminal."""
     if out.isatty():
         for line in harmless_lines(unstuff(pieces)):
             out.write(line + "\n")

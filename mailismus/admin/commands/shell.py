@@ -1,9 +1,8 @@
-"""The shell: reads commands about the running server's queue and obeys them, one after the other.
+"""The shell: reads commands about the running server's queue and runs them, one after the other.
 
-*Rules*: each command asks the server over a connection of its own, so that nothing is held while the shell waits, and a
-server that was started anew is found again. Ctrl-C stops a command, never the shell. What was typed at a terminal is
-remembered for the next time (`history`). Without a terminal there is no prompt, no history, and no word but what the
-commands print.
+*Rules*: each command has a connection of its own, so that the server holds nothing while the shell waits, and the shell
+finds a restarted server. Ctrl-C stops a command, never the shell. Lines typed at a terminal are kept (`history`). Without a
+terminal there is no prompt and no history, only the output of the commands.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _LEAVE = ("exit", "quit")
 
 
 class Leave(Exception):
-    """The user has had enough."""
+    """The user leaves the shell."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,7 +45,7 @@ def _parser_of(command: Command) -> _Parser:
 
 
 class Shell:
-    """Obeys lines. `connect` asks for the running server (raises `StartError`), `now` gives UTC seconds."""
+    """Runs lines. `connect` returns a source of the running server (raises `StartError`), `now` UTC seconds."""
 
     def __init__(
         self, connect: Callable[[], QueueSource], now: Callable[[], float], out: TextIO, complain: Callable[[str], None]
@@ -58,7 +57,7 @@ class Shell:
         self._commands = {command.name: (command, _parser_of(command)) for command in COMMANDS}
 
     def obey(self, line: str) -> int:
-        """Do what the line says; gives its exit code, 0 for an empty one. Raises `Leave`, and `OSError` for the output."""
+        """Run a line. Return its exit code, 0 for an empty one. Raises `Leave`, and `OSError` for the output."""
         try:
             self._obey(line)
             self.out.flush()
@@ -117,7 +116,7 @@ class Shell:
 
 
 def run_shell(shell: Shell, lines: TextIO) -> int:
-    """Obey `lines` to their end; gives the exit code of the last command that failed, 0 when none did."""
+    """Run all `lines`. Return the exit code of the last command that failed, 0 if none did."""
     reconfigure = getattr(lines, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="surrogateescape")
@@ -133,7 +132,7 @@ def run_shell(shell: Shell, lines: TextIO) -> int:
 
 
 def _converse(shell: Shell) -> int:
-    """At a terminal."""
+    """Run the shell at a terminal."""
     path = history_path(os.environ)
     history = ShellHistory(path) if path is not None else None
     _edit_lines(history.load() if history is not None else [])
@@ -155,7 +154,7 @@ def _converse(shell: Shell) -> int:
 
 
 def _edit_lines(lines: Sequence[str]) -> None:
-    """Line editing, `lines` to go back to, and completion, where Python was built with them."""
+    """Enable line editing, history and completion, if Python was built with them."""
     try:
         import readline
     except ImportError:

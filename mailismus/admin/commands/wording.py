@@ -1,4 +1,4 @@
-"""What the help says of the queue's commands (pure): descriptions, examples and the words of filters.
+"""Help texts of the queue's commands (pure): descriptions, examples and the words of filters.
 
 The command line, the shell and the man page all show these texts. Their form: paragraphs between empty lines; a line that
 ends with a colon is a heading of the indented lines below it, which are shown as they are.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Example = tuple[str, str]
-"""A command without what stands before it, and what it is good for."""
+"""A command without the words before it, and its purpose."""
 
 FILTERS = """\
 A FILTER chooses entries; of several all must match:
@@ -164,7 +164,7 @@ examples:
 
 
 def examples_of(name: str, program: str) -> str:
-    """The examples of a command. `program`: what stands before it."""
+    """Return the examples of a command. `program`: the words before it."""
     lines = [(f"{program}{command}", purpose) for command, purpose in EXAMPLES[name]]
     width = max(len(command) for command, _ in lines)
     return "examples:\n" + "\n".join(f"  {command:<{width}}  # {purpose}" for command, purpose in lines)

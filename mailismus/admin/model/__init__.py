@@ -4,6 +4,6 @@ Modules, each with what it is:
 
     tally   counts by area
     shape   counts by domain, host or sender, and by age
-    left_out    what could not be read, in words
+    left_out    the sentence about entries that could not be read
     stuck       an entry whose delivery hangs
 """

@@ -1,4 +1,4 @@
-"""What is said of what could not be read of a queue (pure)."""
+"""The sentence about entries that could not be read (pure)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mailismus.queue.interface import Gap
 
 
 def left_out(gaps: Iterable[Gap]) -> str:
-    """One line: what is missing from an answer, why, and what to do."""
+    """Return one line: the entries that are missing from an answer, the reason, and the action."""
     said = "; ".join(map(_said, gaps))
     return f"some of the queue can't be read, and is left out: {said}; look at the disk, and at owner and mode of the files"
 

@@ -1,7 +1,7 @@
 """The shape of a queue (pure): how many entries wait for each domain, host or sender's domain, by the age of their message.
 
-*Rules*: an entry stands in the first column whose age is not below its own; the last column takes what is older. Names are
-bounded: beyond `MAX_NAMES` the smallest give way, and their entries are counted together as `others`; sums stay exact.
+*Rules*: an entry counts in the first column whose age is not below its own; the last column has the older ones. Names are
+bounded: beyond `MAX_NAMES` the smallest are dropped, and their entries are counted together as `others`; sums stay exact.
 Only printable characters of a name reach a terminal, and JSON is ASCII.
 
 Source: Postfix's qshape(1), whose columns are minutes.
@@ -33,33 +33,33 @@ OLDER = "more"
 LABELS = (*(label for label, _ in AGES), OLDER)
 MAX_NAMES = 10_000
 NOTHING = b"(none)"
-"""The name of entries that have none: no host was asked yet, or the sender is the null reverse-path."""
+"""The name of entries without one: no host was asked yet, or the sender is the null reverse-path."""
 
 _LIMITS = [age_s for _, age_s in AGES]
 _NOBODY = frozenset({b"-", b"", b"none"})
 
 
 class By(enum.Enum):
-    """What the rows are."""
+    """Meaning of the rows."""
 
     DOMAIN = "domain"
     """The recipient's domain."""
     HOST = "host"
-    """Who gave the last reply: the next hop's host as it was met."""
+    """The host that gave the last reply: the next hop's host as it was met."""
     SENDER = "sender"
     """The sender's domain."""
 
 
 @attrs.frozen
 class Row:
-    """One name and its entries, a count for each of `LABELS`."""
+    """One name and the counts of its entries, one for each of `LABELS`."""
 
     name: bytes
     counts: tuple[int, ...]
 
     @property
     def total(self) -> int:
-        """All its entries."""
+        """Number of all its entries."""
         return sum(self.counts)
 
 
@@ -77,7 +77,7 @@ class Shape:
         return tuple(map(sum, zip(self.others, *(row.counts for row in self.rows), strict=True)))
 
     def first(self, limit: int | None) -> Shape:
-        """The same with at most `limit` rows; the rest counts as others."""
+        """Return the table with at most `limit` rows; further rows count as others."""
         if limit is None or limit >= len(self.rows):
             return self
         counts = zip(self.others, *(row.counts for row in self.rows[limit:]), strict=True)
@@ -85,7 +85,7 @@ class Shape:
 
 
 class ShapeCount:
-    """Counts a queue's shape as messages come. `now`: UTC seconds, what ages count from."""
+    """Counts a queue's shape as messages come. `now`: UTC seconds; ages count from it."""
 
     def __init__(self, by: By, now: float, max_names: int = MAX_NAMES) -> None:
         self._by = by
@@ -95,7 +95,7 @@ class ShapeCount:
         self._others = [0] * len(LABELS)
 
     def add(self, message: Message) -> None:
-        """A message with the entries of it that were found together."""
+        """Count the entries of a message that were found together."""
         column = bisect.bisect_left(_LIMITS, self._now - message.received_at)
         sender = domain_of(message.sender) if self._by is By.SENDER else b""
         for entry in message.entries:
@@ -115,7 +115,7 @@ class ShapeCount:
             counts[column] += 1
 
     def shape(self) -> Shape:
-        """What was counted so far."""
+        """Return the table so far."""
         if len(self._counts) > self._max_names:
             self._shrink()
         rows = [Row(name or NOTHING, tuple(counts)) for name, counts in self._counts.items()]
@@ -123,7 +123,7 @@ class ShapeCount:
         return Shape(self._by, tuple(rows), tuple(self._others))
 
     def _shrink(self) -> None:
-        """Half of the names go, those with the fewest entries."""
+        """Drop half of the names, those with the fewest entries."""
         kept = heapq.nlargest(self._max_names, self._counts, key=lambda name: sum(self._counts[name]))
         counts = {name: self._counts[name] for name in kept}
         for name, gone in self._counts.items():
@@ -133,7 +133,7 @@ class ShapeCount:
 
 
 def shape_lines(shape: Shape) -> Iterator[str]:
-    """The table: columns as wide as their numbers, the names behind them, whole."""
+    """Return the table as text: columns as wide as their numbers, then the names in full."""
     totals = shape.totals
     lines: list[tuple[str, Sequence[int]]] = [("TOTAL", totals)]
     lines += [(shown(row.name), row.counts) for row in shape.rows]
@@ -151,7 +151,7 @@ def _line(first: str, widths: Sequence[int], cells: Sequence[str], name: str) ->
 
 
 def shape_json(shape: Shape) -> Iterator[str]:
-    """The table as JSON objects, one a line without its end: first the totals, whose name is null."""
+    """Return the table as JSON objects, one a line without its end: first the totals, whose name is null."""
     yield _object(shape.by, None, shape.totals)
     for row in shape.rows:
         yield _object(shape.by, row.name.decode("utf-8", "backslashreplace"), row.counts)

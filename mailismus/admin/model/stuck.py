@@ -1,4 +1,4 @@
-"""An entry that is out for delivery and does not move, as the running server tells of it (pure)."""
+"""A stuck entry: out for delivery without progress, as the running server reports it (pure)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from mailismus.queue.interface import Entry
 
 @attrs.define
 class StuckEntry(Entry):
-    """Such an entry. Only a listing has them: the queue keeps none."""
+    """A stuck entry. Only listings have them: the queue keeps none."""
 
     note: bytes = b""
-    """What it waits for, in words for people."""
+    """The reason, in plain words."""
 
     @classmethod
     def of(cls, entry: Entry, note: bytes) -> StuckEntry:
-        """The same entry, with this note."""
-        return cls(entry.number, entry.recipient, entry.area, entry.due_at, entry.attempts, entry.reply, entry.host, note)
+        """Return the same entry with this note."""
+        return cls(
+            entry.number,
+            entry.recipient,
+            entry.area,
+            entry.due_at,
+            entry.attempts,
+            entry.reply,
+            entry.host,
+            entry.words,
+            note,
+        )

@@ -1,4 +1,4 @@
-"""Counting what a search finds (pure)."""
+"""Tally: counts of search results (pure)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from mailismus.queue.interface import Area, AreaCount, Gap, Message, Summary
 
 
 class Tally:
-    """Counts entries, messages and bytes of each area as messages come, a message in several parts too. It remembers the
-    ids only of those that may come again."""
+    """Counts entries, messages and bytes of each area as messages come, also a message in several parts. Only the ids of
+    messages that may come again are kept."""
 
     def __init__(self) -> None:
         self._counts = {area: [0, 0, 0] for area in Area}
         self._seen: set[tuple[SpoolId, Area]] = set()
 
     def add(self, message: Message) -> None:
-        """A message with the entries of it that were found together."""
+        """Count the entries of a message that were found together."""
         spool_id = message.spool_id
         is_whole = len(message.entries) == message.recipient_count
         here: set[Area] = set()
@@ -31,5 +31,5 @@ class Tally:
             self._counts[area][2] += message.stored_bytes
 
     def summary(self, gaps: tuple[Gap, ...] = ()) -> Summary:
-        """What was counted so far. `gaps`: what could not be."""
+        """Return the counts so far. `gaps`: entries that could not be read."""
         return Summary({area: AreaCount(*count) for area, count in self._counts.items()}, exact=not gaps, gaps=gaps)

@@ -1,4 +1,4 @@
-"""What is said over the admin socket.
+"""The protocol of the admin socket.
 
 Modules, each with what it is:
 

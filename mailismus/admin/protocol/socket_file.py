@@ -1,4 +1,4 @@
-"""The admin socket's place in the file system: made private, found again, taken over when it is stale.
+"""The admin socket in the file system: made private, connected to, replaced when stale.
 
 *Rules*: the socket is 0600, a directory made for it 0700. A directory that others can write is refused: they could put
 a socket of their own there. Paths may be longer than a socket's name can be.
@@ -20,7 +20,7 @@ _MAX_NAME_BYTES = 100
 
 
 def bind_socket(path: str) -> socket.socket:
-    """A listening socket at `path`, non-blocking; a stale one there is replaced. Raises `StartError`."""
+    """Return a listening socket at `path`, non-blocking; a stale one there is replaced. Raises `StartError`."""
     _make_directory(os.path.dirname(path))
     _remove_stale(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -40,10 +40,10 @@ def bind_socket(path: str) -> socket.socket:
 
 
 def connect_socket(path: str, timeout_s: float) -> socket.socket | None:
-    """A connection to the server that listens at `path`, blocking; None when there is none. Raises `OSError`."""
+    """Return a connection to the server that listens at `path`, blocking; None if there is none. Raises `OSError`."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # Blocking: one that does not block is turned away when many wait to be accepted, instead of waiting with them.
+        # Blocking: a non-blocking socket is refused while many wait to be accepted, instead of waiting with them.
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", *divmod(int(timeout_s * 1e6), 10**6)))
         with _name_of(path) as name:
             connected.connect(name)
@@ -57,13 +57,13 @@ def connect_socket(path: str, timeout_s: float) -> socket.socket | None:
 
 
 def inode_of(path: str) -> tuple[int, int]:
-    """What the name leads to now. A socket's inode is no other's while it is bound. Raises OSError."""
+    """Return the inode that the name leads to now. No other file has a socket's inode while it is bound. Raises OSError."""
     found = os.lstat(path)
     return found.st_dev, found.st_ino
 
 
 def _remove_stale(path: str) -> None:
-    """A socket that nobody listens at goes away; anything else at its place refuses the start."""
+    """Remove a socket without a listener; refuse the start for any other file there."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def _make_directory(directory: str) -> None:
 
 @contextlib.contextmanager
 def _name_of(path: str) -> Iterator[str]:
-    """A name for the socket at `path` that is short enough: a long one goes by a descriptor of its directory."""
+    """Yield a name for the socket at `path` that is short enough: a long path goes by a descriptor of its directory."""
     if len(os.fsencode(path)) <= _MAX_NAME_BYTES:
         yield path
         return

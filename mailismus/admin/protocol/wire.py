@@ -40,23 +40,23 @@ END = {"end": True}
 
 
 class WireError(ValueError):
-    """The other end does not speak this protocol; the message says how."""
+    """The other end does not speak this protocol; the message tells how."""
 
 
 @attrs.frozen
 class Request:
-    """One question. `limit` None: all entries."""
+    """One request. `limit` None: all entries."""
 
     verb: str
     words: tuple[str, ...] = ()
     limit: int | None = None
     by: str = ""
-    """Of `shape` alone: what the rows are."""
+    """For `shape` alone: the meaning of the rows."""
 
 
 @attrs.frozen
 class Refusal(Exception):
-    """The question has no answer: the exit code and what to tell the user."""
+    """A request without an answer: the exit code, and the text for the user."""
 
     status: int
     text: str
@@ -66,12 +66,12 @@ class Refusal(Exception):
 
 
 def encode(value: Mapping[str, object]) -> bytes:
-    """One line, its end included."""
+    """Return one line, its end included."""
     return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def decode(line: bytes) -> dict[str, object]:
-    """The object of a line. Raises `WireError`."""
+    """Return the object of a line. Raises `WireError`."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -87,7 +87,7 @@ def encode_request(request: Request) -> bytes:
 
 
 def decode_request(line: bytes) -> Request:
-    """Raises `WireError`."""
+    """Return the request of a line. Raises `WireError`."""
     value = decode(line)
     if value.get("protocol") != PROTOCOL:
         raise WireError(f"the server speaks protocol {PROTOCOL}: use the command of the version that runs")
@@ -103,7 +103,7 @@ def decode_request(line: bytes) -> Request:
 
 
 def encode_end(gaps: Sequence[Gap], status: int) -> bytes:
-    """The last line of an answer. With gaps it is an error of this exit code for a client that knows nothing of them."""
+    """Return the last line of an answer. With gaps it is an error with this exit code, for clients that do not know gaps."""
     if not gaps:
         return encode(END)
     fields = [(gap.what, gap.reason, gap.count, gap.path) for gap in gaps]
@@ -111,7 +111,7 @@ def encode_end(gaps: Sequence[Gap], status: int) -> bytes:
 
 
 def decode_gaps(value: Mapping[str, object]) -> tuple[Gap, ...]:
-    """The gaps of a last line; none where it has none. Raises `WireError`."""
+    """Return the gaps of a last line. Raises `WireError`."""
     try:
         return tuple(_decode_gap(fields) for fields in _list(value.get("gaps", [])))
     except ValueError:
@@ -126,7 +126,8 @@ def _decode_gap(fields: object) -> Gap:
 
 
 def encode_message(message: Message, stuck: Mapping[QueueId, bytes] = {}) -> bytes:
-    """A message with its entries, as a line. `stuck`: entries, of any messages, that are out and do not move, and why."""
+    """Return a message with its entries, as a line. `stuck`: entries of any messages that are out without progress, with
+    reasons."""
     notes = {
         str(entry.number): _text(stuck[queue_id])
         for entry in (message.entries if stuck else ())

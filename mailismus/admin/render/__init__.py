@@ -1,4 +1,4 @@
-"""How a queue is printed. Pure.
+"""Messages and listings as text and JSON. Pure.
 
 Modules, each with what it is:
 

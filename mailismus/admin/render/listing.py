@@ -1,7 +1,7 @@
-"""How a queue is shown to people and programs (pure): text like `mailq`, JSON with Postfix's member names.
+"""Listings for people and programs (pure): text like `mailq`, JSON with Postfix's member names.
 
-*Rules*: whatever stands in an address or reply, only printable characters reach a terminal, and JSON is ASCII. Every entry
-that waits says why: what its delivery waits for that does not move, else the last reply, or that it has not been tried.
+*Rules*: of any address or reply only printable characters reach a terminal, and JSON is ASCII. Every waiting entry shows the
+reason: why its delivery is stuck, else the last reply, or that it has not been tried.
 
 *Not here*: the layout at a terminal (`screen`).
 """
@@ -18,7 +18,7 @@ from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message, Summary
 
 NULL_SENDER = "MAILER-DAEMON"
-"""How the null reverse-path is shown, as Postfix does."""
+"""The null reverse-path as Postfix shows it."""
 
 HEADER = "----Queue ID----- --Size-- ---Arrival Time---- --Sender/Recipient------"
 EMPTY = "Mail queue is empty"
@@ -30,7 +30,8 @@ _INDENT = " " * 48
 
 
 def reason_of(entry: Entry) -> bytes:
-    """Why the entry is still here. The host stands before the reply whether it said that or could not be reached."""
+    """Return why the entry still waits. The host stands before the reply, whether the reply is the host's or the host could
+    not be reached."""
     if isinstance(entry, StuckEntry):
         return entry.note
     reply = entry.reply
@@ -41,7 +42,7 @@ def reason_of(entry: Entry) -> bytes:
 
 
 def json_lines(message: Message) -> Iterator[str]:
-    """The message as JSON objects, one a line without its end: one object for each area that entries of it are in."""
+    """Return the message as JSON objects, one a line without its end: one object for each area of its entries."""
     for area, entries in _by_area(message):
         reason_name = "bounce_reason" if area is Area.BOUNCES else "delay_reason"
         yield json.dumps(
@@ -77,7 +78,7 @@ def _by_area(message: Message) -> Iterator[tuple[Area, list[Entry]]]:
 
 
 class Sums:
-    """Sums of what was listed, a message in several parts too, if they come one after the other."""
+    """Sums of a listing. The parts of a message in several parts must come one after the other."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -86,7 +87,7 @@ class Sums:
         self._last: SpoolId | None = None
 
     def add(self, message: Message) -> None:
-        """A message with entries of it."""
+        """Count a message with entries of it."""
         if message.spool_id != self._last:
             self._last = message.spool_id
             self.messages += 1
@@ -96,11 +97,11 @@ class Sums:
 
     @property
     def entries(self) -> int:
-        """In all areas."""
+        """Number of entries in all areas."""
         return sum(self.areas.values())
 
     def line(self) -> str:
-        """As mailq ends: programs look for it."""
+        """Return the last line of mailq: programs look for it."""
         kbytes = (self._size_bytes + 1023) // 1024
         return f"-- {kbytes} Kbytes in {self.messages} Request{'s' if self.messages != 1 else ''}."
 
@@ -116,7 +117,7 @@ class TextListing:
         self._shown_moment = ""
 
     def lines_of(self, message: Message) -> Iterator[str]:
-        """The lines of one message with its entries; the first one brings the header."""
+        """Return the lines of one message with its entries; the first call also returns the header."""
         if self._last is None:
             yield HEADER
         elif message.spool_id != self._last:
@@ -132,7 +133,7 @@ class TextListing:
             yield f"{_INDENT}{shown(entry.recipient)}"
 
     def last_lines(self, *, when_empty: str = EMPTY) -> Iterator[str]:
-        """What stands below it all."""
+        """Return the lines below all messages."""
         if self._last is None:
             yield when_empty
             return
@@ -144,14 +145,16 @@ class TextListing:
         return f"{made}, {'report' if entry.area is Area.BOUNCES else 'next'} {self._moment(entry.due_at)}"
 
     def _moment(self, at: float) -> str:
-        """Entries of one message mostly have the same: the last is remembered, it is half of a line's work."""
+        """Return the time as text. Entries of one message mostly have the same time: the last text is kept, since it is half
+        of a line's work."""
         if at != self._shown_at:
             self._shown_at, self._shown_moment = at, moment(at, self._zone, "%a %b %d %H:%M:%S")
         return self._shown_moment
 
 
 def moment(at: float, zone: tzinfo | None, form: str) -> str:
-    """UTC seconds in that zone (None: the local one) and the form of `strftime`; `-` for what no calendar has."""
+    """Return UTC seconds as text in that zone (None: the local one) and the form of `strftime`; `-` for a time that no
+    calendar has."""
     try:
         return datetime.fromtimestamp(int(at), UTC).astimezone(zone).strftime(form)
     except (OverflowError, ValueError, OSError):
@@ -159,7 +162,7 @@ def moment(at: float, zone: tzinfo | None, form: str) -> str:
 
 
 def count_json(summary: Summary) -> str:
-    """Counts as one JSON object."""
+    """Return counts as one JSON object."""
     value: dict[str, object] = {
         area.value: {
             "entries": summary.areas[area].entries,
@@ -175,7 +178,7 @@ def count_json(summary: Summary) -> str:
 
 
 def count_lines(summary: Summary) -> Iterator[str]:
-    """Counts as a table."""
+    """Return counts as a table."""
     yield f"{'area':<10} {'entries':>12} {'messages':>12} {'bytes':>16}"
     for area in Area:
         count = summary.areas[area]

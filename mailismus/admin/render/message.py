@@ -1,6 +1,6 @@
-"""How one message is shown to people (pure): its envelope, then each recipient with its attempts.
+"""One message as text (pure): its envelope, then each recipient with its attempts.
 
-*Rules*: as in `listing`: whatever stands in an address or reply, only printable characters reach a terminal.
+*Rules*: as in `listing`: of any address or reply only printable characters reach a terminal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FORM = "%a %b %d %H:%M:%S %Y"
 
 
 def envelope_lines(message: Message, zone: tzinfo | None = None) -> Iterator[str]:
-    """What is said of the message once. `zone`: the time zone of the times shown, None for the local one."""
+    """Return the lines about the message. `zone`: the time zone of the times shown, None for the local one."""
     yield _line("message", format_spool_id(message.spool_id))
     yield _line("sender", f"<{shown(message.sender)}>")
     yield _line("client", shown(message.client))
@@ -29,7 +29,7 @@ def envelope_lines(message: Message, zone: tzinfo | None = None) -> Iterator[str
 
 
 def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> Iterator[str]:
-    """One recipient that is still to be served."""
+    """Return the lines about one recipient."""
     yield ""
     yield _line("recipient", f"<{shown(entry.recipient)}>")
     yield _line("queue id", f"{format_spool_id(message.spool_id)}-{entry.number}")

@@ -1,11 +1,10 @@
-"""How a queue is listed at a terminal (pure): as `mailq` does, folded to the terminal's width, with totals.
+"""Listings at a terminal (pure): as `mailq` does, folded to the terminal's width, with totals.
 
-Recipients of a message that wait alike (same area, attempts, time and reply) stand together below what they wait for, which
-is said once; `-2` before a recipient is the end of its queue id. What goes into a file or a pipe has a line for each
-recipient with its whole queue id instead (`listing.TextListing`), and is never folded.
+Recipients of a message that wait alike (same area, attempts, time and reply) stand together below their common reason; `-2`
+before a recipient is the end of its queue id. A file or a pipe gets a line for each recipient with its whole queue id
+instead (`listing.TextListing`), and is never folded.
 
-*Rules*: as in `listing`: whatever stands in an address or reply, only printable characters reach a terminal. Nothing is
-held but sums.
+*Rules*: as in `listing`: of any address or reply only printable characters reach a terminal. Only sums are kept in memory.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message
 
 LEAST_WIDTH = 40
-"""Columns of the narrowest terminal that is written for."""
+"""Columns of the narrowest terminal that is supported."""
 
 _COLUMN = 48
-"""Where recipients begin, if there is room for them behind it."""
+"""Column where recipients begin, if there is room for them."""
 
 _FORM = "%a %b %d %H:%M:%S"
 _Alike = tuple[Area, int, int, bytes]
@@ -42,7 +41,7 @@ class ScreenListing:
         self._sums = Sums()
 
     def lines_of(self, message: Message) -> Iterator[str]:
-        """The lines of one message with its entries; a message in several parts is said once."""
+        """Return the lines of one message with its entries; a message in several parts has one heading."""
         if self._last is None:
             yield HEADER.ljust(self._width - 1, "-")[: self._width - 1]
         elif message.spool_id != self._last:
@@ -60,7 +59,7 @@ class ScreenListing:
                 yield self._recipient(entry)
 
     def last_lines(self, *, when_empty: str = EMPTY) -> Iterator[str]:
-        """What stands below it all: sums of entries by area, then mailq's own line."""
+        """Return the lines below all messages: sums of entries by area, then mailq's own line."""
         if self._last is None:
             yield when_empty
             return

@@ -4,7 +4,7 @@ Modules, each with what it is:
 
     answers     one answer for each verb, in parts
     settings    the answer about the configuration
-    admission   which requests are answered at a time
+    admission   requests that are answered at the same time
     session     one connection: request, answer
     task        the listening socket
 """

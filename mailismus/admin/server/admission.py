@@ -1,8 +1,8 @@
-"""Which requests the admin socket answers at a time, and which gives way to another. No I/O is here.
+"""Admission of requests at the admin socket: how many are answered at the same time, and which one gives way. No I/O.
 
-A listing takes as long as its client reads: an hour, where nobody turns the pages. So listings never take all places, and
-where places are short the one that made no progress for longest gives way. An answer that makes progress is never cut off:
-the new request is refused then, and told which processes hold the places.
+A listing takes as long as its client reads: an hour, if a pager waits for its user. So listings never take all places, and
+when places are short, the one without progress for longest gives way. An answer with progress is never cut off: then the new
+request is refused, and told which processes hold the places.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from mailismus.admin.protocol.wire import Refusal
 from mailismus.observe.text import shown
 
 PLACES = 20
-"""Requests that are answered at a time."""
+"""Requests that are answered at the same time."""
 
 RESERVE = 4
-"""Of these, places that no long answer takes."""
+"""Places among them that no long answer takes."""
 
 STALLED_S = 5.0
-"""Without progress for so long, an answer may give way."""
+"""An answer without progress for this time may give way."""
 
-_MOST_TEXT = 60
+_MAX_TEXT = 60
 """Characters of a command that are shown."""
 
 
 @attrs.frozen
 class Peer:
-    """The process that connected, by the kernel's word. `pid` 0: it is of another pid namespace."""
+    """The process at the other end, as the kernel tells. `pid` 0: a process of another pid namespace."""
 
     pid: int
     uid: int
@@ -46,16 +46,16 @@ class Asked:
     peer: Peer
     command: str
     is_long: bool
-    """Its answer is as long as the queue, or a message: it takes as long as the client reads."""
+    """The answer is as long as the queue, or a message: it takes as long as the client reads."""
     give_way: Callable[[Refusal], None]
     since: float
     progressed_at: float
-    """When the client last took all of it that there was, or the next part was made."""
+    """When the client last took all available bytes, or the next part was made."""
     is_being_made: bool = False
-    """The server is at work on it: the client is not what it waits for."""
+    """The server is making the next part: the client is not the cause of the delay."""
 
     def describe(self, now: float) -> str:
-        """For a line that tells who holds a place."""
+        """Return the text about this request in a refusal of another."""
         idle_s = 0.0 if self.is_being_made else now - self.progressed_at
         stalled = f", without progress for {idle_s:.0f} s" if idle_s >= STALLED_S else ""
         return f"{self.peer}: {_harmless(self.command)} for {now - self.since:.0f} s{stalled}"
@@ -69,7 +69,7 @@ class Admission:
         self._asked: dict[Asked, None] = {}
 
     def admit(self, asked: Asked) -> None:
-        """Answer this one too; another may be told to give way. Raises `Refusal` where none can."""
+        """Admit this request; another may be told to give way. Raises `Refusal` if none can."""
         rivals = self._rivals(asked)
         if rivals:
             now = self.now()
@@ -81,11 +81,11 @@ class Admission:
         self._asked[asked] = None
 
     def leave(self, asked: Asked) -> None:
-        """It is answered, or not wanted any more. Harmless when repeated."""
+        """Release the place of a request that is answered or abandoned. Harmless when repeated."""
         self._asked.pop(asked, None)
 
     def _rivals(self, asked: Asked) -> list[Asked]:
-        """Those of which one has to give way; none where there is room."""
+        """Return the requests of which one has to give way; empty if there is a free place."""
         if len(self._asked) >= PLACES:
             return list(self._asked)
         long = [one for one in self._asked if one.is_long]
@@ -93,7 +93,7 @@ class Admission:
 
 
 def find_stalled(asked: Iterable[Asked], now: float) -> Asked | None:
-    """The long answer that made no progress for longest, and where there is none such a short one; None: all go on."""
+    """Return the long answer without progress for longest, else such a short one; None: all make progress."""
     stalled = [one for one in asked if not one.is_being_made and now - one.progressed_at >= STALLED_S]
     return min(stalled, key=lambda one: (not one.is_long, one.progressed_at), default=None)
 
@@ -111,4 +111,4 @@ def _gave_way(slowest: Asked, asked: Asked, now: float) -> str:
 
 def _harmless(command: str) -> str:
     text = shown(command.encode("utf-8", "backslashreplace"))
-    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + "..."

@@ -1,8 +1,7 @@
-"""One connection to the admin socket: a hello, a request, an answer at the speed the client reads it.
+"""One connection to the admin socket: a hello, a request, an answer at the speed at which the client reads it.
 
-*Rules*: nothing a client does costs more than one request line and one part of an answer in memory, or more time than
-its limits; nothing it sends is believed before it has been checked. Which requests are answered at a time is `admission`'s
-to say.
+*Rules*: a client costs at most one request line and one part of an answer in memory, and the time of its limits. All input
+is checked. `admission` decides which requests are answered at the same time.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 
 REQUEST_TIMEOUT_S = 30.0
-"""For the whole request to come."""
+"""Time for the whole request to arrive."""
 
 IDLE_TIMEOUT_S = 3600.0
-"""For a client that reads nothing, say a pager: it holds nothing but its connection."""
+"""Time for a client that reads nothing, such as a pager: it holds only its connection."""
 
 
 @implementer(IPullProducer)
@@ -60,7 +59,7 @@ class AdminSession(Protocol):
         self._peer = peer
         self._asked: Asked | None = None
         self.idle_since = admission.now()
-        """Since when it holds a connection and no place: before its request, or with its last words."""
+        """Since when it holds a connection and no place: before its request, or while its last lines are written."""
         self._received = bytearray()
         self._answer: VerbAnswer | None = None
         self._timeout: IDelayedCall | None = None
@@ -72,12 +71,12 @@ class AdminSession(Protocol):
 
     @property
     def has_place(self) -> bool:
-        """Its request is being answered."""
+        """Whether its request is being answered."""
         return self._asked is not None
 
     @property
     def is_leaving(self) -> bool:
-        """All is said, and on its way."""
+        """Whether the last line has been written to the transport."""
         return self._is_over
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -88,7 +87,7 @@ class AdminSession(Protocol):
             self._timeout.cancel()
 
     def abort(self) -> None:
-        """Cut it off."""
+        """Abort the connection."""
         self._is_over = True
         self._leave()
         if self.transport is not None:
@@ -120,21 +119,21 @@ class AdminSession(Protocol):
             consumer.registerProducer(self, False)
 
     def _take_place(self, request: Request) -> None:
-        """Raises `Refusal`."""
+        """Take a place. Raises `Refusal`."""
         now = self._admission.now()
         asked = Asked(self._peer, command_of(request), takes_long(request), self._give_way, now, now)
         self._admission.admit(asked)
         self._asked = asked
 
     def _give_way(self, refusal: Refusal) -> None:
-        """Another needs the place. What was written is on its way, and why it ends comes behind."""
+        """Give the place to another request. Written bytes are still sent, followed by the reason."""
         self.log.info("A command of {peer} gave way: {why}", peer=self._peer, why=refusal.text)
         self._refuse(refusal.status, refusal.text)
 
     # IPullProducer
 
     def resumeProducing(self) -> None:
-        """All that was written is on its way: the next part, please."""
+        """Make the next part: all written bytes have been sent."""
         if self._asked is None or self._asked.is_being_made or self._is_over or self._answer is None:
             return
         self._asked.is_being_made = True
@@ -154,7 +153,7 @@ class AdminSession(Protocol):
         elif lines:
             self._write(b"".join(lines))
         else:
-            # Nothing was found in this part; the reactor gets its turn before the next.
+            # This part is empty; let the reactor run before the next one.
             self._clock.callLater(0, self.resumeProducing)
 
     def _part_failed(self, failure: Failure) -> None:
@@ -189,7 +188,7 @@ class AdminSession(Protocol):
             self._answer = None
 
     def _leave(self) -> None:
-        """Its place is another's."""
+        """Release the place."""
         asked, self._asked = self._asked, None
         if asked is not None:
             self._admission.leave(asked)

@@ -1,8 +1,8 @@
 """The admin task: serves the admin socket in the running server.
 
-*Rules*: only the server's own user and root are served, whoever could open the file (SO_PEERCRED). Connections are few and
-bounded: one that holds no place (`admission`) goes where another comes. `bind` does all that can refuse a start, before the
-process may go into the background; `start` begins to serve.
+*Rules*: only the server's own user and root are served, whoever can open the file (SO_PEERCRED). Connections are few and
+bounded: a session without a place (`admission`) is dropped for a new one. `bind` finds every reason to refuse a start,
+before the process may go into the background; `start` begins to serve.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from mailismus.admin.server.session import AdminSession
 from mailismus.config.values.effective import Effective
 
 MAX_CONNECTIONS = 2 * PLACES
-"""Those that send their request, are answered, or have their last words on the way; more wait in the socket's backlog."""
+"""Sessions that send their request, are answered, or write their last lines; more wait in the socket's backlog."""
 
 SILENT_S = 1.0
-"""After so long a connection without a request may be dropped for another."""
+"""A connection without a request for this time may be dropped for another."""
 
 PAUSE_S = 1.0
-"""How long nothing is accepted when it can't be."""
+"""How long nothing is accepted after an error of accept."""
 
 
 class _Sessions:
-    """The sessions that are open."""
+    """The open sessions."""
 
     def __init__(self, task: AdminTask, queue: LookableQueue, clock: IReactorTime, monotonic: Callable[[], float]) -> None:
         self._task = task
@@ -57,14 +57,14 @@ class _Sessions:
         return self._settings
 
     def begin(self, peer: Peer) -> AdminSession:
-        """A session with this process."""
+        """Return a new session with this process."""
         session = _CountedSession(self, self._queue, self._clock, self._admission, peer)
         self.open.add(session)
         return session
 
     def make_room(self) -> bool:
-        """Whether there is room for one more. Maybe for one that is dropped: of those that hold no place the one whose last
-        words are on the way for longest, else the one whose request does not come."""
+        """Return whether there is room for one more session, if need be by dropping one without a place: first the one whose
+        last lines have been on the way for longest, else the one that has not sent its request."""
         if len(self.open) < MAX_CONNECTIONS:
             return True
         idle = [one for one in self.open if not one.has_place]
@@ -94,7 +94,7 @@ class _SessionWith(ServerFactory[AdminSession]):
 
 
 class _CountedSession(AdminSession):
-    """A session that tells when it is over."""
+    """A session that reports its end."""
 
     def __init__(
         self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer
@@ -109,8 +109,8 @@ class _CountedSession(AdminSession):
 
 @implementer(IReadDescriptor)
 class AdminTask:
-    """Serves `queue` at the socket `path`. Accepts by itself, since a Twisted port would make its file anew and open it
-    to all."""
+    """Serves `queue` at the socket `path`. Accepts by itself, since a Twisted port would make the file anew and open it to
+    all users."""
 
     log = Logger()
 
@@ -147,7 +147,7 @@ class AdminTask:
         self._poll.addReader(self)
 
     def stop(self) -> Deferred[None]:
-        """Serve no more: connections are cut off, the socket goes away. Harmless when repeated or never started."""
+        """Stop serving: abort connections and remove the socket. Harmless when repeated or never started."""
         if self._is_serving:
             self._is_serving = False
             self._poll.removeReader(self)
@@ -155,14 +155,14 @@ class AdminTask:
             session.abort()
         if self._listening is not None:
             with contextlib.suppress(OSError):
-                if inode_of(self._path) == self._inode:  # else another server's, where ours was removed
+                if inode_of(self._path) == self._inode:  # else the file was removed, and another server made one
                     os.unlink(self._path)
             self._listening.close()
             self._listening = None
         return succeed(None)
 
     def resume(self) -> None:
-        """There is room for another session."""
+        """Accept again: there is room for another session."""
         if self._is_serving:
             self._poll.addReader(self)
 
@@ -175,7 +175,7 @@ class AdminTask:
         return "admin"
 
     def doRead(self) -> None:
-        """Somebody connects."""
+        """Accept connections."""
         if self._listening is None:
             return
         if not self._sessions.make_room():
@@ -206,11 +206,11 @@ class AdminTask:
         self._sockets.adoptStreamConnection(number, socket.AF_UNIX, factory)  # type: ignore[arg-type] # Twisted wants a private type of factory
 
     def connectionLost(self, reason: Failure) -> None:
-        """The reactor goes down."""
+        """Note that the reactor stops."""
 
 
 def _peer_of(accepted: socket.socket) -> Peer:
-    """The process at the other end, by the kernel's word."""
+    """Return the process at the other end, as the kernel tells."""
     credentials = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     pid, uid, _ = struct.unpack("3i", credentials)
     return Peer(pid, uid)

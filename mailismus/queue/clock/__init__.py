@@ -1,8 +1,8 @@
-"""Time of day that may jump, and the ages of messages all the same.
+"""Time of day that may jump, and ages of messages that do not.
 
 Modules, each with what it is:
 
-    ages        the age of a message, whatever the clock did. Pure
+    ages        the age of a message, corrected for jumps of the clock. Pure
     clockwatch  time of day, and whether the clock jumped
-    dating      messages with their age, for reports and listings
+    dating      messages with their corrected arrival, for reports and listings
 """

@@ -1,10 +1,10 @@
-"""The clock watch: the time of day, with an eye on whether it jumped.
+"""The clock watch: the time of day, and whether it jumped.
 
-The time of day jumps when it moves against the monotonic clock by more than `CLOCK_JUMP_S` between two looks. Either
-somebody set it (a *step*), or the machine was suspended: then time went by, but not for this process. A clock that counts
+The time of day jumps when it moves against the monotonic clock by more than `CLOCK_JUMP_S` between two calls of `now`.
+Either it was set (a *step*), or the machine was suspended: then time went by, but not for this process. A clock that counts
 suspended time tells the two apart.
 
-*Not here*: what a jump means for ages (`queue.clock.ages`), for what waits (`queue.manager`), for hosts (`deliver`).
+*Not here*: the effect of a jump on ages (`queue.clock.ages`), on waiting entries (`queue.jumps`), on hosts (`deliver`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ CLOCK_JUMP_S = 60.0
 
 
 class ClockWatch:
-    """`clock` gives UTC seconds, `monotonic` seconds that never jump, `elapsed` such that count suspended time too;
-    a jump is noticed when the time is asked for next."""
+    """`clock`: UTC seconds; `monotonic`: seconds that never jump; `elapsed`: the same, and counts suspended time. A jump is
+    noticed at the next call of `now`."""
 
     _log = Logger()
 
@@ -35,17 +35,17 @@ class ClockWatch:
         self._seconds, self._monotonic, self._elapsed = clock.seconds, monotonic, elapsed
         self._listeners: list[Callable[[Jump, float], None]] = []
         self.jumped_at = clock.seconds()
-        """The time behind the last jump; before the first, of the beginning."""
+        """The time after the last jump; before the first, the time of the beginning."""
         self._steady_since = monotonic()
         self._offset_s = self.jumped_at - self._steady_since
         self._elapsed_offset_s = elapsed() - self._steady_since
 
     def listen(self, act: Callable[[Jump, float], None]) -> None:
-        """Call `act` with each jump and the time behind it."""
+        """Call `act` with each jump and the time after it."""
         self._listeners.append(act)
 
     def now(self) -> float:
-        """UTC seconds."""
+        """Return UTC seconds."""
         now = self._seconds()
         offset_s = now - self._monotonic()
         jump_s = offset_s - self._offset_s
@@ -56,7 +56,7 @@ class ClockWatch:
 
     @property
     def steady_s(self) -> float:
-        """How long the clock has not jumped, in seconds that never do."""
+        """Monotonic seconds since the last jump."""
         return self._monotonic() - self._steady_since
 
     def _tell(self, jump_s: float, now: float) -> None:

@@ -1,7 +1,7 @@
-"""Dating: messages with their arrival as the clock tells it now, for reports and listings.
+"""Dating: messages with their arrival by the present clock, for reports and listings.
 
-What arrived before the clock was set tells its arrival by the old time. In this run it is known by how much that is wrong
-(`queue.clock.ages`); until the clock jumps nothing is done here.
+The stored arrival of a message is wrong if the clock was set since. `queue.clock.ages` knows by how much, for messages of
+this run. Before the first jump this module does nothing.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from mailismus.queue.interface import Filter, Message, Page
 
 
 class Dating:
-    """Of what goes out of the queue to be shown. Messages are copied, never changed."""
+    """Dates messages that leave the queue to be shown. Messages are copied, never changed."""
 
     def __init__(self, watch: ClockWatch, ages: Ages) -> None:
         self._watch, self._ages = watch, ages
 
     def date(self, message: Message) -> Message:
-        """This message."""
+        """Return this message, dated."""
         arrived_at = self._ages.arrived_at(message.spool_id, message.received_at)
         return message if arrived_at == message.received_at else attrs.evolve(message, received_at=arrived_at)
 
     def date_bounces(self, messages: list[Message]) -> list[Message]:
-        """Bounces: those that failed before the clock jumped tell both by the old time."""
+        """Return these bounces, dated. Both times of a bounce that failed before the jump are by the old clock, and stay."""
         if not self._ages.has_jumped:
             return messages
         jumped_at = self._watch.jumped_at
@@ -35,13 +35,13 @@ class Dating:
         ]
 
     def date_page(self, page: Page) -> Page:
-        """A page of a search."""
+        """Return a page of a search, dated."""
         if not self._ages.has_jumped:
             return page
         return attrs.evolve(page, messages=tuple(map(self.date, page.messages)))
 
     def date_filter(self, wanted: Filter) -> Filter:
-        """The same filter, asked about messages that are dated."""
+        """Return the same filter, for messages that are dated."""
         if not self._ages.has_jumped:
             return wanted
         matches = wanted.matches

@@ -1,4 +1,4 @@
-"""What is due and what is out, for every provider that has its entries in memory. Pure.
+"""Index of due and out entries, for every provider that has its entries in memory. Pure.
 
 Modules, each with what it is:
 

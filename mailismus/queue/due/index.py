@@ -1,12 +1,12 @@
-"""Index of the entries that are due, that wait for their time, and that are out, in memory (pure).
+"""Index in memory of entries that are due, wait for their time, or are out (pure).
 
     put -> waiting: a heap by time -> ready: by message, in FIFO order -> take -> out -> settle, give_back
 
-It knows no file, no clock and no Deferred. Every change is of something that is durable already, where the provider is: the
-caller of `add`, `put` and `settle` waits for that first.
+The index knows no file, no clock and no Deferred. Its changes are durable before, if the provider's are at all: the caller
+of `add`, `put` and `settle` waits for that first.
 
 Per message: its entries by number; the numbers of those that are out. Per area: messages with entries that may be taken,
-oldest first; a heap of entries that wait for their time; messages that have as many entries out as they may.
+oldest first; a heap of waiting entries; parked messages, which have as many entries out as they may.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from mailismus.queue.interface import Area, Entry, Latest, Message
 
 
 class DueMessage:
-    """One message of the index. A provider adds what it knows of the message in a subclass."""
+    """One message of the index. A provider adds its own facts in a subclass."""
 
     __slots__ = ("entries", "message", "out", "since")
 
     def __init__(self, message: Message) -> None:
         self.message = message
-        """What is said of the message; its `entries` are not used."""
+        """Facts of the message; its `entries` are not used."""
         self.entries: dict[int, Entry] = {}
         """By number."""
         self.out: set[int] = set()
@@ -50,23 +50,23 @@ class _Ready(Generic[M]):
 
 
 class _AreaIndex(Generic[M]):
-    """What may be taken of one area, and what waits for its time."""
+    """Entries of one area that may be taken, or wait for their time."""
 
     __slots__ = ("by_id", "entry_count", "parked", "parked_at", "queue", "waiting")
 
     def __init__(self) -> None:
         self.entry_count = 0
-        """Entries that stand in it, out or not."""
+        """Entries of the area, out or not."""
         self.queue: deque[_Ready[M]] = deque()
         self.by_id: dict[SpoolId, _Ready[M]] = {}
         self.parked: dict[SpoolId, _Ready[M]] = {}
         """Messages that have as many entries out as they may: not ready until one comes back."""
         self.parked_at = 0
-        """The least number of entries out that a message was parked for."""
+        """The least number of entries out for which a message was parked."""
         self.waiting: list[tuple[float, SpoolId, int]] = []
 
     def add(self, known: M, entry: Entry) -> None:
-        """The entry may be taken now."""
+        """Add an entry that may be taken now."""
         spool_id = known.message.spool_id
         ready = self.by_id.get(spool_id)
         if ready is None:
@@ -78,11 +78,11 @@ class _AreaIndex(Generic[M]):
         ready.entries.append(entry)
 
     def wait(self, spool_id: SpoolId, number: int, due_at: float) -> None:
-        """The entry may be taken from `due_at` on."""
+        """Add an entry that may be taken from `due_at` on."""
         heapq.heappush(self.waiting, (due_at, spool_id, number))
 
     def unpark(self, spool_id: SpoolId) -> None:
-        """One of the message's entries came back: more may go out."""
+        """Let more entries of the message out: one came back."""
         ready = self.parked.pop(spool_id, None)
         if ready is not None and ready.entries:
             self.by_id[spool_id] = ready
@@ -93,16 +93,16 @@ class DueIndex(Generic[M]):
     """All messages that a provider has in memory."""
 
     def __init__(self, out_elsewhere: Mapping[SpoolId, int] | None = None) -> None:
-        """`out_elsewhere`: how many entries of a message are out that are not in this index."""
+        """`out_elsewhere`: for each message, how many entries are out that are not in this index."""
         self._out_elsewhere: Mapping[SpoolId, int] = {} if out_elsewhere is None else out_elsewhere
         self.messages: dict[SpoolId, M] = {}
         self._areas: dict[Area, _AreaIndex[M]] = {area: _AreaIndex() for area in Area}
         self.entry_count = 0
         self.given_back: dict[QueueId, float] = {}
-        """Until when entries wait that were given back: no settlement says that time."""
+        """Times until which given back entries wait: no settlement stores them."""
 
     def add(self, known: M, now: float) -> None:
-        """A new message with its entries."""
+        """Add a new message with its entries."""
         self.messages[known.message.spool_id] = known
         known.since = now
         self.entry_count += len(known.entries)
@@ -110,7 +110,7 @@ class DueIndex(Generic[M]):
             self._place(known, entry, now)
 
     def put(self, known: M, entry: Entry, now: float) -> None:
-        """A new entry of a message, or the new state of one: it may be taken when it is due."""
+        """Add a new entry of a message, or the new state of one."""
         before = known.entries.get(entry.number)
         if before is None:
             self.entry_count += 1
@@ -179,7 +179,7 @@ class DueIndex(Generic[M]):
         return taken
 
     def _ripen(self, area: _AreaIndex[M], wanted: Area, now: float) -> None:
-        """Entries whose time has come go to where they may be taken."""
+        """Move entries whose time has come to those that may be taken."""
         waiting = area.waiting
         while waiting and waiting[0][0] <= now:
             _, spool_id, number = heapq.heappop(waiting)
@@ -191,7 +191,7 @@ class DueIndex(Generic[M]):
                 area.add(known, entry)
 
     def give_back(self, queue_ids: Iterable[QueueId], not_before: float) -> set[Area]:
-        """As `IQueue.give_back`; the areas that entries went back to."""
+        """As `IQueue.give_back`. Return the areas of the entries."""
         touched = set()
         for spool_id, number in queue_ids:
             known = self.messages.get(spool_id)
@@ -207,7 +207,7 @@ class DueIndex(Generic[M]):
         return touched
 
     def settle(self, known: M, number: int, successor: Entry | None, now: float) -> bool:
-        """An entry is over (`successor` None) or goes on as another; whether that was the message's last entry."""
+        """End an entry (`successor` None), or replace it. Return whether it was the message's last entry."""
         known.out.discard(number)
         spool_id = known.message.spool_id
         self.given_back.pop(QueueId(spool_id, number), None)
@@ -227,7 +227,7 @@ class DueIndex(Generic[M]):
         return False
 
     def move(self, known: M, number: int) -> None:
-        """Another index has the entry from now on; its message goes with its last one."""
+        """Remove an entry that moved to another index; its message goes with its last one."""
         moved = known.entries.pop(number, None)
         if moved is not None:
             self.entry_count -= 1
@@ -241,26 +241,26 @@ class DueIndex(Generic[M]):
                 area.parked.pop(spool_id, None)
 
     def count_in(self, wanted: Area) -> int:
-        """Entries of this area, out or not."""
+        """Return the number of entries of this area, out or not."""
         return self._areas[wanted].entry_count
 
     def oldest_since(self) -> float | None:
-        """When the message was added that has been here longest, about; None: there is none."""
+        """Return about when the oldest message of the index was added; None: the index is empty."""
         oldest = next(iter(self.messages.values()), None)
         return oldest.since if oldest is not None else None
 
     def unpark(self, spool_id: SpoolId) -> None:
-        """One of the message's entries came back: more may go out."""
+        """Let more entries of the message out: one came back."""
         for area in self._areas.values():
             if area.parked:
                 area.unpark(spool_id)
 
     def has_ready(self, wanted: Area) -> bool:
-        """Whether something of this area may be taken now, as far as is known without a clock."""
+        """Whether entries of this area may be taken now, as far as is known without a clock."""
         return bool(self._areas[wanted].queue)
 
     def next_due(self, wanted: Area) -> float | None:
-        """When the next waiting entry becomes due. Entries that are gone meanwhile are passed over."""
+        """Return when the next waiting entry becomes due. Stale items are passed over."""
         waiting = self._areas[wanted].waiting
         while waiting:
             due_at, spool_id, number = waiting[0]
@@ -273,8 +273,8 @@ class DueIndex(Generic[M]):
         return None
 
     def hasten(self, latest: Latest, now: float, moving: Mapping[QueueId, Entry], *, is_moved: bool = False) -> set[Area]:
-        """As `IQueue.hasten`, for all entries but those in `moving`, or (`is_moved`) for those alone; the areas in which
-        something is due by it."""
+        """As `IQueue.hasten`, for all entries but those in `moving`, or (`is_moved`) for those alone. Return the areas in
+        which entries became due by it."""
         due: dict[QueueId, float] = {}
         """Entries that wait for another time than before."""
         for known in self.messages.values():
@@ -307,14 +307,14 @@ class DueIndex(Generic[M]):
             area.waiting = waiting
         return touched
 
-    def visit(self, known: M, entry: Entry, now: float) -> None:
-        """A waiting entry is due now."""
+    def make_due(self, known: M, entry: Entry, now: float) -> None:
+        """Make a waiting entry due now."""
         if entry.number not in known.out and entry.due_at > now:
             entry.due_at = now
             self._areas[entry.area].add(known, entry)
 
-    def walk(self, first: SpoolId) -> Iterator[M]:
-        """Messages in the order of their spool ids, from `first` on. The index may change between two steps."""
+    def messages_from(self, first: SpoolId) -> Iterator[M]:
+        """Yield messages in the order of their spool ids, from `first` on. The index may change between two steps."""
         for spool_id in sorted(self.messages):
             if spool_id >= first:
                 known = self.messages.get(spool_id)

@@ -1,9 +1,9 @@
-"""What queue providers on local files share.
+"""Common parts of queue providers on local files.
 
 Modules, each with what it is:
 
     recipient_line  one entry as a line of text. Pure
-    mark            the file that says whose a queue's directory is
+    mark            the file that names the provider of a queue's directory
     directories     made, checked and locked by a start
     free_space      refuses mail below `minfree`
     locations       directories and locks that were opened

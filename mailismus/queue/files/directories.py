@@ -21,7 +21,7 @@ def make_directories(disk: IDisk, root: str, names: Sequence[str]) -> None:
         if not disk.exists(path):
             disk.make_directory(path)
         check_safe(disk, path)
-    disk.sync_directory(root)  # always: the start that made them may have been killed before this
+    disk.sync_directory(root)  # always: the start that made them may have been killed before its sync
 
 
 def check_safe(disk: IDisk, path: str) -> None:
@@ -49,7 +49,7 @@ def lock_roots(disk: IDisk, roots: Sequence[str]) -> list[ILock]:
 
 
 def _ensure(disk: IDisk, path: str) -> None:
-    """Make it, with its parents, or check it. Its name is durable afterwards."""
+    """Make a directory with its parents, or check it. Its name is durable afterwards."""
     parent = os.path.dirname(path)
     is_new = not disk.exists(path)
     if is_new:
@@ -60,5 +60,5 @@ def _ensure(disk: IDisk, path: str) -> None:
     try:
         disk.sync_directory(parent)
     except OSError:
-        if is_new:  # else its parent may be none of our business
+        if is_new:  # else an administrator made it, perhaps below a directory that we may not sync
             raise

@@ -1,11 +1,11 @@
-"""The mark of a queue's directory: the file `provider`, which says durably which provider's queue lies there.
+"""The mark of a queue's directory: the file `provider`, which durably names the provider whose queue lies there.
 
 One line of text: the provider's name and the number of its format, `clustered 1`. A start writes it under the lock of the
-queue, before anything else: temporary file, sync, rename, sync of the directory. It is not changed afterwards, but by a
-provider that raises its own format.
+queue, before anything else: temporary file, sync, rename, sync of the directory. Only a provider that raises its own format
+changes it later.
 
-Legal states: no mark (a new directory, or a queue that is older than the marks); a whole mark. A crash leaves no other, but
-perhaps the temporary file beside either; the next start that writes removes it. Everything else is damage.
+Legal states: no mark (a new directory, or a queue that is older than the marks); a whole mark. A crash may leave the
+temporary file beside either; the next start that writes removes it. Everything else is damage.
 
 Source: `docs/formats/mark.md`.
 """
@@ -41,18 +41,19 @@ class Mark:
 
 
 def encode_mark(mark: Mark) -> bytes:
-    """The bytes of the file."""
+    """Return the bytes of the file."""
     return b"%b %d\n" % (mark.name.encode("ascii"), mark.format)
 
 
 def decode_mark(data: bytes) -> Mark | None:
-    """The mark in these bytes; None: they are none."""
+    """Return the mark in these bytes; None: they are none."""
     found = _LINE(data)
     return Mark(found[1].decode("ascii"), int(found[2])) if found is not None else None
 
 
 def read_mark(disk: IDisk, queue_path: str) -> Mark | None:
-    """The mark of this directory; None: it has none, or is not there. Raises `Corrupt` for a damaged one, `OSError`."""
+    """Return the mark of this directory; None: it has none, or does not exist. Raises `Corrupt` for a damaged one,
+    `OSError`."""
     path = os.path.join(queue_path, MARK)
     if not disk.exists(path):
         return None
@@ -71,8 +72,8 @@ def read_mark(disk: IDisk, queue_path: str) -> Mark | None:
 
 
 def write_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
-    """Write the mark, in place of any that is there. It is durable afterwards; after a crash the former state or this one is
-    found. Raises `OSError`."""
+    """Write the mark, replacing any other. It is durable afterwards; after a crash the directory has the former state or
+    this one. Raises `OSError`."""
     new_path = os.path.join(queue_path, NEW_MARK)
     remove_new_mark(disk, queue_path)
     file = disk.create(new_path)
@@ -103,7 +104,7 @@ def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
         write_mark(disk, queue_path, mark)
         return
     refuse_other(found, mark.name, (*range(1, mark.format + 1),), queue_path)
-    disk.sync_directory(queue_path)  # the start that wrote it may have been killed before this
+    disk.sync_directory(queue_path)  # the start that wrote it may have been killed before its sync
 
 
 def refuse_other(found: Mark, name: str, formats: tuple[int, ...], queue_path: str) -> None:
@@ -127,7 +128,7 @@ def refuse_format(found: Mark, formats: tuple[int, ...], queue_path: str) -> Non
 
 
 def damaged(error: Corrupt) -> StartError:
-    """The refusal (65) of a queue whose mark is damaged."""
+    """Return the refusal (65) of a queue whose mark is damaged."""
     text = f"{error.path}: {error.text}; mailismus fsck --repair writes it again"
     return StartError(os.EX_DATAERR, text)
 

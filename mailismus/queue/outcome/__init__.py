@@ -1,8 +1,8 @@
-"""Decisions about the outcome of an attempt: what becomes of the entry, and when it is tried again. Pure.
+"""Decisions about the outcome of an attempt: the end of an entry, or the time of its next attempt. Pure.
 
 Modules, each with what it is:
 
     retry       the retry rule
-    disposition what the queue does about an outcome
-    verdict     what becomes of an entry after an attempt
+    disposition the queue's decision about an outcome
+    verdict     makes that decision after a failed attempt
 """

@@ -1,4 +1,4 @@
-"""The disposition: what the queue does about an outcome."""
+"""Disposition: the queue's decision about an outcome."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import enum
 
 
 class Disposition(enum.Enum):
-    """What became of an entry, as it is logged behind `status=`."""
+    """Decision about an entry, as it is logged after `status=`."""
 
     SENT = "sent"
     DEFERRED = "deferred"
     BOUNCED = "bounced"
     EXPIRED = "expired"
 
-    __hash__ = object.__hash__  # of the identity: an enum's own is slow, and every outcome is logged by it
+    __hash__ = object.__hash__  # by identity: an enum's own is slow, and every outcome is logged by it

@@ -19,10 +19,10 @@ LENGTHENING = 0.1
 """The most a delay is lengthened by, as a share of it."""
 
 SLACK_S = 0.002
-"""Times at rest are rounded to milliseconds: so much before the moment of expiry is that moment."""
+"""Stored times are rounded to milliseconds: a time this close before the moment of expiry is that moment."""
 
 SHORTEST_WAIT_S = 1.0
-"""What is over its time and could not be tried waits so long at least."""
+"""The shortest wait of an expired entry that could not be tried."""
 
 _MASK = (1 << 64) - 1
 
@@ -45,11 +45,11 @@ def next_attempt_at(
     lengthening: float,
     known_for_s: float | None = None,
 ) -> float | None:
-    """When the next attempt is made (UTC seconds, not before `now`), or None: the entry has expired.
+    """Return the time of the next attempt (UTC seconds, not before `now`), or None: the entry has expired.
 
-    `age_s`: how old the message is. `made_age_s`: how old it was when the attempt that just failed was made; None: that
-    attempt does not count for expiry. `attempts`: those made, from 1, the one that just failed included. `lengthening`: 0 to
-    1, see `lengthening_of`. `known_for_s`: as in `mail.outcome.Outcome`; what is over its time waits no longer than that.
+    `age_s`: age of the message. `made_age_s`: its age when the failed attempt was made; None: that attempt does not count
+    for expiry. `attempts`: attempts so far, the failed one included, from 1. `lengthening`: 0 to 1, see `lengthening_of`.
+    `known_for_s`: as in `mail.outcome.Outcome`; an entry beyond its time waits no longer than that.
     """
     delay_s = rule.delays_s[min(attempts, len(rule.delays_s)) - 1] * (1 + LENGTHENING * lengthening)
     if not rule.maxtime_s:
@@ -59,28 +59,28 @@ def next_attempt_at(
     left_s = rule.maxtime_s - age_s
     if left_s > 0:
         return now + min(delay_s, left_s)
-    if made_age_s is not None:  # it was begun in time and hung beyond the end
+    if made_age_s is not None:  # the attempt began in time and hung beyond the end
         return now
     return now + (delay_s if known_for_s is None else min(delay_s, max(known_for_s, SHORTEST_WAIT_S)))
 
 
 def age_by_attempts_s(rule: RetryRule, attempts: int) -> float:
-    """How old a message is at least whose attempt of this number has just been made."""
+    """Return the least age of a message whose attempt of this number has just been made."""
     return sum(rule.delays_s[min(n, len(rule.delays_s) - 1)] for n in range(attempts - 1))
 
 
 def longest_wait_s(rule: RetryRule, attempts: int) -> float:
-    """Seconds that an entry waits at most after so many attempts."""
+    """Return the longest wait in seconds after this number of attempts."""
     return rule.delays_s[min(max(attempts, 1), len(rule.delays_s)) - 1] * (1 + LENGTHENING)
 
 
 def longest_delay_s(rule: RetryRule) -> float:
-    """Seconds that an entry waits at most."""
+    """Return the longest wait of any entry in seconds."""
     return max(rule.delays_s) * (1 + LENGTHENING)
 
 
 def lengthening_of(spool_id: SpoolId, attempts: int, salt: int) -> float:
-    """A number of [0, 1) for this message and attempt, evenly spread (splitmix64). `salt` makes servers differ."""
+    """Return a number of [0, 1) for this message and attempt, evenly spread (splitmix64). `salt` makes servers differ."""
     mixed = (spool_id * 0x9E3779B97F4A7C15 + attempts * 0xD1B54A32D192ED03 + salt) & _MASK
     mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK

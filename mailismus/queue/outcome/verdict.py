@@ -1,11 +1,11 @@
-"""The verdict on an attempt that failed: what becomes of the entry, and when it is tried again (pure).
+"""The verdict on an attempt that failed: retry the entry at which time, bounce it or remove it (pure).
 
-The retry rule (`queue.outcome.retry`) speaks by the age of the message. It may expire by an attempt that was made for real,
-which connected or asked a name server, after the later of the start and the last jump of the clock. One that was answered
-from what is known of dead hosts counts as well where the message has certainly been here for the whole time: as long as the
-clock has not jumped nor the server started since.
+The retry rule (`queue.outcome.retry`) goes by the age of the message. An entry may expire by a real attempt, which connected
+or asked a name server after the later of the start and the last jump of the clock. An attempt that was answered from the
+memory of dead hosts counts as well if the message has certainly been here for the whole time: neither did the clock jump nor
+the server start since.
 
-*Not here*: ages (`queue.clock.ages`), the log, who is told.
+*Not here*: ages (`queue.clock.ages`), the log, reports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mailismus.queue.outcome.retry import (
 
 
 class JumpWatch(Protocol):
-    """What is asked of the clock (`queue.clock.clockwatch.ClockWatch`)."""
+    """The part of the clock watch that is needed here (`queue.clock.clockwatch.ClockWatch`)."""
 
     jumped_at: float
 
@@ -40,20 +40,20 @@ class JumpWatch(Protocol):
 
 
 class Verdicts:
-    """By one retry rule for messages and another for reports. `salt` makes the retry times of servers differ."""
+    """One retry rule for messages and another for reports. `salt` makes the retry times of servers differ."""
 
     def __init__(self, retry: RetrySettings, watch: JumpWatch, ages: Ages, salt: int) -> None:
         self._watch, self._ages, self._salt = watch, ages, salt
         self.reload(retry)
 
     def reload(self, retry: RetrySettings) -> None:
-        """Another rule, for attempts that fail from now on."""
+        """Set another rule, for attempts that fail from now on."""
         self._rule = RetryRule(retry.delays_s, retry.maxtime_s)
         self._report_rule = RetryRule(retry.delays_s, retry.maxtime_reports_s)
 
     def of(self, message: Message, entry: Entry, outcome: Outcome, taken_at: float | None) -> tuple[Disposition, Settlement]:
-        """`taken_at`: when the first of the message's entries that are out was handed out; None: before the clock jumped, or
-        nobody knows. A report that failed is removed."""
+        """Return the decision about a failed attempt, and its settlement. `taken_at`: when the first of the message's
+        entries that are out was taken; None: before the clock jumped, or unknown. A report that failed is removed."""
         queue_id = QueueId(message.spool_id, entry.number)
         attempts = entry.attempts + 1
         now = self._watch.now()
@@ -75,7 +75,7 @@ class Verdicts:
         rule = self._rule if message.sender else self._report_rule
         spool_id, attempts = message.spool_id, entry.attempts + 1
         age_s = self._ages.awake_s(spool_id, message.received_at, now)
-        if age_s < 0:  # it arrived by a clock that was wrong then
+        if age_s < 0:  # a wrong clock stored the arrival
             age_s = age_by_attempts_s(rule, attempts)
         made_at = self._made_at(entry, taken_at, now)
         is_certain = min(age_s, self._watch.steady_s) >= rule.maxtime_s - SLACK_S
@@ -91,19 +91,20 @@ class Verdicts:
         )
 
     def _made_at(self, entry: Entry, taken_at: float | None, now: float) -> float | None:
-        """When the attempt that failed was made, as far as that is known; None: before the clock jumped.
+        """Return when the failed attempt was made, as far as is known; None: before the clock jumped.
 
-        Parts of one message may be out since different times, and the earliest is remembered: an entry that became due
-        later was taken later.
+        Entries of one message may be out since different times, and only the earliest is remembered; an entry that became
+        due later was taken later.
         """
         if taken_at is not None:
             return min(now, max(taken_at, entry.due_at))
         return entry.due_at if self._watch.jumped_at <= entry.due_at <= now else None
 
-    # when the clock is not to be trusted
+    # after a step of the clock
 
     def latest_after(self, jump: Jump, now: float) -> Latest:
-        """The clock was set back: what waits goes on waiting as long as it had to, and never longer than the rule says."""
+        """Return the bound of waiting after the clock was set back: entries wait as long as they had to, but never longer
+        than the rule allows."""
         rule = self._rule
 
         def latest(area: Area, attempts: int | None, due_at: float) -> float:
@@ -115,6 +116,7 @@ class Verdicts:
         return latest
 
     def latest_at_start(self, slack_s: float, now: float) -> Latest:
-        """Nobody knows what the clock did before: what waits for a time that the rule does not give is due now."""
+        """Return the bound of waiting at a start, since jumps before it are unknown: entries that wait for a time that the
+        rule never sets are due now."""
         bound = now + longest_delay_s(self._rule) + slack_s
         return lambda area, attempts, due_at: now if due_at > bound else due_at

@@ -302,7 +302,7 @@ RULES: dict[str, Rule] = {
         "recovery/replay", "max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
     ),
     "a content that does not check is not read": _clustered(
-        "read/content", "if not young.has_written(content):", "if False:"
+        "read/content", "if not journaled.has_written(content):", "if False:"
     ),
     "a content that does not check is not moved": _clustered(
         "checkpoint/write", "if journaled.has_written(content) else", "if True else"
@@ -323,11 +323,11 @@ RULES: dict[str, Rule] = {
         "spool/draft", "if may_be_found and draft.is_in_silo:", "if False:"
     ),
     "what gets a new line while a walk runs stays": _clustered(
-        "reclaim/release", "        self.walk.count_line(message.spool_id, message.recipient_count)\n", "        pass\n"
+        "reclaim/release", "        self.scan.count_line(message.spool_id, message.recipient_count)\n", "        pass\n"
     ),
     "the sweep leaves what is young": _clustered(
         "reclaim/reference_scan",
-        "if spool_id in self._young.messages or spool_id in self._protected or spool_id in young_then:",
+        "if spool_id in self._memtable.messages or spool_id in self._protected or spool_id in known_before:",
         "if False:",
     ),
     "the sweep leaves what this start named": _clustered(

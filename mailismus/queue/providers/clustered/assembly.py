@@ -1,8 +1,8 @@
 """Assembly: makes the parts of a clustered queue and wires them, leaves first.
 
-The one place that knows every class of the provider. Each part is complete when it is made, and is given parts that were
-made before it. One part learns of a later one, by a named method: `BatchEvents.listen`, since the parts that act on the end
-of a batch need the journal.
+The only module that knows every class of the provider. Each part is complete when it is made, and is given parts that were
+made before it. One part learns of a later one, by a named method (`BatchEvents.listen`): the parts that act on the end of a
+batch need the journal.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ DRAFT_BYTES = 24 << 20
 """Memory of all drafts together that are small enough to stay there; the next one makes it 32 MiB."""
 
 BEHIND_BYTES = 8 << 20
-"""Memory of all drafts together that waits for the disk; beyond it each client waits for its own piece."""
+"""Memory of all drafts together that waits for the disk; beyond it each client waits for the write of its own piece."""
 
 _LINE_SHARE = 10
-"""A new recipient's line is at most so many times (length of the recipient + 64) long, escapes included."""
+"""A new recipient's line is at most this many times (length of the recipient + 64) long, escapes included."""
 
 
 def build(
@@ -77,9 +77,9 @@ def build(
     waiters = ReadyWaiters(state)
 
     reader = ClusterReader(files, cluster_index)
-    visits = DueScan(disk, root, files, reader, memtable, cluster_index)
+    due_scan = DueScan(disk, root, files, reader, memtable, cluster_index)
     first_new = SpoolId(opened.spool_ids.epoch << 32)
-    release = Release(disk, settings.spool, files, reactor, memtable, reader, first_new, corrupt, visits.set_aside)
+    release = Release(disk, settings.spool, files, reactor, memtable, reader, first_new, corrupt, due_scan.quarantine)
     ledger = Ledger(state, release, waiters.fire_due)
     contents = Contents(disk, spool_root, files, memtable, opened.writer.segments, corrupt)
     search = QueueSearch(disk, root, reader, memtable, cluster_index, state.newest_checkpoint, reactor)
@@ -114,7 +114,7 @@ def build(
         state=state,
         waiters=waiters,
         reader=reader,
-        visits=visits,
+        due_scan=due_scan,
         release=release,
         ledger=ledger,
         commits=commits,

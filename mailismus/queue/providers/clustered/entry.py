@@ -1,7 +1,7 @@
 """The clustered queue as the program knows it: `PROVIDER`, an `IProvider`.
 
-*Rules*: whatever a method needs is imported in it. A command that reads a stopped queue loads no code of a server, and a
-server none of `fsck`.
+*Rules*: each method imports the modules that it needs. So a command that reads a stopped queue loads no code of a server,
+and a server none of `fsck`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mailismus.queue.providers.clustered.format.version import FORMATS, NAME
 
 
 class ClusteredProvider:
-    """Local files: journal, cluster files, message files in a spool. `disk`: what stopped queues are read from."""
+    """Local files: journal, cluster files, message files in a spool. `disk`: the disk from which stopped queues are read."""
 
     name = NAME
     formats = FORMATS
@@ -29,7 +29,7 @@ class ClusteredProvider:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
 
     def claims(self, queue_path: str) -> bool:
-        """Its first versions wrote no marks."""
+        """Whether the directory holds a queue; the first versions wrote no marks."""
         from mailismus.queue.providers.clustered.recovery.ownership import has_directories
 
         return has_directories(self._disk, queue_path)

@@ -1,7 +1,7 @@
 """Metrics of the clustered queue: journal, checkpoints, entries, references, space.
 
-*Rules*: numbers that are in memory; nothing is read from disk for it. A walk over the index of clusters, not over their
-lines, is the most that is done.
+*Rules*: only numbers that are in memory; reading a metric reads no disk. The most expensive one goes over the index of
+clusters, not over their lines.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _uncounted(queue: ClusteredQueue) -> int:
     return sum(cluster.live is None for cluster in queue.ledger.cluster_index.clusters.values())
 
 
-def _oldest_young_s(queue: ClusteredQueue) -> float:
+def _oldest_journaled_s(queue: ClusteredQueue) -> float:
     since = queue.ledger.memtable.oldest_since()
     return 0.0 if since is None else max(0.0, queue.state.now() - since)
 
@@ -103,7 +103,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     gauge(
         "mailismus_journal_oldest_message_seconds",
         "How long the oldest of them has been there; `maxage` and a few seconds, or checkpoints come to nothing.",
-        _oldest_young_s,
+        _oldest_journaled_s,
     ),
     counter(
         "mailismus_journal_batches_total",
@@ -176,7 +176,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
         lambda q: q.parts.release.references.unsure.missed,
     ),
     counter("mailismus_walks_total", "Walks over all lines.", lambda q: q.parts.release.references.scans),
-    counter("mailismus_strays_total", "Message files removed that no entry needed.", lambda q: q.parts.release.walk.strays),
+    counter("mailismus_strays_total", "Message files removed that no entry needed.", lambda q: q.parts.release.scan.strays),
     counter(
         "mailismus_unlinks_failed_total",
         "Message files that could not be removed.",
@@ -185,7 +185,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     counter(
         "mailismus_corrupt_total",
         "What did not check and was set aside in `corrupt`: batches and records of the journal, lines of clusters.",
-        lambda q: {("journal",): q.parts.opened.set_aside, ("line",): q.parts.visits.bad_lines},
+        lambda q: {("journal",): q.parts.opened.set_aside, ("line",): q.parts.due_scan.bad_lines},
         "what",
     ),
     gauge(

@@ -48,12 +48,12 @@ class Limits:
 
 @attrs.frozen
 class Drafts:
-    """Messages that are being received. `make` makes a draft; raises `Unavailable` when no spool id is left."""
+    """Messages that are being received. `make` returns a new draft; it raises `Unavailable` when no spool id is left."""
 
     memory: Budget
-    """Of drafts that are small enough for the journal."""
+    """Memory of drafts that are small enough for the journal."""
     behind: Budget
-    """Of pieces on their way to a silo."""
+    """Memory of pieces on their way to a silo."""
     refused: RefusedDrafts
     make: Callable[[], SpoolDraft]
 
@@ -70,7 +70,7 @@ class QueueParts:
     state: QueueState
     waiters: ReadyWaiters
     reader: ClusterReader
-    visits: DueScan
+    due_scan: DueScan
     release: Release
     ledger: Ledger
     commits: GroupCommit

@@ -4,14 +4,14 @@
                                                       |                  ^
                                                       +- [checkpoint] -> cluster index
 
-Entries of the memtable have their durable copy in the journal. Checkpoints move entries that stay to cluster files, and
-their messages to silos (`checkpoint`); of those entries the clusters are known (`index.cluster_index`), and read when they
-are due (`read.due_scan`). Message bytes go with their last entry (`reclaim.release`).
+Entries of the memtable have their durable copy in the journal. Checkpoints move longer-lived entries to cluster files, and
+their messages to silos (`checkpoint`). The cluster index knows the cluster files (`index.cluster_index`); a due scan reads
+them when entries are due (`read.due_scan`). Message bytes are removed with their last entry (`reclaim.release`).
 
-*Rules*: nothing is answered, taken or released before the barrier of its batch has returned. Everything here runs in the
-reactor's thread; everything that blocks runs in a worker.
+*Rules*: nothing is answered, taken or released before the barrier of its batch has returned. All code here runs in the
+reactor's thread; blocking calls run in a worker.
 
-*Not here*: how the parts are wired (`assembly`), what follows when a batch ends (`batch_results`).
+*Not here*: the wiring of the parts (`assembly`), the steps after a batch (`control.batch_results`).
 
 Source: `docs/formats/journal`, `docs/durability`.
 """
@@ -64,7 +64,7 @@ class ClusteredQueue:
         self._memtable, self._cluster_index = parts.state.memtable, parts.state.cluster_index
         self._limits, self._admission, self._drafts = parts.limits, parts.admission, parts.drafts
         self._segments, self._brake, self._waiters = parts.segments, parts.brake, parts.waiters
-        self._visits, self._contents = parts.visits, parts.contents
+        self._due_scan, self._contents = parts.due_scan, parts.contents
         self.max_envelope_bytes = parts.limits.envelope
 
     # opening and closing
@@ -78,7 +78,7 @@ class ClusteredQueue:
         parts.pressure.start()
         parts.presence.start()
         self.checkpoints.start()
-        parts.release.walk_if_needed()
+        parts.release.scan_if_needed()
         return succeed(None)
 
     def close(self) -> Deferred[None]:
@@ -137,7 +137,7 @@ class ClusteredQueue:
         return item.done
 
     def _names_of(self, submission: Submission) -> Sequence[int]:
-        """Return the numbers of the recipients that get a name each for the message file."""
+        """Return the numbers of the recipients that have a name of their own for the message file."""
         count = len(submission.envelope.recipients)
         if count == 1 or not self.parts.release.has_links:
             return ()
@@ -151,7 +151,7 @@ class ClusteredQueue:
         return gatherResults(parts).addCallback(lambda over: [spool_id for part in over for spool_id in part])
 
     async def _settle_unknown(self, settlements: list[Settlement]) -> Sequence[SpoolId]:
-        """Settle entries that were not handed out: search the clusters for them; those not found are gone already."""
+        """Settle entries that were not handed out: search the clusters for them. Entries that are not found ended before."""
         wanted = {settlement.queue_id for settlement in settlements}
         cluster_index = self._cluster_index
         for cluster in list(cluster_index.clusters.values()):
@@ -166,7 +166,7 @@ class ClusteredQueue:
         return await self.commit((), found) if found else ()
 
     def _not_finished(self, failure: Failure, item: CommitItem) -> None:
-        """A large message could not be made durable: nothing of the commit counts."""
+        """Fail a commit whose large message could not be made durable: no part of the commit counts."""
         cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
         self._drafts.refused.add(item.drafts, may_be_found=False)
         item.done.errback(cause)
@@ -179,7 +179,7 @@ class ClusteredQueue:
     def _append(
         self, item: CommitItem, submissions: Sequence[Submission], settlements: Sequence[Settlement]
     ) -> list[Settlement]:
-        """Append to the journal. Return the settlements of entries that are not in the memtable nor handed out."""
+        """Append to the journal. Return the settlements of entries that are neither in the memtable nor out."""
         unknown: list[Settlement] = []
         for submission, draft in zip(submissions, item.drafts, strict=True):
             journaled, entries = begin_message(submission, draft)
@@ -193,7 +193,7 @@ class ClusteredQueue:
         return unknown
 
     def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
-        """Its barrier has returned (`ICommitOwner`)."""
+        """Apply a commit whose barrier has returned (`ICommitOwner`)."""
         now = self._now()
         for (journaled, entries, content_offset), draft in zip(item.messages, item.drafts, strict=True):
             draft.keep()
@@ -212,7 +212,7 @@ class ClusteredQueue:
             item.done.callback(over)
 
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
-        """Nothing of it counts, settlements included (`ICommitOwner`): a report and its bounces share their fate."""
+        """Fail a commit as a whole, settlements included (`ICommitOwner`): a report and its bounces share their fate."""
         self._drafts.refused.add(item.drafts, may_be_found=may_be_found(error))
         for settlement in item.settlements:
             self.ledger.refuse(settlement)
@@ -221,7 +221,7 @@ class ClusteredQueue:
     # out
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        return self._visits.take(area, limit, now, per_message)
+        return self._due_scan.take(area, limit, now, per_message)
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         touched = self._cluster_index.give_back(queue_ids, not_before) | self._memtable.give_back(queue_ids, not_before)
@@ -239,7 +239,7 @@ class ClusteredQueue:
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self._contents.read(spool_id)
 
-    # looking
+    # reading
 
     def summary(self) -> Deferred[Summary]:
         return Deferred.fromCoroutine(self.parts.search.summarize(self._admission.reason()))
@@ -256,7 +256,7 @@ class ClusteredQueue:
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         # A line that is being moved would keep the time that its entry had when it was written.
         moved = self.checkpoints.run() if self.state.pending is not None else succeed(None)
-        found = moved.addCallback(lambda _: Deferred.fromCoroutine(self._visits.flush(wanted, now)))
+        found = moved.addCallback(lambda _: Deferred.fromCoroutine(self._due_scan.flush(wanted, now)))
         return found.addCallbacks(self._flushed, as_storage_error)
 
     def _flushed(self, flushed: Flushed) -> Flushed:

@@ -27,12 +27,12 @@ class OpenedClusteredQueue:
     """An `IOpenedQueue`. `clock`: timers beside the time of day."""
 
     def __init__(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> None:
-        """Lock and open it. Raises `StartError`."""
+        """Lock and open the queue. Raises `StartError`."""
         disk = PosixDisk()
         self._threads = (ThreadPool(reactor, "journal"), ThreadPool(reactor, "files", FILE_THREADS))
         self._opened = open_queue(settings, disk, self._threads[1], clock, os.urandom)
         try:
-            # Waits are counted by the reactor's clock, which does not jump; times at rest are of day.
+            # Timers use the reactor's clock, which does not jump; stored times are times of day.
             timers = cast(IReactorTime, reactor)
             self.queue = build(settings, disk, self._opened, Workers(*self._threads), timers, time.time)
         except BaseException:

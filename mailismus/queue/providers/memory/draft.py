@@ -1,4 +1,4 @@
-"""A message while it arrives, in memory."""
+"""A draft in memory: a message while it arrives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MemoryDraft:
         return wait
 
     def finish(self) -> None:
-        """It is committed: `content` is what was written, nothing more is."""
+        """Commit it: `content` is the written bytes, and further writes are ignored."""
         self.content = b"".join(self._pieces)
         self._pieces.clear()
         self.is_open = False

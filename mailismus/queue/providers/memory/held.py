@@ -9,7 +9,7 @@ from mailismus.queue.interface import Message
 
 
 class StoredMessage(DueMessage):
-    """One message, its entries, and how many settlements of each are under way: such an entry is out until the last."""
+    """One message, its entries, and the number of pending settlements of each: such an entry is out until the last."""
 
     __slots__ = ("content", "settling")
 

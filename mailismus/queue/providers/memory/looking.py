@@ -1,4 +1,4 @@
-"""Looking at the queue in memory: counts, and a search page by page (pure)."""
+"""Counts of the queue in memory, and a search page by page (pure)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mailismus.queue.providers.memory.held import StoredMessage
 
 
 def summarize(held_messages: Iterable[StoredMessage]) -> Summary:
-    """All counts."""
+    """Return the counts of all entries."""
     counts = {area: [0, 0, 0] for area in Area}
     for held in held_messages:
         seen: set[Area] = set()
@@ -34,7 +34,7 @@ def find(
     after: object | None,
     limit: int,
 ) -> Page:
-    """As `IQueue.search`. `order`: the spool ids, sorted. `after`: spool id and number of the last entry told."""
+    """As `IQueue.search`. `order`: the spool ids, sorted. `after`: spool id and number of the last returned entry."""
     last = (0, 0)
     spool_ids = order
     if after is not None:

@@ -1,10 +1,10 @@
-"""A queue that lies in memory: the model of the seam (`queue.interface`), and what tests of everything else run on.
+"""A queue in memory: the model of the interface (`queue.interface`), and the queue of all other tests.
 
-*Rules*: it behaves like a provider with a disk wherever one could tell: what is committed takes effect in a later turn of
-the clock, never in the call; bytes beyond `large_bytes` are read in pieces; nothing is handed out twice. It is
-deterministic: the same calls and the same clock give the same answers.
+*Rules*: it behaves like a provider with a disk wherever a caller could tell: a commit takes effect in a later turn of the
+clock, never in the call; bytes beyond `large_bytes` are read in pieces; no entry is handed out twice. It is deterministic:
+the same calls and the same clock give the same answers.
 
-*Not here*: durability. It keeps nothing over a restart and says so; no server may be configured with it.
+*Not here*: durability. It keeps nothing over a restart; no server may be configured with it.
 """
 
 from __future__ import annotations
@@ -56,24 +56,24 @@ class MemoryQueue:
         self._index: DueIndex[StoredMessage] = DueIndex()
         self._order: list[SpoolId] = []
         self._waiting: dict[Area, list[Deferred[None]]] = {area: [] for area in Area}
-        self._trouble: Unavailable | None = None
-        self._trouble_once: Unavailable | None = None
+        self._error: Unavailable | None = None
+        self._next_error: Unavailable | None = None
         self._under_way: list[tuple[Sequence[Submission], Sequence[Settlement], Deferred[Sequence[SpoolId]]]] = []
         self._is_scheduled = False
 
     # For tests
 
     def fail_next_commit(self, error: Unavailable | None = None) -> None:
-        """The next commit of a submission fails with `error`."""
-        self._trouble_once = error or Unavailable("the disk is sick")
+        """Fail the next commit of a submission with `error`."""
+        self._next_error = error or Unavailable("the disk is sick")
 
     def break_down(self, error: Unavailable | None = None) -> None:
-        """Until `mend`: drafts and submissions are refused with `error`, settlements wait."""
-        self._trouble = error or Unavailable("the disk is sick")
+        """Until `mend`: refuse drafts and submissions with `error`, and let settlements wait."""
+        self._error = error or Unavailable("the disk is sick")
 
     def mend(self) -> None:
-        """The trouble is over: settlements that waited are done."""
-        self._trouble = None
+        """End `break_down`: waiting settlements are done."""
+        self._error = None
         self._schedule()
 
     # In
@@ -86,8 +86,8 @@ class MemoryQueue:
         return succeed(None)
 
     def draft(self) -> MemoryDraft:
-        if self._trouble is not None:
-            raise self._trouble
+        if self._error is not None:
+            raise self._error
         spool_id = SpoolId(self._next_id)
         self._next_id += 1
         return MemoryDraft(spool_id, self._clock, self._pause_bytes)
@@ -95,7 +95,7 @@ class MemoryQueue:
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         check_words(submissions, settlements, MAX_ENVELOPE_BYTES)
         if submissions:
-            trouble, self._trouble_once = self._trouble_once or self._trouble, None
+            trouble, self._next_error = self._next_error or self._error, None
             if trouble is not None:
                 return self._fail_later(trouble)
             for submission in submissions:
@@ -127,11 +127,11 @@ class MemoryQueue:
             self._clock.callLater(0, self._turn)
 
     def _turn(self) -> None:
-        """One batch: all that was asked for since the last one becomes true."""
+        """Make one batch: the commits since the last one take effect."""
         self._is_scheduled = False
         batch, self._under_way = self._under_way, []
-        if self._trouble is not None:
-            # What was accepted before the trouble came is as good as written; only settlements alone must wait.
+        if self._error is not None:
+            # Submissions accepted before the failure count as written; only settlements alone must wait.
             self._under_way = [item for item in batch if not item[0]]
             batch = [item for item in batch if item[0]]
         changed: set[Area] = set()
@@ -188,7 +188,7 @@ class MemoryQueue:
         self._index.add(held, self._clock.seconds())
 
     def _settle(self, settlement: Settlement, changed: set[Area]) -> SpoolId | None:
-        """Gives the spool id of a message that this settled the last entry of."""
+        """Return the spool id of a message whose last entry this settled."""
         held, number = self._find(settlement.queue_id), settlement.queue_id.number
         if held is None:
             return None
@@ -250,7 +250,7 @@ class MemoryQueue:
             return held.content
         return succeed(MemoryContent(held.content, self._clock))
 
-    # Looking
+    # Reading
 
     def counting_plan(self) -> None:
         return None
@@ -276,7 +276,7 @@ class MemoryQueue:
                     continue
                 if wanted.matches(held.message, entry):
                     count += 1
-                    self._index.visit(held, entry, now)
+                    self._index.make_due(held, entry, now)
         if count:
             self._clock.callLater(0, self._wake, {Area.DEFERRED})
         return succeed(Flushed(count))
@@ -288,7 +288,7 @@ class MemoryQueue:
     # Within
 
     def _find(self, queue_id: QueueId) -> StoredMessage | None:
-        """The message of an entry that is there."""
+        """Return the message of an existing entry."""
         held = self._index.messages.get(queue_id.spool_id)
         return held if held is not None and queue_id.number in held.entries else None
 
@@ -296,5 +296,5 @@ class MemoryQueue:
         for area in areas:
             waiting, self._waiting[area] = self._waiting[area], []
             for deferred in list(waiting):
-                if not deferred.called:  # one that fired before may have cancelled it
+                if not deferred.called:  # a waiter that fired before may have cancelled it
                     deferred.callback(None)

@@ -1,6 +1,6 @@
-"""Batch events: tells a listener that is made later how batches ended.
+"""Batch events: reports the end of batches to a listener that is made later.
 
-`GroupCommit` needs its two callbacks when it is made; their owner needs `GroupCommit`. This object is made before both.
+`GroupCommit` needs its two callbacks when it is made; the listener needs `GroupCommit`. This object is made before both.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from mailismus.journal.commit import IItem
 
 
 class IBatchListener(Protocol):
-    """Hears how batches ended."""
+    """Listener to the end of batches."""
 
     def on_durable(self) -> None:
         """A batch is durable, and each of its items has been told."""
 
     def on_failed(self) -> Sequence[IItem]:
-        """A barrier failed. Return the items that rewrite what is live in that segment."""
+        """A barrier failed. Return the items that rewrite the live messages of that segment."""
 
 
 class BatchEvents:
@@ -28,7 +28,7 @@ class BatchEvents:
         self._listeners: list[IBatchListener] = []
 
     def listen(self, listener: IBatchListener) -> None:
-        """Tell this one, too."""
+        """Add a listener."""
         self._listeners.append(listener)
 
     def on_durable(self) -> None:

@@ -1,11 +1,11 @@
-"""What a running queue does beside reading and checkpoints.
+"""Control of a running queue: readiness, settlements, admission, results of batches, the clean stop.
 
 Modules, leaves first:
 
-    waiters     Deferreds that fire when an area has something to take
-    ledger      what a settlement does to records and indexes
+    waiters     Deferreds that fire when an area has entries to take
+    ledger      the effect of a settlement on records and indexes
     admission   refuses mail while it could not be committed
-    closing     what a clean stop writes
-    hasten      shortens how long entries wait
-    batch_results  what follows when a batch is durable, or failed
+    closing     the clean stop
+    hasten      shortens waiting times
+    batch_results  the steps after a batch became durable, or failed
 """

@@ -1,6 +1,7 @@
-"""Admission control: whether a message may begin, asked before its content is sent, so that the client keeps its mail.
+"""Admission control: refuses a message before its content is sent, while it could not be committed. The client keeps its
+mail.
 
-*Rules*: 452 (`full`) for lack of space, 451 for any other trouble. Deliveries and settlements are never refused.
+*Rules*: 452 (`full`) for lack of space, 451 for every other reason. Deliveries and settlements are never refused.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def is_full(error: OSError) -> bool:
 
 
 def as_unavailable(trouble: OSError) -> Unavailable:
-    """Return the error that a client is told for trouble of the journal."""
+    """Return the error for a client, from an error of the journal."""
     if isinstance(trouble, Missing):
         return Unavailable(str(trouble))
     return Unavailable(f"the journal can't be written: {trouble}", is_full(trouble))
@@ -42,7 +43,7 @@ class AdmissionControl:
         self._is_closing = False
 
     def close(self) -> None:
-        """Admit no message any more."""
+        """Admit no further message."""
         self._is_closing = True
 
     def reason(self) -> str:
@@ -72,5 +73,5 @@ class AdmissionControl:
 
 
 def may_be_found(error: OSError) -> bool:
-    """Return whether a commit that failed with this error may be found after a crash: something of it was written."""
+    """Whether a commit that failed with this error may be found after a crash: a part of it was written."""
     return not isinstance(error, NoSegment | Missing)

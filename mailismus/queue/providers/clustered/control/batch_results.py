@@ -1,8 +1,8 @@
-"""Batch results: what follows when a batch of the journal is durable, and when its barrier failed.
+"""Batch results: the steps after a batch of the journal became durable, or its barrier failed.
 
-*Rules*: after a failed barrier the live messages of that segment are rewritten in a fresh one before anything else; those
-whose content is in the journal alone are moved by a checkpoint soon. Entries in clusters are not rewritten: they would be
-there twice.
+*Rules*: after a failed barrier the live messages of that segment are rewritten in a fresh one before anything else. Messages
+whose content is in the journal alone are moved by a checkpoint soon. Entries in clusters are not rewritten: that would
+duplicate them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class BatchResults:
         self._segments.remove_spoiled()
         failed = self._segments.note_failed()
         if not failed:
-            return ()  # a segment could not be begun: all that was written is whole
+            return ()  # no segment could be begun: all written batches are whole
         self._checkpoints.hurry()
         rewritten = [
             item

@@ -1,6 +1,6 @@
-"""Closing: write pending items, and move the entries of the memtable by checkpoints, so that the next start is short.
+"""Clean stop: writes pending items and moves the entries of the memtable by checkpoints, so that the next start is short.
 
-*Rules*: a slow disk is waited for, a journal that can't be written is not.
+*Rules*: a stop waits for a slow disk, but not for a journal that can't be written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GIVE_UP_S = 5.0
 
 
 class Closing:
-    """Closes one queue. `released` is called last."""
+    """The clean stop of one queue. `released` is called last."""
 
     _log = Logger()
 
@@ -39,7 +39,7 @@ class Closing:
         self._idle: Deferred[None] | None = None
 
     def begin(self) -> Deferred[None]:
-        """Begin to close; fires when every item is durable or failed."""
+        """Begin the stop. Fires when every item is durable or failed."""
         if self._commits.trouble is not None:
             return self._close()
         last = self._checkpoints.run()
@@ -50,19 +50,19 @@ class Closing:
         self._checkpoints.stop()
         self._idle = Deferred()
         self._commits.hurry()
-        # In a turn of its own: in this one a barrier may have failed, and the items that it demands are on their way.
+        # In a turn of its own: a barrier may have failed in this one, and the items of its rewrite are not appended yet.
         self._reactor.callLater(0, self.check)
         self._reactor.callLater(GIVE_UP_S, self._give_up)
         return self._idle.addCallback(lambda _: self._released())
 
     def check(self) -> None:
-        """A batch or a message file has ended: finish if nothing else is under way."""
+        """Finish if no batch and no message file is under way. Called when one has ended."""
         if self._idle is not None and self._commits.is_idle and not self._pressure.finishing:
             idle, self._idle = self._idle, None
             idle.callback(None)
 
     def _give_up(self) -> None:
-        """It has taken long: go on waiting for a slow disk, not for a journal in trouble."""
+        """Go on waiting for a slow disk, but not for a journal that can't be written."""
         if self._idle is None:
             return
         if self._commits.trouble is None:

@@ -1,7 +1,7 @@
-"""Hasten: shorten how long entries wait (`IQueue.hasten`), also those that a checkpoint is moving.
+"""Hastening: shortens the waiting times of entries (`IQueue.hasten`), also of those that a checkpoint is moving.
 
-Lines of the checkpoint under way carry the times that the entries had when it began. So entries that it moves are left
-alone until it is over; then the lines that it appended are limited, and the entries that it did not move are changed.
+Lines of the checkpoint under way carry the times that the entries had when it began. So its entries are left alone until it
+has ended. Then the lines that it appended are limited, and the entries that it did not move are changed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Hastening:
     def _hasten_moved(
         self, pending: PendingCheckpoint, lengths: Mapping[ClusterId, int], latest: Latest, now: float
     ) -> None:
-        """The checkpoint that was under way is over. `lengths`: of the clusters before it."""
+        """Hasten the entries of a checkpoint that has ended. `lengths`: of the clusters before it."""
         cluster_index = self._state.cluster_index
         for cluster_id in pending.grown:
             cluster = cluster_index.clusters.get(cluster_id)

@@ -1,12 +1,12 @@
-"""Ledger: what a settlement does to an entry, in records and, once they are durable, in the indexes.
+"""Ledger: the effect of a settlement on an entry, in records and, once these are durable, in the indexes.
 
     memtable --settled--> gone | memtable again (retry, bounce)
       |
       +--checkpoint--> cluster index --settled--> gone | memtable again
 
-*Rules*: indexes change when the records are durable, never before. A settlement names where the line of its entry is, or
-will be once the checkpoint under way is durable (`checkpoint`). Message bytes go when no entry is left that needs them: at
-once where that is known, after a scan over all lines where it is not (`release`).
+*Rules*: indexes change when the records are durable, never before. A settlement names the place of its entry's line, or the
+place that it will have once the checkpoint under way is durable (`checkpoint`). Message bytes are removed when no entry
+needs them any more: at once where that is known, else after a scan of all lines (`release`).
 
 *Not here*: batches and barriers (`journal.commit`), waiters (`waiters`).
 """
@@ -32,7 +32,7 @@ CONTENT_BYTES = 32 << 20
 
 
 class Ledger:
-    """Entries of one queue. `moved` is called when a checkpoint moved entries: something may be due in a cluster."""
+    """Entries of one queue. `moved` is called when a checkpoint has moved entries: a cluster may have due entries."""
 
     def __init__(self, state: QueueState, release: Release, moved: Callable[[], None]) -> None:
         self._state = state
@@ -42,11 +42,12 @@ class Ledger:
         self.release = release
         self._contents = Budget(CONTENT_BYTES)
         self.asked: dict[QueueId, int] = {}
-        """Entries whose settlement has gone into the journal and is not durable yet: how often (`apply.EntryMover`)."""
+        """Entries with a settlement in the journal that is not durable yet: number of such settlements
+        (`apply.EntryMover`)."""
         self._ending: set[QueueId] = set()
-        """Of those, entries that are gone once it is durable."""
+        """Of those: the entries that end with it."""
         self._in_vain: dict[SpoolId, int] = {}
-        """Messages in the journal of which abandoned checkpoints left message files (`PendingCheckpoint.contents`)."""
+        """Messages in the journal for which abandoned checkpoints left message files (`PendingCheckpoint.contents`)."""
 
     # records
 
@@ -73,7 +74,7 @@ class Ledger:
                     continue
                 message, entry, place = clustered.message, clustered.entry, clustered.place
             if queue_id in self._ending:
-                continue  # it is settled already: a record behind that one would be live at the next start
+                continue  # the entry is settled already: a record behind that one would be live at the next start
             known.append(settlement)
             asked[queue_id] = asked.get(queue_id, 0) + 1
             if settlement.area is None:
@@ -92,7 +93,8 @@ class Ledger:
         return unknown
 
     def _place_in_checkpoint(self, queue_id: QueueId, entry: Entry) -> Place | None:
-        """Where the line of an entry will be when the checkpoint under way is durable, if its record has been written."""
+        """Return the place that the entry's line will have when the checkpoint under way is durable, if its record is
+        written."""
         pending = self._state.pending
         if pending is None or pending.entries.get(queue_id) is not entry:
             return None
@@ -104,7 +106,7 @@ class Ledger:
     # once it is durable
 
     def arrive(self, journaled: JournaledMessage, entries: list[Entry], segment: int, offset: int, now: float) -> None:
-        """A new message is durable; its content begins at this offset of this segment, or is in its silo."""
+        """Add a message that is durable; its content begins at this offset of this segment, or is in its silo."""
         journaled.arrive(entries, segment, offset)
         self.hold_content(journaled)
         self.memtable.add(journaled, now)
@@ -112,7 +114,7 @@ class Ledger:
             self.release.track(journaled.message, len(entries))
 
     def settle(self, settlement: Settlement, now: float) -> bool:
-        """A settlement is durable; return whether it was the last of its message."""
+        """Apply a settlement that is durable. Return whether it was the last of its message."""
         spool_id, number = queue_id = settlement.queue_id
         self.unask(queue_id)
         journaled = self.memtable.messages.get(spool_id)
@@ -153,7 +155,7 @@ class Ledger:
             self._ending.discard(queue_id)
 
     def refuse(self, settlement: Settlement) -> None:
-        """The commit of a settlement failed: it does not count."""
+        """Note that the commit of a settlement failed: the settlement does not count."""
         queue_id = settlement.queue_id
         self.unask(queue_id)
         if settlement.area is None:
@@ -165,13 +167,13 @@ class Ledger:
                 pending.late.discard(queue_id)
 
     def abandon_moves(self, pending: PendingCheckpoint) -> None:
-        """A checkpoint was abandoned (`apply.EntryMover`): remove its files of messages that are gone meanwhile."""
+        """Note that a checkpoint was abandoned (`apply.EntryMover`). Remove its files of messages that ended meanwhile."""
         self._in_vain |= pending.contents
         for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.memtable.messages]:
             self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
 
     def move_entries(self, pending: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:
-        """A checkpoint is durable (`apply.EntryMover`): move these entries, but not those that were settled meanwhile."""
+        """Apply a durable checkpoint (`apply.EntryMover`): move these entries, but not those that were settled meanwhile."""
         memtable, cluster_index = self.memtable, self.cluster_index
         for queue_id in queue_ids:
             spool_id, number = queue_id
@@ -201,7 +203,7 @@ class Ledger:
         self._moved()
 
     def _on_written(self, pending: PendingCheckpoint, spool_id: SpoolId, journaled: JournaledMessage | None) -> None:
-        """The content of a message is in its silo: the checkpoint wrote it, or it was there already."""
+        """Note that the content of a message is in its silo: the checkpoint wrote it, or it was there before."""
         self._in_vain.pop(spool_id, None)
         if journaled is None:
             if pending.contents.get(spool_id) == 0:

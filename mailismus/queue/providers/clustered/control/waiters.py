@@ -1,7 +1,7 @@
-"""Waiters: Deferreds that fire when an area has something to take (`IQueue.ready`).
+"""Waiters: Deferreds that fire when entries of an area may be taken (`IQueue.ready`).
 
-*Rules*: a waiter fires once. It may fire for an entry that another one takes first; it never stays silent while an entry
-of its area may be taken. A waiter that is cancelled is forgotten.
+*Rules*: a waiter fires once. It may fire for an entry that another task takes first, but an entry of its area that may be
+taken never leaves it waiting. A cancelled waiter is forgotten.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class ReadyWaiters:
         return waiting
 
     def count(self, area: Area) -> int:
-        """Return how many wait for this area."""
+        """Return the number of waiters of this area."""
         return len(self._waiting[area])
 
     def fire(self, area: Area) -> None:
         """Fire the waiters of this area."""
         waiting, self._waiting[area] = self._waiting[area], {}
         for deferred in waiting:
-            if not deferred.called:  # cancelled by one before it
+            if not deferred.called:  # a waiter that fired before may have cancelled it
                 deferred.callback(None)
 
     def fire_ready(self, touched: Collection[Area] = ()) -> None:
-        """Fire the waiters of these areas, and of areas in which something came back or is ready."""
+        """Fire the waiters of these areas, and of areas in which entries came back or are ready."""
         woken = self._cluster_index.woken
         for area, waiting in self._waiting.items():
             if waiting and (area in touched or area in woken or self._memtable.has_ready(area)):
@@ -51,7 +51,7 @@ class ReadyWaiters:
         woken.clear()
 
     def fire_due(self) -> None:
-        """Fire the waiters of areas in which a cluster has something due or waiting: a checkpoint moved entries."""
+        """Fire the waiters of areas with due or waiting entries in clusters: a checkpoint moved entries."""
         for area, waiting in self._waiting.items():
             if waiting and self._cluster_index.next_due(area) is not None:
                 self.fire(area)

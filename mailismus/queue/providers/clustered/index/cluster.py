@@ -15,12 +15,12 @@ from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundL
 from mailismus.queue.providers.clustered.index.waiting_lines import WaitingLines
 
 MAX_LIMITS = 16
-"""Limits of one cluster; what an earlier one took away is bounded by the newer ones."""
+"""Limits of one cluster; the effect of an earlier one is bounded by the newer ones."""
 
 
 @attrs.frozen
 class Limit:
-    """Until when lines between two offsets may wait."""
+    """The latest time up to which lines between two offsets may wait."""
 
     first: int
     end: float
@@ -28,7 +28,7 @@ class Limit:
 
 
 class Cluster:
-    """One cluster file."""
+    """One cluster file in memory."""
 
     __slots__ = (
         "_readers",
@@ -37,7 +37,7 @@ class Cluster:
         "length",
         "limits",
         "live",
-        "next_visit",
+        "next_scan",
         "not_before",
         "owed",
         "path",
@@ -50,53 +50,56 @@ class Cluster:
         self.id = cluster_id
         self.path = path
         self.length = length
-        """Bytes that are committed; None: all of the file."""
+        """Committed bytes; None: the whole file."""
         self.live: int | None = None
-        """Live lines, out or not; None: it was found at the start and not read yet."""
+        """Number of live lines, out or not; None: the start found the file, and nothing has read it yet."""
         self.taken: set[int] = set()
         """Offsets of lines that are out."""
         self.owed: set[int] = set()
-        """Offsets of lines that are settled durably and not marked yet."""
+        """Offsets of lines whose settlement is durable and that are not marked as done in the file yet."""
         self.not_before: dict[int, float] = {}
-        """Offsets of lines that were given back or flushed, and from when on they may be taken, whatever they say."""
-        self.next_visit: float | None = None
-        """When it is worth a visit; None: nothing waits in it, as far as is known."""
+        """Offsets of lines that were given back or flushed, with the time from which they may be taken. It replaces their
+        own."""
+        self.next_scan: float | None = None
+        """Time of its next due scan; None: it has no waiting line, as far as is known."""
         self.waiting: WaitingLines | None = None
         """Lines that were read and are in memory."""
         self.unread_at: float | None = None
-        """When a line may be due that is not in memory: the file is worth a read. None: there is none."""
+        """Time at which a line that is not in memory may be due, so that the file must be read. None: there is no such
+        line."""
         self.flushes: list[Predicate] = []
-        """What is due at the next read whatever its time."""
+        """Lines that these predicates match are due at the next read, whatever time they have."""
         self.limits: list[Limit] = []
-        """Of times that lines of it tell, since the clock was set."""
+        """Limits of the times in its lines, since the clock was set."""
         self._readers: dict[object, set[int]] = {}
 
     def grow(self, length: int, lines: int) -> None:
-        """So many live lines were appended, up to this length."""
+        """Note that `lines` live lines were appended; `length`: the committed bytes with them."""
         self.length = length
         self.live = (self.live or 0) + lines
 
     def count_live(self, lines: int) -> None:
-        """So many live lines were counted."""
+        """Set the number of live lines, which a read has counted."""
         self.live = lines
 
     def begin_read(self) -> list[Predicate]:
-        """Return the flushes that the read which begins now serves; later ones, and a later time, are for the next read."""
+        """Return the flushes that the read which begins now serves. Later flushes, and a later time, are for the next
+        read."""
         flushes, self.unread_at, self.flushes = self.flushes, None, []
         return flushes
 
     def put_flushes_back(self, flushes: list[Predicate]) -> None:
-        """The read failed: the next one serves these too."""
+        """Leave these flushes to the next read: this one failed."""
         self.flushes = flushes + self.flushes
 
     def is_hidden(self, offset: int) -> bool:
-        """Whether this line is not to be handed out."""
+        """Whether this line must not be handed out."""
         return offset in self.taken or offset in self.owed
 
     @contextmanager
     def reading(self) -> Iterator[Container[int]]:
-        """For as long as the file is read: offsets of lines that are marked meanwhile. What is read of them may not say yet
-        that they are over, and they are owed no more."""
+        """While the file is read: the offsets of lines that are marked meanwhile. The bytes that were read of them may not
+        show the mark yet, and they are owed no more."""
         reader = object()
         marked = self._readers[reader] = set[int]()
         try:
@@ -104,8 +107,8 @@ class Cluster:
         finally:
             del self._readers[reader]
 
-    def heed_limits(self, lines: Iterable[FoundLine]) -> None:
-        """Lines that were just read tell the times that count."""
+    def apply_limits(self, lines: Iterable[FoundLine]) -> None:
+        """Apply the limits to lines that were just read."""
         if self.limits:
             for line in lines:
                 entry = line.entry
@@ -114,12 +117,12 @@ class Cluster:
                         entry.due_at = min(entry.due_at, limit.latest(self.id.area, entry.attempts, entry.due_at))
 
     def mark_finished(self, offsets: frozenset[int]) -> None:
-        """These lines, owed before, say durably that they are over."""
+        """Note that these lines, owed before, are durably marked as done."""
         self.owed -= offsets
         for marked in self._readers.values():
             marked |= offsets
 
     @property
     def is_empty(self) -> bool:
-        """No live line is left: the file may go."""
+        """Whether no live line is left, so that the file may be removed."""
         return self.live == 0

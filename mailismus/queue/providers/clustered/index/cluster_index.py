@@ -1,13 +1,12 @@
-"""The resting: clusters as an index in memory, and the entries of them that are handed out.
+"""Cluster index: the cluster files, the time of the next due scan of each, and their entries that are out (pure).
 
-Of an entry that rests nothing is in memory, but for lines that were read and are due soon (`waiting`). Of a cluster: how
-much of it is committed, which of its lines are not to be handed out again, when it is worth the next visit. Entries that
-were handed out are held until they are settled or given back. Knows no file, no clock and no Deferred.
+An entry in a cluster takes no memory, but for lines that were read and are due soon (`waiting_lines`). Entries that are
+out are in memory until they are settled or given back. The index knows no file, no clock and no Deferred.
 
-A visit looks at the lines in memory; it begins with a read of the file when one that is not in memory may be due.
+A due scan hands out lines that are in memory. It begins with a read of the file if another line may be due.
 
-*Rules*: a visit takes the cluster out of the heap of visits, and a take visits a cluster once at most (`due`), so a take
-ends, whatever times lines and clusters have.
+*Rules*: a due scan takes the cluster out of the schedule, and one take scans a cluster at most once (`due`). So a take ends,
+whatever times lines and clusters have.
 
 Source: `docs/formats/cluster`, `docs/durability`.
 """
@@ -28,13 +27,13 @@ from mailismus.queue.providers.clustered.format.slots import slot_start
 from mailismus.queue.providers.clustered.index.cluster import MAX_LIMITS, Cluster, Limit
 from mailismus.queue.providers.clustered.index.waiting_lines import HORIZON_S, LaterLines, WaitingLines
 
-OutYoung = Callable[[SpoolId], int]
-"""How many entries of a message are out while young."""
+OutInMemtable = Callable[[SpoolId], int]
+"""Returns how many entries of a message are out of the memtable."""
 
 
 @attrs.frozen
 class ClusteredEntry:
-    """An entry that is out, and where its line rests. `message` without entries."""
+    """An entry that is out, and the place of its line. `message`: without entries."""
 
     message: Message
     entry: Entry
@@ -43,60 +42,63 @@ class ClusteredEntry:
 
     @property
     def place(self) -> Place:
-        """Of its line, for life."""
+        """The place of its line, which never changes."""
         return Place(self.cluster.id, self.offset)
 
 
 class ClusterIndex:
-    """All clusters that count."""
+    """Index of all committed clusters."""
 
     def __init__(self) -> None:
         self.clusters: dict[ClusterId, Cluster] = {}
         self.out: dict[QueueId, ClusteredEntry] = {}
         self.out_of: dict[SpoolId, int] = {}
-        """How many entries of a message are out."""
+        """How many entries of each message are out."""
         self._held_back: dict[SpoolId, tuple[int, set[ClusterId]]] = {}
-        """Messages that have as many entries out as they may: down to how many they go before the clusters that hold the
-        others are worth a visit."""
+        """Messages that have as many entries out as they may: the number of entries out at which a due scan becomes
+        worthwhile again, and the clusters that hold the other entries."""
         self._held: dict[Area, set[ClusterId]] = {area: set() for area in Area}
         """Clusters with lines that were held back because of such a message."""
         self._held_at = dict.fromkeys(Area, 0)
-        """The least number of entries out that one of the area was held back for."""
+        """The least number of entries out for which an entry of the area was held back."""
         self.woken: set[Area] = set()
-        """Areas in which something may be handed out because something came back. For whoever tells those who wait."""
+        """Areas in which entries may be taken because others came back. `control.waiters` fires their waiters and clears
+        it."""
         self.later = LaterLines()
-        self._visits: dict[Area, list[tuple[float, int, Cluster]]] = {area: [] for area in Area}
+        self._scheduled: dict[Area, list[tuple[float, int, Cluster]]] = {area: [] for area in Area}
         self._order = itertools.count()
 
-    # visits
+    # schedule
 
     def add(self, cluster: Cluster, unread_at: float | None) -> None:
-        """A cluster that counts from now on; its lines are not in memory."""
+        """Add a committed cluster; its lines are not in memory."""
         self.clusters[cluster.id] = cluster
         if unread_at is not None:
-            self.read_again(cluster, unread_at)
+            self.schedule_read(cluster, unread_at)
 
-    def visit(self, cluster: Cluster, at: float) -> None:
-        """It is worth a visit at this time, or before."""
-        if cluster.next_visit is None or at < cluster.next_visit:
-            cluster.next_visit = at
-            heapq.heappush(self._visits[cluster.id.area], (at, next(self._order), cluster))
+    def schedule(self, cluster: Cluster, at: float) -> None:
+        """Schedule a due scan of the cluster for this time, unless an earlier one is scheduled."""
+        if cluster.next_scan is None or at < cluster.next_scan:
+            cluster.next_scan = at
+            heapq.heappush(self._scheduled[cluster.id.area], (at, next(self._order), cluster))
 
-    def read_again(self, cluster: Cluster, at: float) -> None:
-        """It is worth a read at this time, or before: a line may be due then that is not in memory."""
+    def schedule_read(self, cluster: Cluster, at: float) -> None:
+        """Schedule a due scan with a read of the file: at this time a line may be due that is not in memory."""
         if cluster.unread_at is None or at < cluster.unread_at:
             cluster.unread_at = at
-        self.visit(cluster, at)
+        self.schedule(cluster, at)
 
-    def _visit_next(self, cluster: Cluster, at: float) -> None:
-        """Before all others of this time: the lines that wait of it are in memory, those of one cluster at a time."""
-        cluster.next_visit = at
-        heapq.heappush(self._visits[cluster.id.area], (at, -next(self._order), cluster))
+    def _schedule_first(self, cluster: Cluster, at: float) -> None:
+        """Schedule the next due scan before all others of this time: its due lines are in memory, and so those of one
+        cluster at a time are."""
+        cluster.next_scan = at
+        heapq.heappush(self._scheduled[cluster.id.area], (at, -next(self._order), cluster))
 
     def hasten(self, latest: Latest) -> set[Area]:
-        """As `IQueue.hasten`, for all lines that count now; the areas in which something may be due by it.
+        """As `IQueue.hasten`, for all lines that are committed now. Return the areas in which entries may have become due.
 
-        What lies in a slot that `latest` leaves alone is passed over; else nothing is read for it before its time."""
+        Clusters in a slot that `latest` does not change are passed over. No file is read before its time.
+        """
         touched = set()
         for cluster in self.clusters.values():
             start = slot_start(cluster.id.slot) if cluster.id.slot else None
@@ -106,7 +108,7 @@ class ClusterIndex:
         return touched
 
     def limit(self, cluster: Cluster, first: int, latest: Latest) -> None:
-        """What waits of the lines from this offset on waits no longer than that. Lines in memory are read again."""
+        """Limit the times of the lines from this offset on. Lines in memory are dropped, and read again."""
         cluster.limits.append(Limit(first, math.inf if cluster.length is None else cluster.length, latest))
         del cluster.limits[:-MAX_LIMITS]
         for offset, until in cluster.not_before.items():
@@ -114,41 +116,41 @@ class ClusterIndex:
         if cluster.waiting is not None:
             cluster.waiting.clear()
             cluster.waiting = None
-        if cluster.next_visit is not None:
-            self.read_again(cluster, latest(cluster.id.area, None, cluster.next_visit))
+        if cluster.next_scan is not None:
+            self.schedule_read(cluster, latest(cluster.id.area, None, cluster.next_scan))
 
     def next_due(self, area: Area) -> float | None:
-        """When the next visit of this area is due."""
-        visits = self._visits[area]
-        while visits:
-            at, _, cluster = visits[0]
-            if cluster.next_visit == at and self.clusters.get(cluster.id) is cluster:
+        """Return the time of the next due scan of this area."""
+        scheduled = self._scheduled[area]
+        while scheduled:
+            at, _, cluster = scheduled[0]
+            if cluster.next_scan == at and self.clusters.get(cluster.id) is cluster:
                 return at
-            heapq.heappop(visits)
+            heapq.heappop(scheduled)
         return None
 
     def is_due(self, area: Area, now: float) -> bool:
-        """Whether a cluster of this area is worth a visit."""
+        """Whether a cluster of this area is due for a scan."""
         at = self.next_due(area)
         return at is not None and at <= now
 
     def due(self, area: Area, now: float) -> Generator[tuple[Cluster, float]]:
-        """The clusters of this area that are due, and since when, each once: a step takes one visit out of the heap. A
-        cluster that is due again meanwhile stays so, for the next caller. Who stops early closes the iterator."""
+        """Yield each cluster of this area that is due, once, and since when; a step takes one out of the schedule. A cluster
+        that is scheduled again meanwhile stays so, for the next caller. A caller that stops early closes the iterator."""
         seen: set[ClusterId] = set()
         again: list[tuple[float, int, Cluster]] = []
         try:
             while self.is_due(area, now):
-                visit = at, _, cluster = heapq.heappop(self._visits[area])
+                scheduled = at, _, cluster = heapq.heappop(self._scheduled[area])
                 if cluster.id in seen:
-                    again.append(visit)
+                    again.append(scheduled)
                     continue
                 seen.add(cluster.id)
-                cluster.next_visit = None
+                cluster.next_scan = None
                 yield cluster, at
         finally:
-            for visit in again:
-                heapq.heappush(self._visits[area], visit)
+            for scheduled in again:
+                heapq.heappush(self._scheduled[area], scheduled)
 
     # taking
 
@@ -161,8 +163,8 @@ class ClusterIndex:
         flushes: Sequence[Predicate],
         now: float,
     ) -> None:
-        """The first `length` bytes of its file (None: all of it) have been read, and `marked` meanwhile; `flushes` were
-        asked for before the read began. `Cluster.unread_at` and `Cluster.flushes` say what came up since."""
+        """Keep the lines of a read: of the first `length` bytes of the file (None: all of it). `marked`: offsets marked
+        during the read; `flushes`: those that the read serves (`Cluster.begin_read`)."""
         found: list[tuple[FoundLine, float]] = []
         not_before = cluster.not_before
         for line in lines:
@@ -177,19 +179,19 @@ class ClusterIndex:
             found.append((line, at))
         unread_at = self._waiting_of(cluster).replace(found, length, now)
         if unread_at is not None:
-            self.read_again(cluster, unread_at)
+            self.schedule_read(cluster, unread_at)
 
     def hand_out(
-        self, cluster: Cluster, since: float, now: float, limit: int, per_message: int, out_young: OutYoung
+        self, cluster: Cluster, since: float, now: float, limit: int, per_message: int, out_in_memtable: OutInMemtable
     ) -> list[Message]:
-        """Hand out what is due of the lines in memory, and say when the cluster, due `since` then, is worth the next visit:
-        later than `now`, but for lines that are left because of `limit` and what came up after this visit began."""
+        """Hand out due lines that are in memory, and schedule the next due scan of the cluster, which was due since `since`:
+        later than `now`, but for lines that are left because of `limit` and for events after this due scan began."""
         messages: list[Message] = []
         waiting, out_of = cluster.waiting, self.out_of
         if waiting is not None:
 
             def has_room(spool_id: SpoolId) -> bool:
-                return out_of.get(spool_id, 0) + out_young(spool_id) < per_message
+                return out_of.get(spool_id, 0) + out_in_memtable(spool_id) < per_message
 
             for line in waiting.due(now, limit, has_room):
                 limit -= 1
@@ -198,21 +200,23 @@ class ClusterIndex:
                     messages[-1].entries.append(line.entry)
                 else:
                     messages.append(attrs.evolve(line.message, entries=[line.entry]))
-            self._note_held(cluster, waiting.held, per_message, out_young)
+            self._note_held(cluster, waiting.held, per_message, out_in_memtable)
             if waiting.has_due and limit <= 0:
-                self._visit_next(cluster, since)
+                self._schedule_first(cluster, since)
                 return messages
             next_at = waiting.next_at(now)
             if next_at is not None:
-                self.visit(cluster, next_at)
+                self.schedule(cluster, next_at)
             if not waiting:
                 waiting.clear()
                 cluster.waiting = None
         if cluster.unread_at is not None:
-            self.visit(cluster, cluster.unread_at)
+            self.schedule(cluster, cluster.unread_at)
         return messages
 
-    def _note_held(self, cluster: Cluster, held: Collection[SpoolId], per_message: int, out_young: OutYoung) -> None:
+    def _note_held(
+        self, cluster: Cluster, held: Collection[SpoolId], per_message: int, out_in_memtable: OutInMemtable
+    ) -> None:
         area = cluster.id.area
         if not held:
             self._held[area].discard(cluster.id)
@@ -221,7 +225,7 @@ class ClusterIndex:
         self._held[area].add(cluster.id)
         for spool_id in held:
             if spool_id in self.out_of:
-                wake_at = max(0, per_message // 2 - out_young(spool_id))
+                wake_at = max(0, per_message // 2 - out_in_memtable(spool_id))
                 self._held_back.setdefault(spool_id, (wake_at, set()))[1].add(cluster.id)
 
     def _waiting_of(self, cluster: Cluster) -> WaitingLines:
@@ -230,27 +234,27 @@ class ClusterIndex:
         return cluster.waiting
 
     def _keep(self, cluster: Cluster, line: FoundLine, at: float) -> None:
-        """This line is at hand, and may be taken from `at` on: keep it in memory while there is room."""
+        """Keep a line in memory that may be taken from `at` on, if there is room; else schedule a read."""
         if self.later.room:
             self._waiting_of(cluster).add(line, at)
-            self.visit(cluster, at)
+            self.schedule(cluster, at)
         else:
-            self.read_again(cluster, at)
+            self.schedule_read(cluster, at)
 
-    def hold(self, resting: ClusteredEntry) -> None:
-        """This entry is out."""
-        spool_id, cluster = resting.message.spool_id, resting.cluster
-        cluster.taken.add(resting.offset)
-        cluster.not_before.pop(resting.offset, None)
+    def hold(self, clustered: ClusteredEntry) -> None:
+        """Note that this entry is out."""
+        spool_id, cluster = clustered.message.spool_id, clustered.cluster
+        cluster.taken.add(clustered.offset)
+        cluster.not_before.pop(clustered.offset, None)
         if cluster.waiting is not None:
-            cluster.waiting.forget(resting.offset)
-        self.out[QueueId(spool_id, resting.entry.number)] = resting
+            cluster.waiting.forget(clustered.offset)
+        self.out[QueueId(spool_id, clustered.entry.number)] = clustered
         self.out_of[spool_id] = self.out_of.get(spool_id, 0) + 1
 
     def _release(self, queue_id: QueueId) -> ClusteredEntry | None:
-        resting = self.out.pop(queue_id, None)
-        if resting is not None:
-            resting.cluster.taken.discard(resting.offset)
+        clustered = self.out.pop(queue_id, None)
+        if clustered is not None:
+            clustered.cluster.taken.discard(clustered.offset)
             spool_id = queue_id.spool_id
             left = self.out_of[spool_id] - 1
             if left:
@@ -261,56 +265,56 @@ class ClusterIndex:
             if held_back is not None and left <= held_back[0]:
                 del self._held_back[spool_id]
                 self._wake(held_back[1])
-        return resting
+        return clustered
 
     def allow(self, area: Area, per_message: int) -> None:
-        """So many entries of a message may be out now: more, perhaps, than when some of the area were held back."""
+        """Note how many entries of a message may be out now: perhaps more than when some of the area were held back."""
         if self._held[area] and per_message > self._held_at[area]:
             held, self._held[area] = self._held[area], set()
             self._wake(held)
 
     def _wake(self, cluster_ids: Iterable[ClusterId]) -> None:
-        """These clusters are worth a visit at once."""
+        """Schedule a due scan of these clusters at once."""
         for cluster_id in cluster_ids:
             cluster = self.clusters.get(cluster_id)
             if cluster is not None:
-                self.visit(cluster, 0.0)
+                self.schedule(cluster, 0.0)
                 self.woken.add(cluster_id.area)
 
     def give_back(self, queue_ids: Iterable[QueueId], not_before: float) -> set[Area]:
-        """As `IQueue.give_back`; the areas that entries went back to."""
+        """As `IQueue.give_back`. Return the areas of the entries."""
         touched = set()
         for queue_id in queue_ids:
-            resting = self._release(queue_id)
-            if resting is not None:
-                line = FoundLine(resting.offset, False, resting.message, resting.entry)
-                self.stay(resting.cluster, line, not_before)
-                touched.add(resting.cluster.id.area)
+            clustered = self._release(queue_id)
+            if clustered is not None:
+                line = FoundLine(clustered.offset, False, clustered.message, clustered.entry)
+                self.stay(clustered.cluster, line, not_before)
+                touched.add(clustered.cluster.id.area)
         return touched
 
     def stay(self, cluster: Cluster, line: FoundLine, not_before: float) -> None:
-        """This line was given back, and stays until then."""
+        """Keep a line that was given back, until this time."""
         cluster.not_before[line.offset] = not_before
         self._keep(cluster, line, not_before)
 
     def arrive(self, cluster: Cluster, line: FoundLine, now: float) -> None:
-        """This line was appended. It is in memory already, but only what lies among others that are stays there: what is
-        moved to disk is to leave the memory."""
+        """Add a line that was appended. It is kept in memory only if other lines of its cluster are: a checkpoint is to free
+        memory."""
         due_at = line.entry.due_at
         if cluster.waiting is not None and due_at <= now + HORIZON_S:
             self._keep(cluster, line, due_at)
         else:
-            self.read_again(cluster, due_at)
+            self.schedule_read(cluster, due_at)
 
     def settle(self, queue_id: QueueId) -> ClusteredEntry | None:
-        """Its settle is durable: the line is over, and owed its mark."""
-        resting = self._release(queue_id)
-        if resting is not None:
-            self.owe(resting.cluster, resting.offset)
-        return resting
+        """Note that the settlement of an entry is durable: its line is done and owed its mark. Return the entry."""
+        clustered = self._release(queue_id)
+        if clustered is not None:
+            self.owe(clustered.cluster, clustered.offset)
+        return clustered
 
     def owe(self, cluster: Cluster, offset: int) -> None:
-        """This line is over."""
+        """Note that this line is done and owed its mark."""
         if offset not in cluster.owed:
             cluster.owed.add(offset)
             if cluster.live is not None:

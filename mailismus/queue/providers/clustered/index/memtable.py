@@ -10,7 +10,7 @@ from mailismus.queue.interface import Entry, Message
 
 
 class JournaledMessage(DueMessage):
-    """One message of the memtable, and where its content is."""
+    """One message of the memtable, and the place of its content."""
 
     __slots__ = ("checksum", "content", "is_in_silo", "offset", "segment")
 
@@ -23,21 +23,21 @@ class JournaledMessage(DueMessage):
         self.content: bytes | None = None
         """The content when it is in memory."""
         self.checksum = 0
-        """Of the content, where it is in the journal alone: what is read there may have been overwritten since."""
+        """CRC of a content that is in the journal alone: its bytes may have been overwritten since."""
         self.segment = 0
         """Number of the segment that holds its newest record."""
         self.offset = 0
-        """Where the content begins in that segment's file."""
+        """Offset of the content in that segment's file."""
         self.is_in_silo = False
         """The content is a message file, not in the journal."""
 
     def arrive(self, entries: Iterable[Entry], segment: int, offset: int) -> None:
-        """It is durable in this segment, with these entries."""
+        """Note that the message is durable in this segment, with these entries."""
         self.entries = {entry.number: entry for entry in entries}
         self.segment, self.offset = segment, offset
 
     def move_to(self, segment: int, offset: int) -> None:
-        """It is durable in this segment now, its content at this offset."""
+        """Note that the message was rewritten: it is durable in this segment now, its content at this offset."""
         self.segment, self.offset = segment, offset
 
     def hold_content(self, content: bytes) -> None:
@@ -50,7 +50,7 @@ class JournaledMessage(DueMessage):
         return 0 if content is None else len(content)
 
     def put_in_silo(self) -> None:
-        """The content is a message file from now on."""
+        """Note that the content is a message file from now on."""
         self.is_in_silo = True
 
     def put_in_journal(self, segment: int, offset: int) -> None:
@@ -59,14 +59,14 @@ class JournaledMessage(DueMessage):
         self.move_to(segment, offset)
 
     def leave_content(self, content: bytes | memoryview) -> None:
-        """This content is in the journal alone from now on."""
+        """Drop the content from memory, and keep its CRC: it is in the journal alone from now on."""
         self.checksum = zlib.crc32(content)
         self.content = None
 
     def has_written(self, content: bytes) -> bool:
-        """Whether this, read in the journal, is what was written there."""
+        """Whether these bytes, read from the journal, are the content that was written there."""
         return zlib.crc32(content) == self.checksum
 
 
 class Memtable(DueIndex[JournaledMessage]):
-    """All messages that are in the journal alone."""
+    """Index of all messages whose entries are in the journal."""

@@ -19,7 +19,7 @@ from mailismus.queue.providers.clustered.index.memtable import Memtable
 
 @attrs.define
 class PendingCheckpoint:
-    """One checkpoint under way: what it moves, where to, and what it touched."""
+    """One checkpoint under way: its entries, their new places, and the files that it wrote."""
 
     number: int
     horizon: int
@@ -27,42 +27,42 @@ class PendingCheckpoint:
     entries: dict[QueueId, Entry] = attrs.field(factory=dict)
     """The live entries of the memtable at its beginning."""
     places: dict[QueueId, Place] = attrs.field(factory=dict)
-    """Where their lines have been written."""
+    """Places of the lines that were written."""
     grown: dict[ClusterId, int] = attrs.field(factory=dict)
     """Lengths of the clusters that got lines."""
     lines: dict[ClusterId, list[QueueId]] = attrs.field(factory=dict)
-    """Entries whose lines they got, in the order of the lines."""
+    """Entries whose lines were appended to each cluster, in the order of the lines."""
     late: set[QueueId] = attrs.field(factory=set)
-    """Of `entries`, those whose settlement went into the journal since."""
+    """Of `entries`: those whose settlement went into the journal since."""
     is_sealed: bool = False
-    """Its record has gone into the journal: settlements name the new places from now on."""
+    """Its record has been appended to the journal: settlements name the new places from now on."""
     contents: dict[SpoolId, int] = attrs.field(factory=dict)
-    """Messages whose content it wrote into their silos, and the highest number of a recipient that may have a name of its
-    own there; 0: the file has the shared name alone."""
+    """Messages whose content it wrote into their silos, and the highest number of a recipient that may have a file name of
+    its own; 0: the file has the shared name alone."""
     met: set[SpoolId] = attrs.field(factory=set)
-    """Messages of which entries have been applied to the cluster index, or were settled by then."""
+    """Messages of which entries have been applied to the cluster index, or had been settled by then."""
     files: set[str] = attrs.field(factory=set)
     directories: set[str] = attrs.field(factory=set)
     left: set[str] = attrs.field(factory=set)
     """Directories that files were removed from."""
     suspects: set[str] = attrs.field(factory=set)
-    """Files whose sync failed: what they hold is in the page cache at best."""
+    """Files whose sync failed: their new bytes may be in the page cache alone."""
     lacking: list[SpoolId] = attrs.field(factory=list)
     """Messages whose content could not be read: their entries move without it."""
     unread: set[int] = attrs.field(factory=set)
-    """Numbers of the segments that hold it."""
+    """Numbers of the segments that hold such contents."""
 
     def begin(self, entries: dict[QueueId, Entry], asked: Collection[QueueId]) -> None:
-        """Move these entries. `asked`: entries whose settlement is in the journal and not durable yet."""
+        """Begin to move these entries. `asked`: entries whose settlement is in the journal and not durable yet."""
         self.entries = entries
         self.late = {queue_id for queue_id in asked if queue_id in entries}
 
     def mark_sealed(self) -> None:
-        """The record goes into the journal now: no entry is late from here on."""
+        """Note that the record is appended to the journal now: no entry is late from here on."""
         self.is_sealed = True
 
     def suspect_all_files(self) -> None:
-        """A sync of everything begins: if it fails, none of the files is to be trusted."""
+        """Note that a sync of a whole file system begins: if it fails, all files of the checkpoint are suspect."""
         self.suspects |= self.files
 
 
@@ -80,20 +80,20 @@ class QueueState:
         self._next_number = newest_checkpoint + 1
 
     def begin_checkpoint(self, horizon: int) -> PendingCheckpoint:
-        """Begin the checkpoint with the next number; a number is used once, whatever becomes of its checkpoint.
-        `horizon`: the sequence number of the last batch that it covers."""
+        """Begin the checkpoint with the next number. A number is used once, even if its checkpoint is abandoned. `horizon`:
+        the sequence number of the last batch that it covers."""
         self.pending = pending = PendingCheckpoint(self._next_number, horizon, self.now())
         self._next_number += 1
         return pending
 
     def end_checkpoint(self) -> None:
-        """The checkpoint under way is applied, or abandoned."""
+        """Note that the checkpoint under way is applied, or abandoned."""
         self.pending = None
 
     def note_durable(self, number: int) -> None:
-        """The checkpoint of this number is durable."""
+        """Note that the checkpoint of this number is durable."""
         self._newest_checkpoint = number
 
     def newest_checkpoint(self) -> int:
-        """Number of the newest checkpoint that counts."""
+        """Return the number of the newest durable checkpoint."""
         return self._newest_checkpoint

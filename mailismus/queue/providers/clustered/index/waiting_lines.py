@@ -5,11 +5,11 @@
                                          v  | the message has room again
                                        held back: a queue for each message
 
-*Rules*: a line moves from one of these to the next and is not looked at in between, so a take costs what it hands out, what
-became due, and one look at each message that is held back. Lines are known by their offset; an offset whose line is gone is
-passed over.
+*Rules*: a line moves from one of these to the next and is not touched in between. So the cost of a take is the lines that it
+hands out, the lines that became due, and one check of each message that is held back. Lines are known by their offset; an
+offset without a line is passed over.
 
-*Not here*: files, what is out, when a cluster is visited (`cluster_index`).
+*Not here*: files, entries that are out, the schedule of due scans (`cluster_index`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.format.cluster import FoundLine
 
 HORIZON_S = 60.0
-"""Lines that are due within so many seconds stay in memory when their cluster is read. Those that are due later are read
-again: a slot of an hour is read about sixty times, however many times its lines are due at."""
+"""Lines that are due within this time stay in memory when their cluster is read. Lines that are due later are read again: a
+slot of an hour is read about sixty times, however many due times its lines have."""
 
-MOST_LATER = 10_000
+MAX_LATER = 10_000
 """Lines of all clusters together that are in memory before they are due, at most."""
 
 AGAIN_S = 1.0
-"""Seconds until a cluster is looked at again for lines that were held back, or that memory had no room for."""
+"""Seconds until the next due scan for lines that were held back, or that had no room in memory."""
 
 
 class LaterLines:
-    """How many lines are in memory before they are due, of all clusters together."""
+    """Number of lines of all clusters together that are in memory before they are due."""
 
     __slots__ = ("count",)
 
@@ -42,19 +42,19 @@ class LaterLines:
 
     @property
     def room(self) -> int:
-        """How many more may be."""
-        return max(0, MOST_LATER - self.count)
+        """How many more lines may be in memory."""
+        return max(0, MAX_LATER - self.count)
 
 
 class WaitingLines:
-    """Of one cluster."""
+    """Waiting lines of one cluster."""
 
     __slots__ = ("_all_later", "_held", "_later", "_lines", "_ready")
 
     def __init__(self, all_later: LaterLines) -> None:
         self._all_later = all_later
         self._lines: dict[int, tuple[FoundLine, float]] = {}
-        """By offset, with the time from which each may be handed out. What is not in here is gone."""
+        """By offset, with the time from which each may be handed out. A line that is not in here is gone."""
         self._later: list[tuple[float, int]] = []
         self._ready: deque[int] = deque()
         self._held: dict[SpoolId, deque[int]] = {}
@@ -63,16 +63,16 @@ class WaitingLines:
         return len(self._lines)
 
     def add(self, line: FoundLine, at: float) -> None:
-        """This line may be handed out from `at` on."""
+        """Add a line that may be handed out from `at` on."""
         self._lines[line.offset] = line, at
         self._wait(line.offset, at)
 
     def forget(self, offset: int) -> None:
-        """This line is out, or over."""
+        """Forget a line that is out, or done."""
         self._lines.pop(offset, None)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Forget all lines."""
         self._all_later.count -= len(self._later)
         self._lines.clear()
         self._later.clear()
@@ -80,8 +80,9 @@ class WaitingLines:
         self._held.clear()
 
     def replace(self, lines: Sequence[tuple[FoundLine, float]], length: int | None, now: float) -> float | None:
-        """The first `length` bytes of the file (None: all of it) have been read at `now`: these lines, in their order, and
-        from when on each may be handed out. Gives when the file is worth another read for those that are not kept."""
+        """Replace the lines by those of a read at `now` of the first `length` bytes (None: the whole file), in file order,
+        each with the time from which it may be handed out. Return when the file must be read again for lines that were not
+        kept."""
         behind = [] if length is None else [known for offset, known in self._lines.items() if offset >= length]
         self.clear()
         later = []
@@ -104,13 +105,13 @@ class WaitingLines:
         return None
 
     def due(self, now: float, limit: int, has_room: Callable[[SpoolId], bool]) -> Iterator[FoundLine]:
-        """Take out what is due, at most `limit` lines. Lines whose message has no room are held back; what was held back
-        comes first. `has_room` is asked for each line: who takes one counts it before the next."""
+        """Take out due lines, at most `limit`. Lines whose message has no room are held back; lines held back before come
+        first. `has_room` is asked for each line, so the caller counts a line before it asks for the next one."""
         self._ripen(now)
         for spool_id in list(self._held):
             held = self._held[spool_id]
             while held and limit > 0 and has_room(spool_id):
-                line = self._look(held.popleft(), now)
+                line = self._due_line(held.popleft(), now)
                 if line is not None:
                     limit -= 1
                     self.forget(line.offset)
@@ -119,7 +120,7 @@ class WaitingLines:
                 del self._held[spool_id]
         ready = self._ready
         while ready and limit > 0:
-            line = self._look(ready.popleft(), now)
+            line = self._due_line(ready.popleft(), now)
             if line is None:
                 continue
             spool_id = line.message.spool_id
@@ -132,7 +133,7 @@ class WaitingLines:
 
     @property
     def has_due(self) -> bool:
-        """Whether lines are left that are due."""
+        """Whether due lines are left."""
         return bool(self._ready or self._held)
 
     @property
@@ -141,7 +142,7 @@ class WaitingLines:
         return self._held.keys()
 
     def next_at(self, now: float) -> float | None:
-        """When the lines that `due` left at `now` are worth the next look: later than `now`. None: there are none."""
+        """Return when the lines that `due` left at `now` need the next due scan: later than `now`. None: none is left."""
         later = self._later
         while later and not self._is_valid(*later[0]):
             self._pop_later()
@@ -162,8 +163,9 @@ class WaitingLines:
         known = self._lines.get(offset)
         return known is not None and known[1] == at
 
-    def _look(self, offset: int, now: float) -> FoundLine | None:
-        """The line, if it is here and due. One that is not due any more (the clock was set back) waits again."""
+    def _due_line(self, offset: int, now: float) -> FoundLine | None:
+        """Return the line if it is in memory and due. A line that is not due any more (the clock was set back) waits
+        again."""
         known = self._lines.get(offset)
         if known is None:
             return None

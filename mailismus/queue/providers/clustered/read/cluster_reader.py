@@ -1,12 +1,12 @@
-"""Reading clusters beside all that goes on, and telling one that is gone from one that can't be read.
+"""Cluster reader: reads clusters while the server works, and tells a removed cluster from one that can't be read.
 
-A cluster without a live line is unlinked by a checkpoint, maybe while somebody is about to read it: nothing is missing
-then. In every other case the entries of a cluster that can't be read are in the queue, and whoever looks is told so.
+A checkpoint removes a cluster without live lines, perhaps just before it is read: then no entry is missing. In every other
+case the entries of a cluster that can't be read are in the queue, and the reader's caller is told of the gap.
 
-*Rules*: the log tells of a cluster once, until it could be read again. A cluster that the index knows with live lines and
-that has no file is not gone, but lost or moved away: its messages keep their bytes.
+*Rules*: a cluster is logged once, until it could be read again. A cluster with live lines in the index and without a file is
+lost or moved away: its messages keep their bytes.
 
-*Not here*: what the bytes mean (`cluster`, `counting`); when it is tried again (`due_scan`, `release`).
+*Not here*: the meaning of the bytes (`format.cluster`, `counting`); the time of the next attempt (`due_scan`, `release`).
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Unread:
-    """A cluster that was not read. `gaps`: what is missing because of it; none where it is gone."""
+    """A cluster that was not read. `gaps`: the missing entries; empty: the cluster was removed, and none is missing."""
 
     gaps: tuple[Gap, ...] = ()
 
 
 class ClusterReader:
-    """Reads the clusters of `resting` in `worker`."""
+    """Reads the clusters of an index in `worker`."""
 
     _log = Logger()
 
-    def __init__(self, worker: IWorker, resting: ClusterIndex, *, others_remove: bool = False) -> None:
-        """`others_remove`: a server may be started on these files, and unlink clusters that the index knows."""
-        self.resting = resting
+    def __init__(self, worker: IWorker, cluster_index: ClusterIndex, *, others_remove: bool = False) -> None:
+        """`others_remove`: a server may be started on these files, and remove clusters that the index knows."""
+        self.cluster_index = cluster_index
         self.failures = 0
-        """How often one could not be read."""
+        """Number of reads that failed."""
         self._worker = worker
         self._others_remove = others_remove
         self._told: set[ClusterId] = set()
-        """Those that could not be read when they were last tried."""
+        """Clusters whose last read failed."""
 
     @property
     def unreadable(self) -> int:
-        """Clusters that could not be read when they were last tried."""
-        return len(self._told & self.resting.clusters.keys())
+        """Number of clusters whose last read failed."""
+        return len(self._told & self.cluster_index.clusters.keys())
 
     async def read(self, cluster_id: ClusterId, path: str, act: Callable[[], T]) -> T | Unread:
-        """What `act` makes of the file, in the worker. Where it raises OSError: nothing, and why."""
+        """Return the result of `act`, which reads the file, in the worker. Where it raises OSError: `Unread`."""
         try:
             result = await self._worker.run(act)
         except OSError as error:
@@ -65,7 +65,7 @@ class ClusterReader:
         return result
 
     def _not_read(self, cluster_id: ClusterId, path: str, error: OSError) -> Unread:
-        cluster = self.resting.clusters.get(cluster_id)
+        cluster = self.cluster_index.clusters.get(cluster_id)
         is_removed = self._others_remove and isinstance(error, FileNotFoundError)
         if cluster is None or cluster.is_empty or is_removed:
             self._told.discard(cluster_id)

@@ -1,10 +1,10 @@
-"""The plan of a count: the young, counted already, and the clusters to read, each with what of it counts.
+"""Plan of a count: the counts of the memtable, and the clusters to read, each with its committed length and finished lines.
 
-All of it is said of the moment the plan was made: what is moved, retried or new afterwards lies in clusters that are not in
-it, or behind the lengths it gives. So nothing is counted twice. A cluster that is gone meanwhile held nothing any more.
+The plan describes the moment when it was made. Entries that are moved, retried or accepted later lie in clusters that are
+not in it, or behind its lengths, so no entry is counted twice. A cluster that is removed meanwhile had no live line.
 
-Whoever counts goes by a plan: the server itself and a look at the files alone (`listing`), and other processes, which are
-told it in parts (`planned`).
+All counts use a plan: the server's own, a count of the files of a stopped queue (`stopped`), and other processes, which
+get it in parts (`planned_count`).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from mailismus.queue.providers.clustered.read.counting import new_sums
 from mailismus.queue.providers.clustered.read.planned_count import PlannedCluster, cluster_part, first_part, sizes_part
 
 PART_NUMBERS = 2000
-"""Names of messages, or offsets of lines that are over, in one part of a plan; less than a millisecond's work."""
+"""Message ids, or offsets of finished lines, in one part of a plan: less than a millisecond's work."""
 
 PART_CLUSTERS = 25
 
 
 class CountingPlan:
-    """Goes through the plan once. `newest`: the number of the newest checkpoint that counts. An `ICountingPlan`."""
+    """An `ICountingPlan`, used once. `newest`: the number of the newest durable checkpoint."""
 
     provider = NAME
 
-    def __init__(self, root: str, young: Memtable, resting: ClusterIndex, newest: int, refusing: str = "") -> None:
+    def __init__(self, root: str, memtable: Memtable, cluster_index: ClusterIndex, newest: int, refusing: str = "") -> None:
         """`root`: the queue's directory; `refusing`: see `Summary`."""
         self.sums = new_sums()
-        """Of the young."""
-        self._resting = resting
+        """Sums of the memtable."""
+        self._cluster_index = cluster_index
         self._clusters: Iterator[tuple[Cluster, int | None]] = iter(
-            [(one, one.length) for one in resting.clusters.values() if one.id.checkpoint <= newest]
+            [(one, one.length) for one in cluster_index.clusters.values() if one.id.checkpoint <= newest]
         )
-        for message in young.messages.values():
+        for message in memtable.messages.values():
             spool_id, stored_bytes = message.message.spool_id, message.message.stored_bytes
             is_lone = message.message.recipient_count == 1
             for entry in message.entries.values():
@@ -53,10 +53,10 @@ class CountingPlan:
         self._parts = self._make_parts(root, refusing)
 
     def clusters(self) -> Iterator[PlannedCluster]:
-        """The clusters that are still there and hold something. What is over is said as of the step: to be counted before
-        the next."""
+        """Yield the clusters that still exist and have live lines. The finished lines are those of this step: count a
+        cluster before the next step."""
         for cluster, length in self._clusters:
-            if self._resting.clusters.get(cluster.id) is cluster and not cluster.is_empty:
+            if self._cluster_index.clusters.get(cluster.id) is cluster and not cluster.is_empty:
                 yield PlannedCluster(cluster.id, cluster.path, length, frozenset(cluster.owed))
 
     def next(self) -> Mapping[str, object] | None:

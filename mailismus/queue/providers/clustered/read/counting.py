@@ -1,8 +1,8 @@
-"""Counting the live lines of clusters, a million of them beside deliveries, and their sums (pure).
+"""Counting the live lines of clusters: quickly, a million of them beside deliveries; and their sums (pure).
 
-*Rules*: of a file in which every line has the form of one, no CRC is looked at: a line that is damaged and has its form
-counts until a visit finds it. Where the live lines of a file are those of a few messages, a line's form is how it begins,
-to its spool id. Any other file is counted line by line, as it is read.
+*Rules*: in a file in which every line has the form of one, no CRC is checked: a damaged line of that form counts until a due
+scan finds it. Where the live lines of a file belong to a few messages, the form of a line is its beginning, up to its spool
+id. Any other file is counted line by line, as it is read.
 
 Source: `docs/formats/cluster`.
 """
@@ -35,8 +35,8 @@ _Numbers = tuple[bytes, bytes, bytes]
 
 
 class LiveLines(NamedTuple):
-    """What the live lines of a cluster come to. A message with one recipient has one line; the others may have lines in
-    several clusters."""
+    """Counts of the live lines of a cluster. A message with one recipient has one line; the others may have lines in several
+    clusters."""
 
     entries: int
     lone_messages: int
@@ -49,7 +49,7 @@ NO_LINES = LiveLines(0, 0, 0, {})
 
 
 def count_live(data: bytes, committed: int | None, hidden: Collection[int]) -> LiveLines:
-    """Count them. `data`, `committed`: as in `cluster.read_lines`; `hidden`: offsets of lines that are over whatever their
+    """Count live lines. `data`, `committed`: as in `cluster.read_lines`; `hidden`: offsets of finished lines, whatever their
     state bytes say."""
     if committed is not None and committed < len(data):
         data = data[:committed]
@@ -72,8 +72,8 @@ def count_live(data: bytes, committed: int | None, hidden: Collection[int]) -> L
 
 
 def _count_quickly(data: bytes) -> LiveLines | None:
-    """The live lines, as far as they are found quickly: those of messages with one recipient, or those of the first few
-    messages where all of these came with many."""
+    """Count the live lines that are found quickly: those of messages with one recipient, or those of the first few messages
+    where all of these came with many."""
     entries, at = 0, 0
     sizes: dict[SpoolId, int] = {}
     for _ in range(_FEW):
@@ -94,7 +94,7 @@ def _count_quickly(data: bytes) -> LiveLines | None:
 
 
 def _live_numbers(data: bytes, committed: int | None, hidden: Collection[int]) -> Iterator[tuple[bytes, ...]]:
-    """Of each line that checks and is live, wherever it lies."""
+    """Yield the numbers of each live line that passes its check."""
     for offset, is_done, *_ in scan_lines(data, committed):
         if not is_done and offset not in hidden:
             match = _BEGINNING.match(data, offset + 1)
@@ -115,7 +115,7 @@ def _sum(found: Iterable[tuple[bytes, ...]]) -> LiveLines:
 
 
 class AreaSums:
-    """Sums of one area. Messages that came with several recipients are remembered by name: they may be met again."""
+    """Sums of one area. Messages that came with several recipients are kept by id: further lines of them may come."""
 
     __slots__ = ("entries", "lone_bytes", "lone_messages", "sizes")
 
@@ -127,23 +127,23 @@ class AreaSums:
         """Content sizes of the messages that came with several recipients."""
 
     def add(self, found: LiveLines) -> None:
-        """More lines."""
+        """Add the counts of more lines."""
         self.entries += found.entries
         self.lone_messages += found.lone_messages
         self.lone_bytes += found.lone_bytes
         self.sizes.update(found.sizes)
 
     def count(self) -> AreaCount:
-        """What it comes to."""
+        """Return the counts of the area."""
         return AreaCount(self.entries, self.lone_messages + len(self.sizes), self.lone_bytes + sum(self.sizes.values()))
 
 
 def new_sums() -> dict[Area, AreaSums]:
-    """Of nothing."""
+    """Return empty sums of every area."""
     return {area: AreaSums() for area in Area}
 
 
 def summary_of(sums: Mapping[Area, AreaSums], gaps: tuple[Gap, ...] = (), refusing: str = "") -> Summary:
-    """What they come to. A message with entries in two areas counts in both. `gaps`: what could not be read. `refusing`: see
-    `Summary`."""
+    """Return the counts of these sums. A message with entries in two areas counts in both. `gaps`: files that could not be
+    read. `refusing`: see `Summary`."""
     return Summary({area: of_area.count() for area, of_area in sums.items()}, not gaps, gaps, refusing)

@@ -1,7 +1,7 @@
-"""Visiting clusters: reading their lines from disk, a cluster at a time, to hand out what is due.
+"""Due scan: reads the lines of clusters from disk, one cluster at a time, and hands out the due ones.
 
-Bytes that do not check are copied into `queue/corrupt/` and logged; every other line goes on. A cluster that can't be read
-is visited again later; the rest goes on (`reading`).
+Bytes that fail their check are copied into `queue/corrupt/` and logged, and the other lines are used. A cluster that can't
+be read is tried again later, and the others are used (`cluster_reader`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Lines = tuple[list[FoundLine], list[BadLine]]
 
 
 def read_file(disk: IDisk, path: str, length: int | None) -> bytes:
-    """All of a file, or as much of it as counts. Raises OSError."""
+    """Return all bytes of a file, or the first `length`. Raises OSError."""
     file = disk.open(path)
     try:
         return file.read_at(0, file.size() if length is None else length)
@@ -44,23 +44,23 @@ def read_file(disk: IDisk, path: str, length: int | None) -> bytes:
 
 
 def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:
-    """Whether an entry matches, its area aside."""
+    """Whether an entry matches the filter; its area is not compared."""
     return wanted.spool_id in (None, message.spool_id) and wanted.matches(message, entry)
 
 
 def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: bytes) -> bool:
-    """A copy of bytes that do not check, with a note where from; the first copy of a name stays (False). Durable afterwards.
-    Raises OSError."""
+    """Copy bytes that fail their check into a file, with a note of their origin. The first copy of a name stays: then return
+    False. Durable afterwards. Raises OSError."""
     path = os.path.join(directory, name)
     is_new = not disk.exists(path)
     if is_new:
         write_whole(disk, path, [note, data])
-    disk.sync_directory(directory)  # always: whoever made it may have been killed before this
+    disk.sync_directory(directory)  # always: a process that made it may have been killed before its sync
     return is_new
 
 
 class DueScan:
-    """Takes from clusters. One visit of an area at a time."""
+    """Takes entries from clusters and memtable. One due scan of an area at a time."""
 
     _log = Logger()
 
@@ -70,7 +70,7 @@ class DueScan:
         queue_path: str,
         worker: IWorker,
         reader: ClusterReader,
-        young: Memtable,
+        memtable: Memtable,
         index: ClusterIndex,
     ) -> None:
         self._disk = disk
@@ -78,41 +78,41 @@ class DueScan:
         self._worker = worker
         self._reader = reader
         self._index = index
-        self._young = young
+        self._memtable = memtable
         self._locks = {area: DeferredLock() for area in Area}
-        self._aside = DeferredLock()
-        """Held while a line is copied: the reference scan and a visit may find the same one at once, and two writers of one
-        copy would take it away from each other."""
+        self._quarantine_lock = DeferredLock()
+        """Held while a line is copied: the reference scan and a due scan may find the same line at the same time, and two
+        writers of one copy would remove it from each other."""
         self.bad_lines = 0
-        """Lines that did not check."""
+        """Lines that failed their check."""
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
         """As `IQueue.take`; never fails."""
         self._index.allow(area, per_message)
         if limit <= 0 or not self._index.is_due(area, now):
-            return succeed(self._young.take(area, limit, now, per_message))
+            return succeed(self._memtable.take(area, limit, now, per_message))
         return Deferred.fromCoroutine(self._take_both(area, limit, now, per_message))
 
     async def _take_both(self, area: Area, limit: int, now: float, per_message: int) -> list[Message]:
-        """Young and resting, half of each while both have some: neither starves the other."""
-        share = max(1, limit // 2) if self._young.has_ready(area) else limit
-        taken = await self._take_resting(area, share, now, per_message)
+        """Take from clusters and memtable, half from each while both have entries: neither starves the other."""
+        share = max(1, limit // 2) if self._memtable.has_ready(area) else limit
+        taken = await self._take_from_clusters(area, share, now, per_message)
         left = limit - sum(len(message.entries) for message in taken)
-        young = self._young.take(area, left, now, per_message)
-        left -= sum(len(message.entries) for message in young)
-        taken += young
+        journaled = self._memtable.take(area, left, now, per_message)
+        left -= sum(len(message.entries) for message in journaled)
+        taken += journaled
         if left > 0 and share < limit:
-            taken += await self._take_resting(area, left, now, per_message)
+            taken += await self._take_from_clusters(area, left, now, per_message)
         return taken
 
-    def _take_resting(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        """One visit of an area at a time."""
+    def _take_from_clusters(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
+        """Take from clusters, after other due scans of the area."""
         return self._locks[area].run(lambda: Deferred.fromCoroutine(self._take(area, limit, now, per_message)))
 
-    def _out_young(self, spool_id: SpoolId) -> int:
-        """How many entries of the message are out while young."""
-        young = self._young.messages.get(spool_id)
-        return len(young.out) if young is not None else 0
+    def _out_in_memtable(self, spool_id: SpoolId) -> int:
+        """Return how many entries of the message are out of the memtable."""
+        journaled = self._memtable.messages.get(spool_id)
+        return len(journaled.out) if journaled is not None else 0
 
     async def _take(self, area: Area, limit: int, now: float, per_message: int) -> list[Message]:
         taken: list[Message] = []
@@ -120,7 +120,7 @@ class DueScan:
             for cluster, since in due:
                 if cluster.unread_at is not None and cluster.unread_at <= now:
                     await self._read(cluster, now)
-                found = self._index.hand_out(cluster, since, now, limit, per_message, self._out_young)
+                found = self._index.hand_out(cluster, since, now, limit, per_message, self._out_in_memtable)
                 taken += found
                 limit -= sum(len(message.entries) for message in found)
                 if limit <= 0:
@@ -128,16 +128,16 @@ class DueScan:
         return taken
 
     async def flush(self, wanted: Filter, now: float) -> Flushed:
-        """Matching deferred entries are due now. A cluster that can't be read is passed over."""
+        """Make matching deferred entries due now. Clusters that can't be read are passed over."""
         count, gaps = 0, Gaps()
         if wanted.area not in (None, Area.DEFERRED):
             return Flushed(0)
-        for young in list(self._young.messages.values()):
-            if wanted.spool_id not in (None, young.message.spool_id):
+        for journaled in list(self._memtable.messages.values()):
+            if wanted.spool_id not in (None, journaled.message.spool_id):
                 continue
-            for entry in list(young.entries.values()):
-                if entry.area is Area.DEFERRED and wanted.matches(young.message, entry):
-                    self._young.visit(young, entry, now)
+            for entry in list(journaled.entries.values()):
+                if entry.area is Area.DEFERRED and wanted.matches(journaled.message, entry):
+                    self._memtable.make_due(journaled, entry, now)
                     count += 1
         for cluster in list(self._index.clusters.values()):
             if cluster.id.area is Area.DEFERRED:
@@ -147,11 +147,11 @@ class DueScan:
                 elif found and self._index.clusters.get(cluster.id) is cluster:
                     count += found
                     cluster.flushes.append(partial(is_wanted, wanted))
-                    self._index.read_again(cluster, now)
+                    self._index.schedule_read(cluster, now)
         return Flushed(count, gaps.all())
 
     async def _count_matching(self, cluster: Cluster, wanted: Filter) -> int | Unread:
-        """Live lines of a cluster that match."""
+        """Count the live lines of a cluster that match."""
         with cluster.reading() as marked:
             read = await self._read_file(cluster, cluster.length)
         if isinstance(read, Unread):
@@ -168,7 +168,7 @@ class DueScan:
         return self._reader.read(cluster.id, cluster.path, act)
 
     async def _read(self, cluster: Cluster, now: float) -> None:
-        """Read the lines of a cluster that count into memory. One that can't be read is tried again later."""
+        """Read the committed lines of a cluster into memory. A cluster that can't be read is tried again later."""
         length, flushes = cluster.length, cluster.begin_read()
         try:
             with cluster.reading() as marked:
@@ -179,7 +179,7 @@ class DueScan:
                     return
                 lines, bad = read
                 if bad:
-                    await self.set_aside(cluster, bad)
+                    await self.quarantine(cluster, bad)
         except BaseException:
             self._read_later(cluster, flushes, now)
             raise
@@ -187,23 +187,23 @@ class DueScan:
             cluster.count_live(
                 sum(not (line.is_done or line.offset in cluster.owed or line.offset in marked) for line in lines)
             )
-        cluster.heed_limits(lines)
+        cluster.apply_limits(lines)
         self._index.keep_read(cluster, lines, marked, length, flushes, now)
 
     def _read_later(self, cluster: Cluster, flushes: list[Predicate], now: float) -> None:
-        """It could not be read."""
+        """Schedule the next read of a cluster that could not be read."""
         cluster.put_flushes_back(flushes)
-        self._index.read_again(cluster, now + UNREADABLE_S)
+        self._index.schedule_read(cluster, now + UNREADABLE_S)
 
-    async def set_aside(self, cluster: Cluster, bad: list[BadLine]) -> None:
-        """Keep a copy of lines that do not check, and tell of those that are new."""
+    async def quarantine(self, cluster: Cluster, bad: list[BadLine]) -> None:
+        """Keep a copy of lines that fail their check, and log those that are new."""
         self.bad_lines += len(bad)
         for line in bad:
             name = f"{cluster.id.name.replace('/', '-')}-{line.offset}-{zlib.crc32(line.data):08x}"
             note = b"from %b at %d\n" % (os.fsencode(cluster.path), line.offset)
             keep = partial(keep_corrupt, self._disk, self._corrupt_path, name, note, line.data)
             try:
-                if not await self._aside.run(self._worker.run, keep):
+                if not await self._quarantine_lock.run(self._worker.run, keep):
                     continue
                 where = f"set aside in {self._corrupt_path}"
             except OSError as error:

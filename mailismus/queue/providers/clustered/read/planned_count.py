@@ -1,16 +1,16 @@
-"""Counting by a plan: reading the clusters it names. In the server, and in a process that is told the plan in parts.
+"""Counting by a plan: reads the clusters that it names, in the server or in a process that gets the plan in parts.
 
 A part is an object with some of these members:
 
     {"queue": DIRECTORY, "young": {AREA: [entries, messages with one recipient, bytes of those]},
      "refusing": why no mail is accepted, or empty}                                                   the first
-    {"area": AREA, "sizes": [[SPOOL ID, bytes], ...]}                        young messages with several recipients
-    {"clusters": [[NAME, committed length or null, [offsets of lines that are over]], ...]}
+    {"area": AREA, "sizes": [[SPOOL ID, bytes], ...]}             messages of the memtable with several recipients
+    {"clusters": [[NAME, committed length or null, [offsets of finished lines]], ...]}
 
-A cluster that is not here was unlinked meanwhile, or is lost; a second plan tells which.
+A cluster without a file was removed meanwhile, or is lost; a second plan tells which.
 
-*Rules*: a part is believed no more than any input. Of what it names nothing but clusters below the queue's directory is
-opened, and never through a symbolic link.
+*Rules*: a part is checked like any input. Of the names in it only clusters below the queue's directory are opened, and never
+through a symbolic link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mailismus.queue.providers.clustered.read.due_scan import read_file
 
 
 class PlannedCluster(NamedTuple):
-    """A cluster to count: so much of it as is committed, but for the lines at the offsets `over`."""
+    """A cluster to count: its committed bytes, without the finished lines at the offsets `over`."""
 
     id: ClusterId
     path: str
@@ -37,29 +37,30 @@ class PlannedCluster(NamedTuple):
 
 
 def count_cluster(disk: IDisk, planned: PlannedCluster) -> tuple[int, LiveLines]:
-    """Bytes read, and what they come to. Raises OSError: FileNotFoundError when the cluster is gone."""
+    """Return the bytes read, and the counts. Raises OSError: FileNotFoundError when the cluster was removed."""
     data = read_file(disk, planned.path, planned.length)
     return len(data), count_live(data, planned.length, planned.over)
 
 
-def first_part(root: str, young: Mapping[Area, AreaSums], refusing: str) -> Mapping[str, object]:
-    """Where the clusters lie, the young but for the messages with several recipients, and why no mail is accepted."""
-    counts = {area.value: [sums.entries, sums.lone_messages, sums.lone_bytes] for area, sums in young.items()}
+def first_part(root: str, memtable: Mapping[Area, AreaSums], refusing: str) -> Mapping[str, object]:
+    """Return the first part: the queue's directory, the sums of the memtable without the messages with several recipients,
+    and why no mail is accepted."""
+    counts = {area.value: [sums.entries, sums.lone_messages, sums.lone_bytes] for area, sums in memtable.items()}
     return {"queue": root, "young": counts, "refusing": refusing}
 
 
 def sizes_part(area: Area, sizes: Iterable[tuple[SpoolId, int]]) -> Mapping[str, object]:
-    """Young messages with several recipients."""
+    """Return a part with messages of the memtable that have several recipients."""
     return {"area": area.value, "sizes": list(sizes)}
 
 
 def cluster_part(clusters: Iterable[PlannedCluster]) -> Mapping[str, object]:
-    """Clusters."""
+    """Return a part with these clusters."""
     return {"clusters": [[one.id.name, one.length, sorted(one.over)] for one in clusters]}
 
 
 class PlanCounter:
-    """Counts by the parts of a plan, in the order they were told."""
+    """Counts by the parts of a plan, in their order."""
 
     def __init__(self, disk: IDisk) -> None:
         self._disk = disk
@@ -67,11 +68,12 @@ class PlanCounter:
         self._sums = new_sums()
         self._found = 0
         self._missing: dict[ClusterId, PlannedCluster] = {}
-        """Clusters that were not here, and whether they are over nobody has told yet."""
+        """Clusters without a file; whether they were removed is not known yet."""
         self._gaps = Gaps()
 
     def add(self, part: Mapping[str, object]) -> None:
-        """Raises `ValueError` for what is no part, and OSError where a cluster is there and can't be read."""
+        """Count a part. Raises `ValueError` for one that is malformed, and OSError where a cluster exists and can't be
+        read."""
         try:
             self._add(part)
         except (KeyError, TypeError, AttributeError) as error:
@@ -111,29 +113,29 @@ class PlanCounter:
 
     @property
     def is_unsure(self) -> bool:
-        """Some of the clusters were not here. A plan that is made now names those of them that are not over: to be told to
+        """Whether some clusters had no file. A plan made now names those of them that were not removed; pass its parts to
         `check`."""
         return bool(self._missing and self._found)
 
     def check(self, part: Mapping[str, object]) -> None:
-        """A part of such a plan. Raises as `add`."""
+        """Check a part of such a plan. Raises as `add`."""
         try:
             for cluster in self._clusters(part):
                 was_missing = self._missing.pop(cluster.id, None)
                 if was_missing is not None:
-                    self._look_again(was_missing)
+                    self._count_missing(was_missing)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"no part of a plan: {error}") from None
 
-    def _look_again(self, cluster: PlannedCluster) -> None:
+    def _count_missing(self, cluster: PlannedCluster) -> None:
         try:
             self._count(cluster)
         except FileNotFoundError as error:
             self._gaps.add((gap_of("cluster", cluster.path, error),))
 
     def summary(self) -> Summary:
-        """All counts. Raises FileNotFoundError when there were clusters to count and not one of them was here: they lie
-        where we do not see them. Or when nothing was told at all."""
+        """Return all counts. Raises FileNotFoundError if the plan had clusters and none of them has a file here (this
+        process does not see the directory), or if no part was added."""
         if not self._root or (self._missing and not self._found):
             raise FileNotFoundError(2, "no cluster is here", self._root)
         return summary_of(self._sums, self._gaps.all(), self._refusing)

@@ -1,4 +1,4 @@
-"""When the bytes of a message are removed.
+"""Removal of message bytes that no entry needs.
 
 Modules, each with what it is:
 

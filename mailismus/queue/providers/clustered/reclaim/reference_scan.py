@@ -1,7 +1,8 @@
-"""The walk: one look at every line of the queue, beside all that goes on.
+"""Reference scan: reads every line of the queue, beside all other work, to learn which messages are referenced.
 
-The first one, after a start, counts references and live lines, and finds stray message files; later ones resolve what the
-reference cache is unsure of. A cluster at a time, in a worker. While one can't be read it comes to nothing, and bytes stay.
+The first scan after a start counts references and live lines, and finds stray message files. Later scans resolve the
+messages of which the reference cache is unsure. A worker reads one cluster at a time. A scan that can't read a cluster is
+abandoned, and no bytes are removed.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from mailismus.spool.references import ReferenceCache
 from mailismus.spool.silo import SILO_COUNT
 from mailismus.spool.sweep import sweep_silo
 
-_LOOKS_LIKE_AN_ID = re.compile(rb"[0-9A-F]{16}")
-"""In a damaged line: the bytes of such a message stay, for whoever repairs the line."""
+_ID_PATTERN = re.compile(rb"[0-9A-F]{16}")
+"""In a damaged line: the bytes of such a message stay, for a repair of the line."""
 _SEVERAL = 2
-"""Stands for the recipients of a message of which only the name is known."""
+"""Stands for the number of recipients of a message of which only the id is known."""
 
 _Lines = tuple[list[ScannedLine], list[BadLine]]
-SetAside = Callable[[Cluster, list[BadLine]], Coroutine[Deferred[bool], object, None]]
+Quarantine = Callable[[Cluster, list[BadLine]], Coroutine[Deferred[bool], object, None]]
 
 
 class ReferenceScan:
-    """Walks, one at a time. `release` is told of messages whose bytes may go."""
+    """Scans, one at a time. `release` is called with messages whose bytes may be removed."""
 
     _log = Logger()
 
@@ -46,7 +47,7 @@ class ReferenceScan:
         disk: IDisk,
         spool_path: str,
         worker: IWorker,
-        young: Memtable,
+        memtable: Memtable,
         reader: ClusterReader,
         references: ReferenceCache,
         first_new: SpoolId,
@@ -54,47 +55,47 @@ class ReferenceScan:
         *,
         names_recipients: bool,
         corrupt_path: str,
-        set_aside: SetAside,
+        quarantine: Quarantine,
     ) -> None:
-        """`names_recipients`: message files may have names of recipients, and the sweep is to tell which of these live.
-        `corrupt_path`: where what does not check is set aside, lines by `set_aside`."""
+        """`names_recipients`: message files may have a name for each recipient, and the sweep must learn which of these
+        live. `corrupt_path`: the quarantine; `quarantine` copies damaged lines there."""
         self._disk = disk
         self._spool_path = spool_path
         self._worker = worker
-        self._young = young
+        self._memtable = memtable
         self._reader = reader
         self._references = references
         self._first_new = first_new
         self._release = release
         self._names_recipients = names_recipients
         self._corrupt_path = corrupt_path
-        self._set_aside = set_aside
+        self._quarantine = quarantine
         self._is_careful = False
         self._is_stopped = False
         self.is_running = False
         self.has_failed = False
-        """The last one could not read everything."""
-        self.has_looked = False
-        """The first one is over: live lines are counted, stray message files gone or about to."""
+        """The last scan could not read every cluster."""
+        self.has_run = False
+        """The first scan has ended: live lines are counted, and stray message files are removed or about to be."""
         self._protected: set[SpoolId] = set()
-        """Messages that got new lines while a walk ran: where they are now it may not have looked."""
+        """Messages that got new lines during a scan: it may have passed the place of those lines before."""
         self.strays = 0
         """Stray message files removed."""
 
     def stop(self) -> None:
-        """No further cluster."""
+        """Scan no further cluster."""
         self._is_stopped = True
 
     def count_line(self, spool_id: SpoolId, recipient_count: int) -> None:
-        """A line of this message is new: it was moved, retried or bounced. To be told before the old one goes."""
+        """Count a new line of this message: it was moved, retried or bounced. Call this before the old line is marked."""
         if self.is_running:
             self._protected.add(spool_id)
-        walk = self._references.scan
-        if walk is not None:
-            walk.count_line(spool_id, recipient_count)
+        scan = self._references.scan
+        if scan is not None:
+            scan.count_line(spool_id, recipient_count)
 
     async def run(self) -> None:
-        """One walk. Never fails."""
+        """Make one scan. Never fails."""
         self.is_running = True
         try:
             await self._run()
@@ -104,40 +105,40 @@ class ReferenceScan:
 
     async def _run(self) -> None:
         self.has_failed = False
-        is_first = not self.has_looked
-        walk = self._references.begin_scan()
+        is_first = not self.has_run
+        scan = self._references.begin_scan()
         seen: array[int] = array("Q")
-        for young in self._young.messages.values():
-            if young.is_in_silo:
-                for _ in young.entries:
-                    walk.saw_line(young.message.spool_id, young.message.recipient_count)
-        for cluster in list(self._reader.resting.clusters.values()):
+        for journaled in self._memtable.messages.values():
+            if journaled.is_in_silo:
+                for _ in journaled.entries:
+                    scan.saw_line(journaled.message.spool_id, journaled.message.recipient_count)
+        for cluster in list(self._reader.cluster_index.clusters.values()):
             if self._is_stopped:
-                walk.abandon()
+                scan.abandon()
                 return
             act = partial(_scan, self._disk, cluster.path, cluster.length)
             with cluster.reading() as marked:
                 read = await self._reader.read(cluster.id, cluster.path, act)
             if isinstance(read, Unread):
                 if not read.gaps:
-                    continue  # it is gone: all of it was over
+                    continue  # the cluster was removed: it had no live line
                 self.has_failed = True
-                walk.abandon()
+                scan.abandon()
                 return
             lines, bad = read
-            self._see(cluster, lines, marked, walk.saw_line, seen if is_first else None)
+            self._count_lines(cluster, lines, marked, scan.saw_line, seen if is_first else None)
             if bad:
-                await self._set_aside(cluster, bad)
+                await self._quarantine(cluster, bad)
             for line in bad:
-                for found in _LOOKS_LIKE_AN_ID.findall(line.data):
+                for found in _ID_PATTERN.findall(line.data):
                     self.count_line(SpoolId(int(found, 16)), _SEVERAL)
-        for spool_id in walk.end():
+        for spool_id in scan.end():
             self._release(spool_id)
         if is_first:
-            self.has_looked = True
+            self.has_run = True
             await self._sweep(seen)
 
-    def _see(
+    def _count_lines(
         self,
         cluster: Cluster,
         lines: list[ScannedLine],
@@ -161,12 +162,12 @@ class ReferenceScan:
             cluster.count_live(live)
 
     async def _sweep(self, seen: array[int]) -> None:
-        """Message files of earlier starts that no line needs."""
+        """Remove message files of earlier starts that no line needs."""
         ids = array("Q", sorted(seen))
-        young_then = set(self._young.messages)
+        known_before = set(self._memtable.messages)
 
         def is_needed(spool_id: SpoolId, number: int) -> bool:
-            if spool_id in self._young.messages or spool_id in self._protected or spool_id in young_then:
+            if spool_id in self._memtable.messages or spool_id in self._protected or spool_id in known_before:
                 return True
             wanted = _key(spool_id, number) if number and self._names_recipients else spool_id
             at = bisect_left(ids, wanted)
@@ -189,14 +190,15 @@ class ReferenceScan:
             self._log.info("Removed {count} message files that no message needs.", count=self.strays)
 
     def _sweep_silo(self, silo: int, is_needed: Callable[[SpoolId, int], bool]) -> int:
-        """In a worker. While something is set aside, strays may belong to it."""
+        """Sweep one silo, in a worker. While the quarantine has files, a stray may belong to one of them, and is moved
+        there."""
         self._is_careful = bool(self._disk.list_directory(self._corrupt_path))
         aside = self._corrupt_path if self._is_careful else ""
         return sweep_silo(self._disk, self._spool_path, silo, self._first_new, is_needed, aside)
 
 
 def _key(spool_id: SpoolId, number: int) -> int:
-    """64 bits that stand for a name: two may share them, then one stays longer than needed."""
+    """Return 64 bits that stand for a name. If two names share them, one stays longer than needed."""
     return spool_id ^ number << 40
 
 

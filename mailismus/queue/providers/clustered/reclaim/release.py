@@ -1,15 +1,15 @@
-"""Releasing: when the bytes of a message in its silo go, and how.
+"""Release: removes the bytes of a message in its silo when no entry needs them.
 
-A message that came with one recipient goes with its only line. For the others there are two ways, and either finishes what
-the other left:
+A message with one recipient is removed with its only line. For the others there are two ways, and each finishes the work
+that the other left:
 
-- *counting*: a bounded cache of live entries (`spool.references`); what it does not know is looked up by a walk over all
+- *counting*: a bounded cache of live entries (`spool.references`). Messages that it does not know wait for a scan of all
   lines, many messages at a time.
-- *hard links*: the file has a name for each live recipient, unlinked with that recipient's settle; the last name takes the
-  bytes along. A settle that finds no name of its own is of a message that was counted by an earlier start: the walk tells.
+- *hard links*: the file has a name for each live recipient, removed with that recipient's settlement; the last name frees
+  the bytes. If a settlement finds no name of its own, the message was counted by an earlier start: a scan tells.
 
-*Rules*: told of what is durable, never of what is asked for. Bytes that stay too long are found at the next start; what
-went too early never comes back.
+*Rules*: act on durable settlements, never on pending ones. Bytes that stay too long are found at the next start; bytes that
+were removed too early never come back.
 
 *Not here*: lines and indexes (`ledger`), names (`spool.silo`).
 """
@@ -31,19 +31,19 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
-from mailismus.queue.providers.clustered.reclaim.reference_scan import ReferenceScan, SetAside
+from mailismus.queue.providers.clustered.reclaim.reference_scan import Quarantine, ReferenceScan
 from mailismus.spool.message_file import remove_every_name, remove_message_file, remove_names
 from mailismus.spool.references import ReferenceCache, Verdict
 
-WALK_S = 3.0
-"""Seconds that messages of which it is not known whether they are over wait for others, before a walk looks."""
+SCAN_DELAY_S = 3.0
+"""Seconds between the first message that needs a scan and the scan: more messages may come."""
 
-WALK_AGAIN_S = 60.0
-"""Seconds before the next walk after one that could not read everything."""
+RESCAN_S = 60.0
+"""Seconds before the next scan after one that could not read every cluster."""
 
 
 class Release:
-    """Bytes of one queue. `first_new`: the lowest spool id that this start may give out."""
+    """Message files of one queue. `first_new`: the lowest spool id that this start may assign."""
 
     _log = Logger()
 
@@ -53,11 +53,11 @@ class Release:
         settings: SpoolSettings,
         worker: IWorker,
         reactor: IReactorTime,
-        young: Memtable,
+        memtable: Memtable,
         reader: ClusterReader,
         first_new: SpoolId,
         corrupt_path: str,
-        set_aside: SetAside,
+        quarantine: Quarantine,
     ) -> None:
         self._disk = disk
         self._root = settings.rootpath
@@ -66,41 +66,41 @@ class Release:
         self._first_new = first_new
         self.has_links = settings.hardlinks
         self.references = ReferenceCache(settings.maxspidcache, first_new)
-        self.walk = ReferenceScan(
+        self.scan = ReferenceScan(
             disk,
             settings.rootpath,
             worker,
-            young,
+            memtable,
             reader,
             self.references,
             first_new,
             self.remove,
             names_recipients=settings.hardlinks,
             corrupt_path=corrupt_path,
-            set_aside=set_aside,
+            quarantine=quarantine,
         )
         self._timer: IDelayedCall | None = None
         self._is_stopped = False
         self.unlinks_failed = 0
 
     def stop(self) -> None:
-        """No further walk."""
+        """Begin no further scan."""
         self._is_stopped = True
-        self.walk.stop()
+        self.scan.stop()
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
 
     def track(self, message: Message, live: int) -> None:
-        """The content of this message is in its silo, with so many live entries."""
+        """Note that the content of this message is in its silo, with this number of live entries."""
         if message.recipient_count > 1:
             self.references.add(message.spool_id, live)
 
     def count_line(self, message: Message) -> None:
-        """A line of it is new: to be told before the old one goes."""
-        self.walk.count_line(message.spool_id, message.recipient_count)
+        """Count a new line of the message. Call this before the old line is marked."""
+        self.scan.count_line(message.spool_id, message.recipient_count)
 
     def entry_is_over(self, message: Message, number: int) -> bool:
-        """An entry of a message in its silo is over; whether it was surely the last."""
+        """Note that an entry of a message in its silo has ended. Return whether it was surely the last one."""
         spool_id = message.spool_id
         if message.recipient_count == 1:
             self.remove(spool_id)
@@ -113,21 +113,21 @@ class Release:
             self.remove(spool_id)
             return True
         if verdict is Verdict.UNSURE:
-            self.walk_if_needed()
+            self.scan_if_needed()
         return False
 
     def remove(self, spool_id: SpoolId) -> None:
-        """No live entry of it is left, durably: its file goes, whatever its names."""
+        """Remove the file of a message that durably has no live entry left, under all its names."""
         act = remove_every_name if spool_id < self._first_new else remove_message_file
         self._unlink(spool_id, partial(act, self._disk, self._root, spool_id))
 
     def remove_written(self, spool_id: SpoolId, most: int) -> None:
-        """The same for a file that a checkpoint wrote in vain. `most`: the highest number of a recipient that may have a
-        name of its own; 0: it has the shared one."""
+        """Remove a file that an abandoned checkpoint wrote. `most`: the highest number of a recipient that may have a name
+        of its own; 0: the file has the shared name."""
         self._unlink(spool_id, partial(remove_names, self._disk, self._root, spool_id, range(most + 1)))
 
     def remove_name(self, spool_id: SpoolId, number: int) -> None:
-        """This recipient is over; it had a name."""
+        """Remove the file name of a recipient whose entry has ended."""
         self._unlink(spool_id, partial(remove_message_file, self._disk, self._root, spool_id, number))
 
     def _unlink(self, spool_id: SpoolId, act: Callable[[], object]) -> None:
@@ -140,9 +140,9 @@ class Release:
         removed.addErrback(self._not_removed, spool_id)
 
     def _on_unlinked(self, was_there: bool, spool_id: SpoolId) -> None:
-        if not was_there:  # counted by an earlier start
+        if not was_there:  # an earlier start counted it
             self.references.doubt(spool_id)
-            self.walk_if_needed()
+            self.scan_if_needed()
 
     def _not_removed(self, failure: Failure, spool_id: SpoolId) -> None:
         self.unlinks_failed += 1
@@ -150,20 +150,20 @@ class Release:
             "The message file of {spool_id} can't be removed: {error}", error=failure.value, spool_id=f"{spool_id:016X}"
         )
 
-    def walk_if_needed(self) -> None:
-        """Look at all lines when there is something that only this can tell, many ids at a time."""
-        if self._is_stopped or self.walk.is_running or self._timer is not None:
+    def scan_if_needed(self) -> None:
+        """Schedule a reference scan if only that can resolve some messages; it serves many at a time."""
+        if self._is_stopped or self.scan.is_running or self._timer is not None:
             return
-        if self.walk.has_looked and not self.references.needs_scan:
+        if self.scan.has_run and not self.references.needs_scan:
             return
-        delay_s = 0.0 if not self.walk.has_looked or self.references.unsure.is_full else WALK_S
-        if self.walk.has_failed:
-            delay_s = WALK_AGAIN_S
-        self._timer = self._reactor.callLater(delay_s, self._begin_walk)
+        delay_s = 0.0 if not self.scan.has_run or self.references.unsure.is_full else SCAN_DELAY_S
+        if self.scan.has_failed:
+            delay_s = RESCAN_S
+        self._timer = self._reactor.callLater(delay_s, self._begin_scan)
 
-    def _begin_walk(self) -> None:
+    def _begin_scan(self) -> None:
         self._timer = None
         if not self._is_stopped:
-            Deferred.fromCoroutine(self.walk.run()).addCallbacks(
-                lambda _: self.walk_if_needed(), lambda failure: self._log.failure("A walk failed", failure)
+            Deferred.fromCoroutine(self.scan.run()).addCallbacks(
+                lambda _: self.scan_if_needed(), lambda failure: self._log.failure("A reference scan failed", failure)
             )

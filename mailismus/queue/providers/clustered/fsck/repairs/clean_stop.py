@@ -59,12 +59,12 @@ def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], ran
     try:
         queue = build(settings, disk, opened, Workers(worker, worker), clock, lambda: now + clock.seconds())
         _wait(clock, queue.open())
-        walk = queue.parts.release.walk
-        _turn_until(clock, lambda: walk.has_failed or (walk.has_looked and not walk.is_running))
+        scan = queue.parts.release.scan
+        _turn_until(clock, lambda: scan.has_failed or (scan.has_run and not scan.is_running))
         abandoned = queue.checkpoints.counts.abandoned
         _wait(clock, queue.checkpoints.run_over_all())
         _wait(clock, queue.close())
-        if walk.has_failed or queue.checkpoints.counts.abandoned > abandoned:
+        if scan.has_failed or queue.checkpoints.counts.abandoned > abandoned:
             raise Unavailable("what was repaired is in the journal, but could not be written behind; see the log")
     finally:
         opened.release()
