@@ -346,7 +346,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     ),
     "queue.providers.clustered.fsck.findings.segments": ("is_doubtful", "of the journal that it has just replayed"),
     "queue.providers.clustered.index.cluster": ("due_at", _INDEX),
-    "queue.providers.clustered.index.cluster_index": ("next_visit unread_at waiting live", _INDEX),
+    "queue.providers.clustered.index.cluster_index": ("next_scan unread_at waiting live", _INDEX),
     "queue.providers.clustered.index.waiting_lines": ("count", _INDEX),
     "queue.providers.clustered.read.count_plan": ("entries lone_messages lone_bytes", "sums; " + _HOT),
     "queue.providers.clustered.recovery.offline": ("is_doubtful", "of the journal that it has just replayed"),
