@@ -1,7 +1,7 @@
 """The command line: `mailismus`, also `python -m mailismus`.
 
-*Rules*: the module of each command fills its parser (`start.configcommands`, `admin.commands`) and sets `run`, a function of
-the parsed arguments that returns an exit code. A command that is documented and not built is refused by name.
+*Rules*: the module of each command fills its parser (`start.commands.config`, `admin.commands`) and sets `run`, a function
+of the parsed arguments that returns an exit code. A command that is documented and not built is refused by name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK, dump_mark
-from mailismus.start import configcommands, manual, wording
+from mailismus.start.commands import config as configcommands
+from mailismus.start.commands import manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from mailismus.config.values.settings import EightBit
 from mailismus.mail.reply import Reply
-from mailismus.smtp.client_opening import NOTHING, Offers
+from mailismus.smtp.client.opening import NOTHING, Offers
 
 NOT_EIGHTBIT = Reply(554, b"5.6.3", b"the message has 8-bit content, and this host does not offer 8BITMIME")
 

@@ -6,7 +6,7 @@ It has plain slots because one is made for every message (hot path).
 from __future__ import annotations
 
 from mailismus.queue.interface import Entry, Message
-from mailismus.smtp.client_transaction import Transaction
+from mailismus.smtp.client.transaction import Transaction
 
 
 class Job(Transaction):

@@ -36,9 +36,9 @@ from mailismus.mail.reply import Reply
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import send_now
 from mailismus.queue.interface import IContent
-from mailismus.smtp.client import ClientEngine
-from mailismus.smtp.client_transaction import Phase
-from mailismus.smtp.pipelining import Pipelining
+from mailismus.smtp.client.engine import ClientEngine
+from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.transaction import Phase
 
 QUIT_S = 5.0
 """How long the host may take to close the connection after QUIT."""

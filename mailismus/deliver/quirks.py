@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import attrs
 
-from mailismus.smtp.pipelining import Pipelining
+from mailismus.smtp.client.pipelining import Pipelining
 
 REMEMBERED_S = 3600.0
 MAX_HOSTS = 10_000

@@ -34,7 +34,7 @@ from mailismus.deliver.settling import Settling
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import IContent
-from mailismus.smtp.client_transaction import Phase
+from mailismus.smtp.client.transaction import Phase
 
 MAX_PUT_BACKS = 3
 MAX_AGE_S = 300.0

@@ -5,7 +5,7 @@ bare CR, LF or NUL is 500 5.5.2 at any place. One deviation is tolerated: blanks
 printable ASCII.
 
 *Not here*: the grammar of addresses (`mail.address`), parameters of MAIL (`smtp.extensions`), the order of commands
-(`smtp.server_commands`).
+(`smtp.server.commands`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the state machines of both engines have in common: an event that a table does not have is a defect of this program.
 
-Each machine is an enum of states, an enum of events and one table, state -> event -> next state (`smtp.server_state`,
-`smtp.client_state`, `smtp.client_transaction`). One method of its owner applies the table; nothing else sets the state.
+Each machine is an enum of states, an enum of events and one table, state -> event -> next state (`smtp.server.state`,
+`smtp.client.state`, `smtp.client.transaction`). One method of its owner applies the table; nothing else sets the state.
 
 *Rules*: an engine decides by the state before it lets an event happen, so no bytes of a peer lead to an event that the table
 does not have.

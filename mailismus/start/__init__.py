@@ -14,10 +14,8 @@ Modules, each with what it is:
     signals         SIGUSR1 and SIGHUP, kept from the beginning of a start
     observation     audit logs and metrics of one server
     maker           makes the service from options
-    wording         help texts. Pure
-    configcommands  `config check|show|sample|schema`, and the parsers of all
-    configchange    `config set|unset`
-    configdiff      `config diff`
-    configadvice    what is wrong beside the values, said
-    manual          `manual commands|settings`
+
+Rooms:
+
+    commands        commands about the configuration, the manual, and the help texts
 """

@@ -20,9 +20,9 @@ from zope.interface import implementer
 from mailismus.net.close import close_now
 from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.smtp import replies
-from mailismus.smtp.server import ServerEngine
-from mailismus.smtp.server_limits import Security
-from mailismus.smtp.server_state import ServerState
+from mailismus.smtp.server.engine import ServerEngine
+from mailismus.smtp.server.limits import Security
+from mailismus.smtp.server.state import ServerState
 from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing
 from mailismus.submit.reception import Reception

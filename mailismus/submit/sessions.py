@@ -20,7 +20,7 @@ from mailismus.config.values.open_files import reserve_of
 from mailismus.net.accept import discard_early_input
 from mailismus.net.peer import counted_as
 from mailismus.smtp import replies
-from mailismus.smtp.server_limits import MAX_REFUSED, Security, ServerLimits
+from mailismus.smtp.server.limits import MAX_REFUSED, Security, ServerLimits
 from mailismus.submit.admission import CROWDED_TIMEOUT_S, check_client, is_crowded
 from mailismus.submit.ending import Ending, Endings
 from mailismus.submit.policy import Policy, Standing

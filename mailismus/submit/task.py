@@ -22,7 +22,7 @@ from mailismus.net.accept import Acceptor
 from mailismus.net.descriptors import soft_open_files
 from mailismus.net.listen import ListeningSocket, bind, close_all
 from mailismus.observe.maillog import MailLog
-from mailismus.smtp.server_limits import Security
+from mailismus.smtp.server.limits import Security
 from mailismus.submit.policy import Policy
 from mailismus.submit.protocol import ServerSession
 from mailismus.submit.reception import Desk

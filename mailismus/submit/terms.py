@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import attrs
 
-from mailismus.smtp.server_limits import ServerLimits
+from mailismus.smtp.server.limits import ServerLimits
 from mailismus.submit.ending import Endings
 from mailismus.submit.reception import Desk
 

@@ -10,7 +10,7 @@ from mailismus.__main__ import main
 from mailismus.config.generate.schema import write_schema
 from mailismus.config.generate.validation import SchemaFinding, validate
 from mailismus.config.read.document import MAX_TREE_LINE, parse_tree
-from mailismus.start import configcommands
+from mailismus.start.commands import config as configcommands
 from tests.config.corpus import BROKEN, GOOD, in_queue
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mailismus.config.values.settings import EightBit
 from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
-from mailismus.smtp.client_opening import NOTHING, Offers
+from mailismus.smtp.client.opening import NOTHING, Offers
 
 LIMITED = Offers(size=True, max_size_bytes=1000)
 

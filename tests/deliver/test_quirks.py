@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mailismus.deliver.quirks import NO_QUIRKS, REMEMBERED_S, HostQuirks, QuirkMemory
-from mailismus.smtp.pipelining import Pipelining
+from mailismus.smtp.client.pipelining import Pipelining
 
 HOST = ("192.0.2.1", 25)
 BROKEN = HostQuirks(Pipelining.BROKEN)

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from mailismus.mail.reply import Reply
-from mailismus.smtp.client import ClientEngine
-from mailismus.smtp.client_transaction import Transaction
-from mailismus.smtp.pipelining import Pipelining
+from mailismus.smtp.client.engine import ClientEngine
+from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.transaction import Transaction
 
 PIPELINING = b"250-mx\r\n250 PIPELINING\r\n"
 ACCEPTED = b"250 ok\r\n250 ok\r\n354 go\r\n"

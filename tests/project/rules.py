@@ -44,6 +44,8 @@ OWN = "."
 ROOMS = {
     "config": ("values", "table", "read", "advice", "generate", "edit", OWN),
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
+    "smtp": (OWN, "server", "client"),
+    "start": (OWN, "commands"),
     "queue": ("interface", "due", "files", "clock", "outcome", OWN, "providers"),
     "queue.providers.clustered": (
         *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control"),
@@ -81,7 +83,7 @@ PURE = (
     *("deliver.route", "deliver.hosts", "deliver.idle", "deliver.quirks", "deliver.capabilities"),
     *("deliver.hanging", "deliver.turns"),
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
-    "start.wording",
+    "start.commands.wording",
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
@@ -110,10 +112,10 @@ LOADER_USERS = frozenset(
         "app",
         "start.maker",
         "start.reload",
-        "start.configcommands",
-        "start.configadvice",
-        "start.configchange",
-        "start.configdiff",
+        "start.commands.config",
+        "start.commands.config_advice",
+        "start.commands.config_change",
+        "start.commands.config_diff",
         "__main__",
     }
 )
@@ -353,7 +355,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "queue.providers.clustered.recovery.opening": ("last_sequence", "of the segment that the start denies"),
     "queue.providers.clustered.recovery.replay": ("epoch horizon record_horizon checkpoint lengths", _PARTS),
     "queue.rounds": ("entries", "the rest of a round's message, within its module"),
-    "smtp.client": ("answered left refused is_first", "a transaction is the engine's own while it is under way"),
+    "smtp.client.engine": ("answered left refused is_first", "a transaction is the engine's own while it is under way"),
     "spool.draft": ("used", "memory that all drafts share; " + _HOT),
     "spool.references": ("left_out", "the walk under way, within its module"),
     "submit.ending": ("held written_at", "the record of one kind of line, within its module"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.smtp.client_opening import NOTHING, Offers, Opening
-from mailismus.smtp.client_state import ClientEvent, ClientState
-from mailismus.smtp.reply_parser import MAX_LINES
+from mailismus.smtp.client.opening import NOTHING, Offers, Opening
+from mailismus.smtp.client.reply_parser import MAX_LINES
+from mailismus.smtp.client.state import ClientEvent, ClientState
 from tests.fakes.transactions import ENVELOPE, RecordingOwner, letters, opened
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.smtp.pipelining import Pipelining
+from mailismus.smtp.client.pipelining import Pipelining
 from tests.fakes.transactions import ACCEPTED, ENVELOPE, PIPELINING, letters, opened
 
 UNPROVEN, PROVEN, DOUBTED = Pipelining.UNPROVEN, Pipelining.PROVEN, Pipelining.DOUBTED

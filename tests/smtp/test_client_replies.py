@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.mail.reply import MAX_TEXT, Reply
-from mailismus.smtp.reply_parser import MAX_LINE, MAX_LINES, RawReply, ReplyParser, list_keywords, make_reply
+from mailismus.smtp.client.reply_parser import MAX_LINE, MAX_LINES, RawReply, ReplyParser, list_keywords, make_reply
 
 GOOD: list[tuple[bytes, list[RawReply]]] = [
     (b"250 Ok\r\n", [(250, b"250 Ok")]),

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from mailismus.mail.reply import Reply
-from mailismus.smtp.pipelining import Pipelining
+from mailismus.smtp.client.pipelining import Pipelining
 from tests.fakes.transactions import ACCEPTED, PIPELINING, Letter, RecordingOwner
 
 Action = bytes | str

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.smtp import replies
-from mailismus.smtp.server import ServerEngine
-from mailismus.smtp.server_limits import (
+from mailismus.smtp.server.engine import ServerEngine
+from mailismus.smtp.server.limits import (
     FORGIVEN,
     MAX_IDLE_COMMANDS,
     MAX_LINE,
@@ -20,7 +20,7 @@ from mailismus.smtp.server_limits import (
     MAX_REPLIES,
     ServerLimits,
 )
-from mailismus.smtp.server_state import ServerState
+from mailismus.smtp.server.state import ServerState
 
 HELLO = b"250 mx.example\r\n"
 ACCEPTED = b"250 2.0.0 Ok: queued as 0000000000000001\r\n"

@@ -12,9 +12,9 @@ import itertools
 import pytest
 
 from mailismus.smtp import replies
-from mailismus.smtp.server import ServerEngine
-from mailismus.smtp.server_limits import Security, ServerLimits
-from mailismus.smtp.server_state import ServerState
+from mailismus.smtp.server.engine import ServerEngine
+from mailismus.smtp.server.limits import Security, ServerLimits
+from mailismus.smtp.server.state import ServerState
 from tests.smtp.test_server_dialogues import Recorder
 
 EHLO, MAIL, RCPT, DATA, BODY = b"EHLO c\r\n", b"MAIL FROM:<a@x>\r\n", b"RCPT TO:<b@y>\r\n", b"DATA\r\n", b"..x\r\n.\r\n"

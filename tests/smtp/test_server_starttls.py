@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.smtp import replies
-from mailismus.smtp.server import ServerEngine
-from mailismus.smtp.server_limits import Security, ServerLimits
-from mailismus.smtp.server_state import ServerState
+from mailismus.smtp.server.engine import ServerEngine
+from mailismus.smtp.server.limits import Security, ServerLimits
+from mailismus.smtp.server.state import ServerState
 from tests.smtp.test_server_dialogues import ACCEPTED, HELLO, Recorder
 
 TRANSACTION = b"MAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\n.\r\n"

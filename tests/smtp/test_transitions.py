@@ -11,13 +11,15 @@ import pytest
 
 import mailismus
 from mailismus.mail.reply import Reply
-from mailismus.smtp import client_state, client_transaction, server_state
-from mailismus.smtp.client_state import END_STATES, OPENING_STATES, ClientEvent, ClientState
-from mailismus.smtp.client_transaction import Phase, PhaseEvent
-from mailismus.smtp.server import COMMANDS, ServerEngine
-from mailismus.smtp.server_commands import actions_of
-from mailismus.smtp.server_limits import Security, ServerLimits
-from mailismus.smtp.server_state import ServerEvent, ServerState
+from mailismus.smtp.client import state as client_state
+from mailismus.smtp.client import transaction as client_transaction
+from mailismus.smtp.client.state import END_STATES, OPENING_STATES, ClientEvent, ClientState
+from mailismus.smtp.client.transaction import Phase, PhaseEvent
+from mailismus.smtp.server import state as server_state
+from mailismus.smtp.server.commands import actions_of
+from mailismus.smtp.server.engine import COMMANDS, ServerEngine
+from mailismus.smtp.server.limits import Security, ServerLimits
+from mailismus.smtp.server.state import ServerEvent, ServerState
 from mailismus.smtp.transitions import IllegalTransition
 from tests.fakes.transactions import ACCEPTED, Letter, RecordingOwner, opened
 from tests.smtp.test_server_dialogues import Recorder
@@ -170,16 +172,16 @@ def test_every_state_that_parses_commands_knows_the_same_verbs_and_every_other_s
 # The source.
 
 SETTERS = {
-    ("smtp.server_framing", "ServerFraming", "__init__", "state"),
-    ("smtp.server_framing", "ServerFraming", "_move", "state"),
-    ("smtp.server_framing", "ServerFraming", "__init__", "_commands"),
-    ("smtp.server_framing", "ServerFraming", "_move", "_commands"),
-    ("smtp.client_ends", "ClientEnds", "__init__", "state"),
-    ("smtp.client_ends", "ClientEnds", "_move", "state"),
-    ("smtp.client_ends", "ClientEnds", "__init__", "_is_over"),
-    ("smtp.client_ends", "ClientEnds", "_move", "_is_over"),
-    ("smtp.client_transaction", "Transaction", "__init__", "phase"),
-    ("smtp.client_transaction", "Transaction", "move", "phase"),
+    ("smtp.server.framing", "ServerFraming", "__init__", "state"),
+    ("smtp.server.framing", "ServerFraming", "_move", "state"),
+    ("smtp.server.framing", "ServerFraming", "__init__", "_commands"),
+    ("smtp.server.framing", "ServerFraming", "_move", "_commands"),
+    ("smtp.client.ends", "ClientEnds", "__init__", "state"),
+    ("smtp.client.ends", "ClientEnds", "_move", "state"),
+    ("smtp.client.ends", "ClientEnds", "__init__", "_is_over"),
+    ("smtp.client.ends", "ClientEnds", "_move", "_is_over"),
+    ("smtp.client.transaction", "Transaction", "__init__", "phase"),
+    ("smtp.client.transaction", "Transaction", "move", "phase"),
 }
 """Module, class and method of every assignment to a state, or to what is made of it."""
 STATE_NAMES = {"state", "phase", "_commands", "_is_over"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mailismus.__main__ import build_parser, main
-from mailismus.start.manual import _subcommands, write_page
+from mailismus.start.commands.manual import _subcommands, write_page
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "man").iterdir())

@@ -12,7 +12,7 @@ from mailismus.config.values.open_files import reserve_of
 from mailismus.config.values.settings import ServerSettings
 from mailismus.mail.networks import Networks
 from mailismus.smtp import replies
-from mailismus.smtp.server_limits import Security
+from mailismus.smtp.server.limits import Security
 from mailismus.submit.admission import MOST_KEPT, check_client, is_crowded, kept_connections
 from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.smtp import replies
-from mailismus.smtp.server_limits import MAX_WAITING, Security
+from mailismus.smtp.server.limits import MAX_WAITING, Security
 from mailismus.submit.ending import Ending
 from mailismus.submit.protocol import CLOSE_TICKS, MIN_RATE
 from tests.net.sockets import Pair

@@ -4,7 +4,7 @@
 on the next. Any other reply but 2xx refuses the session. Only the reply to EHLO has offers. A SIZE that makes no sense is no
 limit (RFC 1870).
 
-*Not here*: bytes, order, time (`smtp.client`), states (`smtp.client_state`).
+*Not here*: bytes, order, time (`smtp.client`), states (`smtp.client.state`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import functools
 
 import attrs
 
-from mailismus.smtp.client_state import ClientEvent, ClientState
-from mailismus.smtp.reply_parser import list_keywords
+from mailismus.smtp.client.reply_parser import list_keywords
+from mailismus.smtp.client.state import ClientEvent, ClientState
 
 MAX_SIZE_DIGITS = 20
 """Digits of the value of SIZE (RFC 1870 5)."""

@@ -2,9 +2,9 @@
 
 *Rules*: every transaction that was begun is reported once. After its final dot, and before the reply to it, a transaction is
 deferred, for the message may have been sent. Before that it is deferred, or untried where nothing shows that the server took
-notice of it. `_move` alone sets the state, by the table in `smtp.client_state`.
+notice of it. `_move` alone sets the state, by the table in `smtp.client.state`.
 
-*Not here*: replies that do not end the session (`smtp.client`), the phases of a transaction (`smtp.client_transaction`).
+*Not here*: replies that do not end the session (`smtp.client`), the phases of a transaction (`smtp.client.transaction`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Generic
 
 from mailismus.mail.reply import Reply
-from mailismus.smtp.client_state import END_STATES, OPENING_STATES, TRANSITIONS, ClientEvent, ClientState
-from mailismus.smtp.client_transaction import Phase, PhaseEvent, T, TransactionOwner
-from mailismus.smtp.pipelining import Pipelining, Trust
-from mailismus.smtp.reply_parser import make_reply
+from mailismus.smtp.client.pipelining import Pipelining, Trust
+from mailismus.smtp.client.reply_parser import make_reply
+from mailismus.smtp.client.state import END_STATES, OPENING_STATES, TRANSITIONS, ClientEvent, ClientState
+from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 from mailismus.smtp.transitions import IllegalTransition
 
 _GREETING, _END = ClientState.GREETING, ClientEvent.END

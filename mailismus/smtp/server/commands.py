@@ -3,15 +3,15 @@
 *Rules*: one look-up by state and verb. A verb that the table does not have is unknown (500); one that is known and not legal
 in the state is a bad sequence (503). RCPT and DATA behind a refused MAIL are no errors of the client: it sent them ahead.
 
-*Not here*: what an action does (`smtp.server`), which state follows (`smtp.server_state`).
+*Not here*: what an action does (`smtp.server`), which state follows (`smtp.server.state`).
 """
 
 from __future__ import annotations
 
 import enum
 
-from mailismus.smtp.server_limits import Security
-from mailismus.smtp.server_state import ServerState
+from mailismus.smtp.server.limits import Security
+from mailismus.smtp.server.state import ServerState
 
 
 class CommandAction(enum.Enum):

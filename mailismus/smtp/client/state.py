@@ -10,7 +10,7 @@
 
 *Rules*: `TRANSITIONS` alone says which state follows. `ClientEngine._move` applies it; nothing else sets the state.
 
-*Not here*: the phases of a transaction (`smtp.client_transaction`), replies and commands (`smtp.client`).
+*Not here*: the phases of a transaction (`smtp.client.transaction`), replies and commands (`smtp.client`).
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from mailismus.config.read.document import parse_tree, read_bytes
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import find_file, load
 from mailismus.config.values.effective import Effective
-from mailismus.start import wording
-from mailismus.start.configadvice import say_advice
-from mailismus.start.configchange import run_set, run_unset
-from mailismus.start.configdiff import run_diff
+from mailismus.start.commands import wording
+from mailismus.start.commands.config_advice import say_advice
+from mailismus.start.commands.config_change import run_set, run_unset
+from mailismus.start.commands.config_diff import run_diff
 from mailismus.start.exits import Exit, one_line
 
 

@@ -8,10 +8,10 @@ STARTTLS (RFC 3207): the engine replies 220 and is in `ServerState.HANDSHAKE`. I
 came in plain text, and anybody may have injected them (CVE-2011-0411). The caller sends the 220, starts TLS and calls
 `begin_secure`, which discards what the client said before.
 
-*Rules*: `smtp.server_commands` says which command is legal in which state, `smtp.server_state` which state follows. Errors
+*Rules*: `smtp.server.commands` says which command is legal in which state, `smtp.server.state` which state follows. Errors
 are counted per session; valid commands do not reset the count.
 
-*Not here*: bytes, lines, the open question (`smtp.server_framing`), sockets and time-outs (`submit.protocol`),
+*Not here*: bytes, lines, the open question (`smtp.server.framing`), sockets and time-outs (`submit.protocol`),
 TLS itself (`net.tls`), the policy (`submit.policy`).
 """
 
@@ -23,11 +23,11 @@ from mailismus.smtp import replies
 from mailismus.smtp.body import BodyScanner
 from mailismus.smtp.extensions import hello_replies
 from mailismus.smtp.grammar import has_bad_bytes, is_alone, parse_hello, parse_mail, parse_rcpt
-from mailismus.smtp.receiver import MailReceiver
-from mailismus.smtp.server_commands import CommandAction, actions_of
-from mailismus.smtp.server_framing import ServerFraming
-from mailismus.smtp.server_limits import FORGIVEN, MAX_IDLE_COMMANDS, MAX_PUT_OFF, Security, ServerLimits
-from mailismus.smtp.server_state import ServerEvent, ServerState
+from mailismus.smtp.server.commands import CommandAction, actions_of
+from mailismus.smtp.server.framing import ServerFraming
+from mailismus.smtp.server.limits import FORGIVEN, MAX_IDLE_COMMANDS, MAX_PUT_OFF, Security, ServerLimits
+from mailismus.smtp.server.receiver import MailReceiver
+from mailismus.smtp.server.state import ServerEvent, ServerState
 
 # Read for each command: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _RECIPIENTS = ServerState.RECIPIENTS
@@ -271,4 +271,4 @@ COMMANDS: dict[Security, dict[ServerState, dict[bytes, Command]]] = {
     }
     for security in Security
 }
-"""`smtp.server_commands` with the methods in place of the actions: one look-up per command."""
+"""`smtp.server.commands` with the methods in place of the actions: one look-up per command."""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from mailismus.config.generate import manual, roff
-from mailismus.start import wording
+from mailismus.start.commands import wording
 from mailismus.start.exits import Exit
 
 PAGE = "mailismus"

@@ -19,7 +19,7 @@ from mailismus.config.read.document import MAX_BYTES, parse_source, parse_text
 from mailismus.config.read.load import LoadedConfig, Loader, find_file, load
 from mailismus.errors import ConfigError, StartError
 from mailismus.observe.text import shown
-from mailismus.start.configadvice import say_advice
+from mailismus.start.commands.config_advice import say_advice
 from mailismus.start.exits import Exit, complain, exit_code_of, one_line
 
 _LINE_END = re.compile(r"\r\n?|\n")

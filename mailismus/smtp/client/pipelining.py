@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 
-from mailismus.smtp.reply_parser import make_reply
+from mailismus.smtp.client.reply_parser import make_reply
 
 
 class Pipelining(enum.Enum):

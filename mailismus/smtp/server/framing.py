@@ -2,7 +2,7 @@
 
 *Rules*: only CRLF ends a line. While a question to the receiver is open, no byte behind it is parsed. Memory is bounded: a
 line by `MAX_LINE`, content by the packet that brought it, replies by `MAX_REPLIES` per turn, bytes behind an open question
-by the caller, who stops reading when `is_congested`. `_move` alone sets the state, by the table in `smtp.server_state`.
+by the caller, who stops reading when `is_congested`. `_move` alone sets the state, by the table in `smtp.server.state`.
 
 *Not here*: what lines and content mean (`smtp.server`).
 """
@@ -14,8 +14,8 @@ from typing import Any
 
 from mailismus.smtp import replies
 from mailismus.smtp.grammar import has_bad_bytes
-from mailismus.smtp.server_limits import MAX_LINE, MAX_REPLIES, MAX_WAITING
-from mailismus.smtp.server_state import TRANSITIONS, ServerEvent, ServerState
+from mailismus.smtp.server.limits import MAX_LINE, MAX_REPLIES, MAX_WAITING
+from mailismus.smtp.server.state import TRANSITIONS, ServerEvent, ServerState
 from mailismus.smtp.transitions import IllegalTransition
 
 # Read for each command: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.

@@ -10,13 +10,13 @@
   connection that was used before: the server may have closed that while our command was on its way.
 - Replies are matched in order. A reply that came before its command was sent, a class of reply that the command can't have,
   and bytes that are no reply end the session: nothing that the server says after that can be trusted.
-- A failure of commands sent ahead, by a host that has not proved itself, means untried: see `smtp.pipelining`.
+- A failure of commands sent ahead, by a host that has not proved itself, means untried: see `smtp.client.pipelining`.
 - 2xx to the final dot is delivered, 251 and 252 to RCPT are accepted, 552 to a later RCPT means "too many recipients"
   (RFC 5321 4.5.3.1.10), 421 ends the session at any point. 5xx to the greeting or to EHLO and HELO is not the message's
   fault, so it becomes 4xx.
-- `smtp.client_state` says which state follows, `smtp.client_transaction` which phase.
+- `smtp.client.state` says which state follows, `smtp.client.transaction` which phase.
 
-*Not here*: the ends of a session (`smtp.client_ends`), sockets, time (`waits_for_final` says which time-out applies), TLS,
+*Not here*: the ends of a session (`smtp.client.ends`), sockets, time (`waits_for_final` says which time-out applies), TLS,
 what follows from an outcome.
 """
 
@@ -26,12 +26,12 @@ from collections import deque
 from collections.abc import Callable
 
 from mailismus.mail.reply import Reply
-from mailismus.smtp.client_ends import ClientEnds
-from mailismus.smtp.client_opening import Opening
-from mailismus.smtp.client_state import OPENING_STATES, ClientEvent, ClientState
-from mailismus.smtp.client_transaction import Phase, PhaseEvent, T, TransactionOwner
-from mailismus.smtp.pipelining import Pipelining
-from mailismus.smtp.reply_parser import ReplyParser, make_reply
+from mailismus.smtp.client.ends import ClientEnds
+from mailismus.smtp.client.opening import Opening
+from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.reply_parser import ReplyParser, make_reply
+from mailismus.smtp.client.state import OPENING_STATES, ClientEvent, ClientState
+from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 
 _DOT = b".\r\n"
 _RSET = b"RSET\r\n"

@@ -15,7 +15,7 @@
 
 *Rules*: `TRANSITIONS` alone says which state follows. `ServerEngine._move` applies it; nothing else sets the state.
 
-*Not here*: what each command does in a state (`smtp.server_commands`), parsing, replies (`smtp.server`). An open question to
+*Not here*: what each command does in a state (`smtp.server.commands`), parsing, replies (`smtp.server`). An open question to
 the receiver is not a state: any of the states before CLOSED may wait for an answer.
 """
 

@@ -1,0 +1,11 @@
+"""Commands about the configuration and the manual; parsers and help texts.
+
+Modules, each with what it is:
+
+    wording        help texts. Pure
+    config_advice  prints advice about a configuration
+    config_change  `config set|unset`
+    config_diff    `config diff`
+    config         `config check|show|sample|schema`, and the parsers of all
+    manual         `manual commands|settings`
+"""
