@@ -22,7 +22,7 @@ from twisted.logger import Logger
 
 from mailismus.dns.servers import NameServer, parse_server
 from mailismus.mail.networks import unmapped
-from mailismus.regular import read_regular
+from mailismus.regular_file import read_regular
 
 RESOLV_CONF = "/etc/resolv.conf"
 HOSTS = "/etc/hosts"

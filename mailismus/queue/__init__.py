@@ -11,19 +11,19 @@ Rooms, bottom first; modules without a room stand between `outcome` and `provide
 
 The modules:
 
-    words       checks further facts of messages and recipients before a commit. Pure
-    gaps        entries that a listing could not read. Pure
-    listeners   tasks that wait for entries of an area
-    out_entries entries that are out for delivery, and room for more
-    in_doubt    outcomes that are not durable yet hold back deliveries
-    jumps       hastens entries after the clock was set
-    rounds      bounces that are reported together. Pure
-    bounces     bounces on their way to their reports
-    manager     turns outcomes into settlements
-    audited     audit record of an entry. Pure
-    filter      the words of FILTER. Pure
-    finding     results of fsck as values. Pure
-    provider    requirements of the program on a provider, beside the interface
-    stopped     a stopped queue, opened for reading
-    metrics     metrics of every queue, and of the manager
+    words         checks further facts of messages and recipients before a commit. Pure
+    gaps          entries that a listing could not read. Pure
+    listeners     tasks that wait for entries of an area
+    out_entries   entries that are out for delivery, and room for more
+    not_durable   outcomes that are not durable yet hold back deliveries
+    jumps         hastens entries after the clock was set
+    rounds        bounces that are reported together. Pure
+    bounces       bounces on their way to their reports
+    manager       turns outcomes into settlements
+    audited       audit record of an entry. Pure
+    filter        the words of FILTER. Pure
+    fsck_finding  results of fsck as values. Pure
+    provider      requirements of the program on a provider, beside the interface
+    stopped       a stopped queue, opened for reading
+    metrics       metrics of every queue, and of the manager
 """

@@ -1,8 +1,8 @@
 """The queue as the tasks see it: one manager, whatever the provider.
 
 The manager settles outcomes (*outcome -> disposition -> settle*). It knows the entries that are out (`queue.out_entries`)
-and the outcomes that are not durable (`queue.in_doubt`). `queue.outcome.verdict` decides about a failed attempt; bytes and
-entries are the provider's.
+and the outcomes that are not durable (`queue.not_durable`). `queue.outcome.verdict` decides about a failed attempt; bytes
+and entries are the provider's.
 
 *Rules*: every outcome is settled in the call that brings it, in one commit. A report (null reverse-path) that can't be
 delivered is discarded and logged, never reported (RFC 5321 4.5.5).
@@ -30,7 +30,6 @@ from mailismus.queue.bounces import Bounces
 from mailismus.queue.clock.ages import Ages
 from mailismus.queue.clock.clockwatch import ClockWatch
 from mailismus.queue.clock.dating import Dating
-from mailismus.queue.in_doubt import MAX_IN_DOUBT, OutcomeGate
 from mailismus.queue.interface import (
     Area,
     Entry,
@@ -48,6 +47,7 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.jumps import JumpResponse
 from mailismus.queue.listeners import Listeners
+from mailismus.queue.not_durable import MAX_IN_DOUBT, OutcomeGate
 from mailismus.queue.out_entries import DEFAULT_LIMITS, OutEntries, OutLimits, split_out
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts

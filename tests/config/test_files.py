@@ -17,7 +17,7 @@ from mailismus.config.read.files import ANSWER_S, Files
 from mailismus.config.read.load import Loader, load
 from mailismus.dns.system import SystemHosts
 from mailismus.errors import ConfigError
-from mailismus.regular import Content, read_regular
+from mailismus.regular_file import Content, read_regular
 from tests.fakes.certificates import make_certificate
 
 LISTENER = """<listener name="L{0}" interface="127.0.0.1" port="{1}"><ssl>

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.finding import Done, Finding, Severity
+from mailismus.queue.fsck_finding import Done, Finding, Severity
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory

@@ -15,9 +15,9 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.observe.maillog import MemoryMailLog
-from mailismus.queue.in_doubt import MAX_IN_DOUBT
 from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.not_durable import MAX_IN_DOUBT
 from mailismus.queue.out_entries import OutLimits
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.providers.memory import MemoryQueue

@@ -26,7 +26,7 @@ from mailismus.admin.commands.directories import add_options, check_options, fin
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown
-from mailismus.queue.finding import Done, Finding, FsckReport, Severity
+from mailismus.queue.fsck_finding import Done, Finding, FsckReport, Severity
 from mailismus.queue.provider import IProviders
 
 _WIDTH = 12

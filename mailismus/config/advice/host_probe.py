@@ -18,7 +18,7 @@ from typing import Protocol
 
 import attrs
 
-from mailismus.regular import read_regular
+from mailismus.regular_file import read_regular
 
 CAP_NET_BIND_SERVICE = 10
 _PORT_FILE = "/proc/sys/net/ipv4/ip_unprivileged_port_start"

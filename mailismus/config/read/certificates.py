@@ -19,7 +19,7 @@ import attrs
 
 from mailismus.config.read.files import Files
 from mailismus.config.values.units import UnitError
-from mailismus.regular import Content
+from mailismus.regular_file import Content
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey

@@ -1,7 +1,7 @@
 """The files that a configuration names, and the configuration itself: each is read once in a load, and equal contents are
 parsed once, however many listeners name them and however often the configuration is loaded again.
 
-*Rules*: only regular files are read (`regular`). Another thread can ask which file is being read, and since when
+*Rules*: only regular files are read (`regular_file`). Another thread can ask which file is being read, and since when
 the file system has not answered: one that hangs blocks the thread that reads.
 """
 
@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar, cast
 
 import attrs
 
-from mailismus.regular import Content, read_regular
+from mailismus.regular_file import Content, read_regular
 
 ANSWER_S = 10.0
 """Seconds after which a file that gives nothing is taken for one that never will."""
@@ -26,7 +26,7 @@ _Key = tuple[str, bytes]
 
 
 class Read(Protocol):
-    """`regular.read_regular`, or a test's."""
+    """`regular_file.read_regular`, or a test's."""
 
     def __call__(self, path: str, max_bytes: int, on_piece: Callable[[], None]) -> Content: ...
 

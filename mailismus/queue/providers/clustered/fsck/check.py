@@ -24,7 +24,7 @@ from mailismus.errors import StartError, Unavailable
 from mailismus.journal.writer import RandomBytes
 from mailismus.queue.files.directories import LOCK
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
-from mailismus.queue.finding import Checked, Done, Finding, FsckReport, Severity
+from mailismus.queue.fsck_finding import Checked, Done, Finding, FsckReport, Severity
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from mailismus.queue.finding import Finding, Severity
+from mailismus.queue.fsck_finding import Finding, Severity
 
 if TYPE_CHECKING:
     from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
