@@ -44,9 +44,14 @@ does: spool id, size, arrival and sender of the message, then what a recipient
 waits for, why, and the recipient.
 
 At a terminal, lines are folded and recipients that wait alike stand together.
-In a file or a pipe each recipient has a line that begins with its queue id.
-Lines come as they are found, and nothing is held: the longest queue can be
-listed, and Ctrl-C stops.
+In a file or a pipe each recipient has two lines: in parentheses its queue id,
+what it waits for and why, and below that its address. Lines come as they are
+found, and nothing is held: the longest queue can be listed, and Ctrl-C stops.
+
+Recipients of a message that wait for different times may be found apart; the
+message is then listed in parts. The last line counts messages as Requests,
+each once; one whose parts lie more than 10,000 such messages apart counts
+again. `queue count` counts exactly.
 
 With --json each line is an object with the names of `postqueue -j`;
 next_attempt and arrival_time are UTC seconds."""
