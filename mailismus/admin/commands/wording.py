@@ -92,9 +92,10 @@ command that failed."""
 
 DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
-journal segment (.mqj), a cluster (.mqc), a message file (.msg), or what was set
-aside in corrupt/. What does not check of a segment or a cluster is said where
-it is; a header or a message file that does not ends it with 65."""
+journal segment (.mqj), a cluster (.mqc), a message file (.msg), the files
+provider and lock, or a file in corrupt/. Bytes of a segment or a cluster that
+do not check are reported in their place. It ends with 65 for a header or a
+message file that does not check, and for any other file."""
 
 FSCK = """\
 Checks a stopped queue: journal, clusters, message files, names, owners and
