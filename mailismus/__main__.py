@@ -45,9 +45,12 @@ class _Parser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._is_within = True  # argparse calls this method again
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            parsed, unknown = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_within = False
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")  # here, so that the hint names the command
+        return parsed, []
 
     def error(self, message: str) -> NoReturn:
         complain(f"{self.prog}: {message}; see: {self.prog} --help")
@@ -147,7 +150,8 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
         complain(str(error))
         return exit_code_of(error)
     except OSError as error:
-        complain(f"mailismus: {error}")
+        what = f"{error.filename}: {error.strerror}" if error.filename is not None and error.strerror else str(error)
+        complain(f"mailismus: {what}")
         return exit_code_of(error)
     except MemoryError:
         complain("mailismus: there is not enough memory for this")

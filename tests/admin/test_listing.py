@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mailismus.admin.render import listing
 from mailismus.admin.render.listing import EMPTY, TextListing, count_json, count_lines, json_lines, reason_of
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Message, Summary
@@ -15,9 +17,9 @@ from tests.admin.samples import LATER, MX, bounced, deferred, incoming, message
 
 
 def text_of(*messages: Message) -> list[str]:
-    listing = TextListing(UTC)
-    lines = [line for one in messages for line in listing.lines_of(one)]
-    return [*lines, *listing.last_lines()]
+    whole = TextListing(UTC)
+    lines = [line for one in messages for line in whole.lines_of(one)]
+    return [*lines, *whole.last_lines()]
 
 
 def test_the_text_is_like_mailq() -> None:
@@ -49,7 +51,28 @@ def test_an_empty_queue_says_so() -> None:
 
 
 def test_a_message_in_two_parts_counts_once() -> None:
-    assert text_of(message(1, deferred(1)), message(1, deferred(2)))[-1] == "-- 2 Kbytes in 1 Request."
+    parts = [message(1, deferred(number), count=2) for number in (1, 2)]
+    assert text_of(*parts)[-1] == "-- 2 Kbytes in 1 Request."
+
+
+def test_a_message_counts_once_if_another_lies_between_its_parts() -> None:
+    first, last = (message(1, deferred(number), count=2) for number in (1, 2))
+    other = message(2, deferred(1), count=3)
+    assert text_of(first, other, last, other)[-1] == "-- 4 Kbytes in 2 Requests."
+
+
+def test_a_bounded_number_of_messages_in_parts_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "REMEMBERED", 2)
+    one, two, three = (message(number, deferred(1), count=9) for number in (1, 2, 3))
+    assert text_of(one, two, one, three, one)[-1].endswith("in 3 Requests.")
+    assert text_of(one, two, three, one)[-1].endswith("in 4 Requests.")
+
+
+def test_a_listing_that_ended_at_its_limit_says_so() -> None:
+    for limit, lines in ((2, ["", "   the limit of 2 is reached: there may be more"]), (3, [""]), (None, [""])):
+        whole = TextListing(UTC)
+        assert list(whole.lines_of(message(1, deferred(1), deferred(2))))
+        assert list(whole.last_lines(limit=limit)) == [*lines, "-- 2 Kbytes in 1 Request."]
 
 
 def test_json_has_the_names_of_postqueue() -> None:

@@ -66,7 +66,7 @@ def test_a_recipient_is_always_whole_and_moves_left_if_it_must(length: int) -> N
 
 
 def test_a_message_in_several_parts_is_said_once() -> None:
-    lines = screen(message(1, deferred(1)), message(1, deferred(2)))
+    lines = screen(*(message(1, deferred(number), count=2) for number in (1, 2)))
     assert sum(line.startswith("0000000100000001") for line in lines) == 1
     assert "" not in lines[:-3]
     assert lines[-2:] == ["   2 recipients: 2 deferred", "-- 2 Kbytes in 1 Request."]

@@ -75,6 +75,7 @@ def test_one_recipient_is_shown_by_its_queue_id(filled: World, capsys: pytest.Ca
     assert filled.run("queue", "show", f"{ID}-3") == 0
     out = capsys.readouterr().out
     assert out.count("queue id:") == 1
+    assert "recipients:   3 in the envelope; the one asked for:\n" in out
     assert f"{ID}-3" in out
     assert "Subject: hello" in out
 
@@ -177,7 +178,7 @@ def test_flush_makes_deferred_entries_due(world: World, running: Running, capsys
     assert world.run("queue", "flush", "0000000100000002") == 0
     assert capsys.readouterr().out == "1 deferred entry is due now\n"
     assert world.run("queue", "flush", "area=incoming") == 0
-    assert capsys.readouterr().out == "0 deferred entries are due now\n"
+    assert capsys.readouterr().out == "0 deferred entries are due now: no deferred entry matches\n"
 
 
 def test_flush_needs_the_running_server(world: World) -> None:

@@ -326,7 +326,13 @@ BROKEN = [
         "no such postmaster", in_directory("<users>a</users>\n<postmaster>b</postmaster>"), 4, "not one of <users>", False
     ),
     Broken("user as path", in_directory("<users>..</users>"), 3, '".." can\'t be a user', False),
-    Broken("no such file", in_directory("<users>./missing</users>"), 3, "missing can't be read: No such file", False),
+    Broken(
+        "no such file",
+        in_directory("<users>./missing</users>"),
+        3,
+        "a regular file that is there; a relative path begins at <root>, and a relative <root> at the folder of the",
+        False,
+    ),
     Broken(
         "mailpath out",
         "<mailserver><message_store>\n<mailpath>../x</mailpath></message_store></mailserver>",

@@ -147,7 +147,7 @@ def beside_domains(text: str, directory: str = ANY) -> str:
         (
             beside_domains("<mailserver>\n<application>\n<announcehost>vm</announcehost></application></mailserver>"),
             3,
-            ['<announcehost> is "vm" which is no full name', "<announcehost>mx.example.net</announcehost>"],
+            ['<announcehost> is "vm", which is no full name', "<announcehost>mx.example.net</announcehost>"],
         ),
         (
             beside_domains(
@@ -247,7 +247,7 @@ def test_a_default_is_told_at_the_line_of_what_is_around_it() -> None:
     found = load_tree(parse(b"<mailserver>\n\n<application/></mailserver>", file), file, "vm", None)
     (one, *_) = advise(found.given, found.settings)
     assert one.line == 3
-    assert "the name of this host as nothing is written" in one.text
+    assert one.text.startswith("<announcehost> is not written, and the name of this host, ")
 
 
 # Places

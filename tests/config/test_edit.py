@@ -239,6 +239,14 @@ def test_a_listener_or_relay_more_has_the_next_number() -> None:
     )
 
 
+def test_a_relay_more_looks_the_same_by_its_address_or_as_a_block() -> None:
+    text = in_deliver('<relays>\n  <relay address="a"/>\n</relays>')
+    changed = set_values(text, parse_path("mta/deliver/relays/relay[+]/@address"), ["b"])
+    assert changed == set_values(text, parse_path("mta/deliver/relays/relay[+]"), ["address=b"])
+    assert '"a"/>\n  <relay address="b"/>\n</relays>' in changed
+    assert unset(changed, parse_path("mta/deliver/relays/relay[2]")) == text
+
+
 def test_a_block_takes_several_settings_at_once() -> None:
     path = parse_path("mta/submit/listeners/listener[+]")
     text = in_listeners("")
@@ -260,6 +268,8 @@ def test_the_items_of_a_list_are_joined_as_it_is_written() -> None:
     [
         ("", 'no setting ""'),
         ("mta/queue/minfre", "did you mean mta/queue/minfree?"),
+        ("mta/queue/maxtime", "did you mean mta/queue/retry_maxtime?"),
+        ("mta/queue/nosuch", 'no setting "mta/queue/nosuch": `mailismus config show` prints all'),
         ("queue", "no setting"),
         ("mta/queue[1]/minfree", "only one queue"),
         ("mta/deliver/relays/relay[0]/@address", "no setting"),

@@ -61,6 +61,15 @@ def test_it_says_what_needs_a_restart(run: Run) -> None:
     assert f"FILE: a running server has to be restarted: {names} can't change while it runs\n" in out
 
 
+def test_it_says_that_mail_goes_by_mx_without_a_default_relay(run: Run) -> None:
+    text = "FILE: no default relay is left: mail that no relay takes goes to the MX hosts of its domain\n"
+    assert text not in run("set", "mta/deliver/relays/relay[1]/@address", "127.0.0.1:8026")[1]
+    status, out, _ = run("unset", "mta/deliver/relays/relay[1]")
+    assert status == 0
+    assert text in out
+    assert text not in run("set", "mta/deliver/relays/relay[+]/@address", "127.0.0.1:8026")[1]
+
+
 def test_what_changes_no_value_in_force_says_so(run: Run) -> None:
     assert "FILE: every value in force stays as it is\n" in run("set", "mta/queue/retry_maxtime", "3d")[1]
     status, out, _ = run("set", "mta/queue/retry_maxtime", "3d")
@@ -91,7 +100,7 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(file: Path, run: Run
         (["set", "mta/queue", "0"], 64, 'mailismus config: mta/queue is a block, and "0" is no setting'),
         (["set", "mta/queue/minfree", "0", "1"], 64, "mailismus config: mta/queue/minfree takes one value, not 2"),
         (["set", "mta/queue", "nonsense=1"], 64, "mailismus config: mta/queue has no setting nonsense: it has provider,"),
-        (["unset", "mta/deliver/relays/relay[2]"], 64, "mailismus config: there is no relay[2]: there are 1"),
+        (["unset", "mta/deliver/relays/relay[2]"], 64, "mailismus config: there is no relay[2]: there is 1; write"),
     ],
 )
 def test_what_would_be_wrong_changes_nothing(file: Path, run: Run, words: Sequence[str], status: int, text: str) -> None:

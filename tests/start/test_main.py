@@ -50,6 +50,28 @@ def test_wrong_usage_is_64(arguments: list[str], capsys: pytest.CaptureFixture[s
     assert "--help" in capsys.readouterr().err
 
 
+def test_an_unknown_option_of_a_command_is_refused_with_the_help_of_that_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["queue", "count", "area=deferred", "--nonsense"])
+    text = "mailismus queue count: unrecognized arguments: --nonsense; see: mailismus queue count --help\n"
+    assert capsys.readouterr().err == text
+
+
+@pytest.mark.parametrize("command", ["queue flush", "shell"])
+@pytest.mark.parametrize("option", ["--queue", "--spool"])
+def test_a_command_of_the_running_server_refuses_a_copied_queue(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), option, "var/x"]) == 64
+    text = f"mailismus {command} works on the running server, not on files: remove {option} var/x"
+    assert capsys.readouterr().err == f"{text}; see: mailismus {command} --help\n"
+
+
+def test_a_file_that_is_not_there_is_named_before_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", str(tmp_path / "x")]) == 74
+    assert capsys.readouterr().err == f"mailismus: {tmp_path}/x: No such file or directory\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

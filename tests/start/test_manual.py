@@ -98,7 +98,20 @@ def test_every_option_is_on_the_page() -> None:
     for parser in PARSERS[1:]:
         for action in parser._actions:
             for option in action.option_strings:
-                assert option in ("-h", "--help") or option in page
+                assert option in ("-h", "--help") or action.help == argparse.SUPPRESS or option in page
+
+
+def test_the_synopsis_shows_which_arguments_may_be_left_out_or_given_again() -> None:
+    page = write_page(build_parser()).replace("\\fI", "").replace("\\fB", "").replace("\\fR", "").replace("\\-", "-")
+    synopsis = " ".join(page.partition('"DESCRIPTION"')[0].replace("\\&", "").split())
+    for words in (
+        "config diff [OTHER]",
+        "config set PATH VALUE ... [",
+        "config unset PATH ... [",
+        "queue count [FILTER ...]",
+    ):
+        assert words in synopsis
+    assert "queue flush [FILTER ...] .PP" in synopsis
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

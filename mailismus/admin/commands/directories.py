@@ -27,6 +27,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spool", metavar="DIR", help="the spool directory that belongs to it, where it has one")
 
 
+def add_refused_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--queue` and `--spool` to a command of the running server, without help: `refuse_options` says why not."""
+    for option in ("--queue", "--spool"):
+        parser.add_argument(option, help=argparse.SUPPRESS)
+
+
+def refuse_options(arguments: argparse.Namespace, command: str) -> None:
+    """Raise `StartError` (64) for an option of `add_refused_options`."""
+    for option, path in (("--queue", arguments.queue), ("--spool", arguments.spool)):
+        if path is not None:
+            text = f"mailismus {command} works on the running server, not on files: remove {option} {path}"
+            raise StartError(os.EX_USAGE, f"{text}; see: mailismus {command} --help")
+
+
 def check_options(arguments: argparse.Namespace) -> None:
     """Raise `StartError` (64) for `--spool` without `--queue`."""
     if arguments.queue is None and arguments.spool is not None:

@@ -130,7 +130,8 @@ def _list(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
                 for line in listing.lines_of(message):
                     out.write(line + "\n")
             nothing = NO_MATCH if arguments.filter else EMPTY
-            for line in listing.last_lines(when_empty=NOTHING_READ if source.gaps else nothing):
+            when_empty = NOTHING_READ if source.gaps else nothing
+            for line in listing.last_lines(when_empty=when_empty, limit=arguments.limit):
                 out.write(line + "\n")
 
 
@@ -162,10 +163,11 @@ def _show(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
         with closing(source.contents(_spool_id_of(arguments.id))) as pieces:
             _write_content(pieces, out)
         return
+    is_one_recipient = parse_queue_id(arguments.id) is not None
     is_there = False
     with closing(source.messages([arguments.id], None)) as messages:
         for message in messages:
-            for line in () if is_there else envelope_lines(message):
+            for line in () if is_there else envelope_lines(message, is_one_recipient=is_one_recipient):
                 out.write(line + "\n")
             is_there = True
             for entry in message.entries:
@@ -209,7 +211,8 @@ def _no_such(text: str, source: QueueSource) -> StartError:
 def _flush(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     number = source.flush(arguments.filter)
     entries, are = ("entry", "is") if number == 1 else ("entries", "are")
-    out.write(f"{number} deferred {entries} {are} due now\n")
+    none = ": no deferred entry matches" if number == 0 and arguments.filter else ""
+    out.write(f"{number} deferred {entries} {are} due now{none}\n")
 
 
 COMMANDS = (

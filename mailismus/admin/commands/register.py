@@ -20,7 +20,15 @@ import attrs
 
 from mailismus.admin.client.source import NewCounter, OfflineSource, QueueSource, need_server, open_server
 from mailismus.admin.commands import wording
-from mailismus.admin.commands.directories import FoundQueue, add_options, check_options, find_configured, find_named
+from mailismus.admin.commands.directories import (
+    FoundQueue,
+    add_options,
+    add_refused_options,
+    check_options,
+    find_configured,
+    find_named,
+    refuse_options,
+)
 from mailismus.admin.commands.queue import COMMANDS, Command, Reach, obey
 from mailismus.admin.commands.shell import Shell, run_shell
 from mailismus.config.values.settings import Settings
@@ -40,7 +48,7 @@ class CommandTools:
     """The queue providers of the program."""
 
     dump: Callable[[str, TextIO], None]
-    """Prints a file of ours readably. Raises `Corrupt` or `OSError`."""
+    """Prints a file of ours readably. Raises `StartError`, `StorageError` or `OSError`."""
 
     complain: Callable[[str], None]
     """Writes one line about an error to stderr; the program goes on."""
@@ -65,6 +73,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
         epilog=wording.SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_refused_options(shell)
     shell.set_defaults(run=lambda arguments: _shell(arguments, tools))
     dump = commands.add_parser(
         "dump",
@@ -73,7 +82,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
         epilog=wording.DUMP_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    dump.add_argument("file", metavar="FILE", help="a .mqj, .mqc or .msg file, or one of corrupt/")
+    dump.add_argument("file", metavar="FILE", help="a .mqj, .mqc or .msg file, provider, lock, or one of corrupt/")
     dump.set_defaults(run=lambda arguments: _dump(arguments, tools))
 
 
@@ -81,6 +90,8 @@ def _register(parser: argparse.ArgumentParser, command: Command, tools: CommandT
     command.describe(parser, "mailismus queue ")
     if command.reach is Reach.SERVER_OR_FILES:
         add_options(parser)
+    else:
+        add_refused_options(parser)
     parser.set_defaults(run=lambda arguments: _run(command, arguments, tools))
 
 
@@ -93,6 +104,7 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
     out = _output()
     new_counter = _counters_of(tools.providers)
     if command.reach is Reach.SERVER:
+        refuse_options(arguments, f"queue {command.name}")
         source: QueueSource = need_server(tools.load(arguments).admin.socket_path, new_counter)
     else:
         source = _open(arguments, tools, now)
@@ -101,6 +113,7 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
 
 
 def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:
+    refuse_options(arguments, "shell")
     socket_path = tools.load(arguments).admin.socket_path
     new_counter = _counters_of(tools.providers)
     need_server(socket_path, new_counter).close()

@@ -44,9 +44,14 @@ does: spool id, size, arrival and sender of the message, then what a recipient
 waits for, why, and the recipient.
 
 At a terminal, lines are folded and recipients that wait alike stand together.
-In a file or a pipe each recipient has a line that begins with its queue id.
-Lines come as they are found, and nothing is held: the longest queue can be
-listed, and Ctrl-C stops.
+In a file or a pipe each recipient has two lines: in parentheses its queue id,
+what it waits for and why, and below that its address. Lines come as they are
+found, and nothing is held: the longest queue can be listed, and Ctrl-C stops.
+
+Recipients of a message that wait for different times may be found apart; the
+message is then listed in parts. The last line counts messages as Requests,
+each once; one whose parts lie more than 10,000 such messages apart counts
+again. `queue count` counts exactly.
 
 With --json each line is an object with the names of `postqueue -j`;
 next_attempt and arrival_time are UTC seconds."""
@@ -87,9 +92,10 @@ command that failed."""
 
 DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
-journal segment (.mqj), a cluster (.mqc), a message file (.msg), or what was set
-aside in corrupt/. What does not check of a segment or a cluster is said where
-it is; a header or a message file that does not ends it with 65."""
+journal segment (.mqj), a cluster (.mqc), a message file (.msg), the files
+provider and lock, or a file in corrupt/. Bytes of a segment or a cluster that
+do not check are reported in their place. It ends with 65 for a header or a
+message file that does not check, and for any other file."""
 
 FSCK = """\
 Checks a stopped queue: journal, clusters, message files, names, owners and

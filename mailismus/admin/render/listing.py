@@ -28,6 +28,9 @@ NOTHING_READ = "No entry in what can be read"
 _NOBODY = frozenset({b"-", b"", b"none", b"local"})
 _INDENT = " " * 48
 
+REMEMBERED = 10_000
+"""Messages found in part that a listing remembers, to count each of them once."""
+
 
 def reason_of(entry: Entry) -> bytes:
     """Return why the entry still waits. The host stands before the reply, whether the reply is the host's or the host could
@@ -78,27 +81,40 @@ def _by_area(message: Message) -> Iterator[tuple[Area, list[Entry]]]:
 
 
 class Sums:
-    """Sums of a listing. The parts of a message in several parts must come one after the other."""
+    """Sums of a listing. A message in several parts counts once if less than `REMEMBERED` other messages that were found in
+    part lie between two of its parts: memory is bounded."""
 
     def __init__(self) -> None:
         self.messages = 0
         self.areas = dict.fromkeys(Area, 0)
         self._size_bytes = 0
-        self._last: SpoolId | None = None
+        self._partial: dict[SpoolId, None] = {}
+        """Messages of which other entries may follow, the one seen last at the end."""
 
     def add(self, message: Message) -> None:
         """Count a message with entries of it."""
-        if message.spool_id != self._last:
-            self._last = message.spool_id
-            self.messages += 1
-            self._size_bytes += message.size_bytes
         for entry in message.entries:
             self.areas[entry.area] += 1
+        if len(message.entries) < message.recipient_count:
+            is_known = message.spool_id in self._partial
+            self._partial.pop(message.spool_id, None)
+            self._partial[message.spool_id] = None
+            if is_known:
+                return
+            if len(self._partial) > REMEMBERED:
+                del self._partial[next(iter(self._partial))]
+        self.messages += 1
+        self._size_bytes += message.size_bytes
 
     @property
     def entries(self) -> int:
         """Number of entries in all areas."""
         return sum(self.areas.values())
+
+    def limit_line(self, limit: int | None) -> Iterator[str]:
+        """Return a line that says so if the listing ended at its limit."""
+        if limit is not None and self.entries >= limit:
+            yield f"   the limit of {limit} is reached: there may be more"
 
     def line(self) -> str:
         """Return the last line of mailq: programs look for it."""
@@ -132,12 +148,13 @@ class TextListing:
             yield f"({state}{shown(reason_of(entry))})"
             yield f"{_INDENT}{shown(entry.recipient)}"
 
-    def last_lines(self, *, when_empty: str = EMPTY) -> Iterator[str]:
-        """Return the lines below all messages."""
+    def last_lines(self, *, when_empty: str = EMPTY, limit: int | None = None) -> Iterator[str]:
+        """Return the lines below all messages. `limit`: that of the listing, if it has one."""
         if self._last is None:
             yield when_empty
             return
         yield ""
+        yield from self._sums.limit_line(limit)
         yield self._sums.line()
 
     def _attempts(self, entry: Entry) -> str:

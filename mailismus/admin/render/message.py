@@ -17,15 +17,17 @@ from mailismus.queue.interface import Area, Entry, Message
 _FORM = "%a %b %d %H:%M:%S %Y"
 
 
-def envelope_lines(message: Message, zone: tzinfo | None = None) -> Iterator[str]:
-    """Return the lines about the message. `zone`: the time zone of the times shown, None for the local one."""
+def envelope_lines(message: Message, zone: tzinfo | None = None, *, is_one_recipient: bool = False) -> Iterator[str]:
+    """Return the lines about the message. `zone`: the time zone of the times shown, None for the local one.
+    `is_one_recipient`: only one recipient was asked for, and follows."""
     yield _line("message", format_spool_id(message.spool_id))
     yield _line("sender", f"<{shown(message.sender)}>")
     yield _line("client", shown(message.client))
     yield _line("arrival", moment(message.received_at, zone, _FORM))
     yield _line("size", f"{message.size_bytes} bytes")
     yield _line("content", "8BITMIME" if message.eightbit else "7BIT")
-    yield _line("recipients", f"{message.recipient_count} in the envelope; still in the queue:")
+    following = "the one asked for:" if is_one_recipient else "still in the queue:"
+    yield _line("recipients", f"{message.recipient_count} in the envelope; {following}")
 
 
 def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> Iterator[str]:

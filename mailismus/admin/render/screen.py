@@ -4,7 +4,8 @@ Recipients of a message that wait alike (same area, attempts, time and reply) st
 before a recipient is the end of its queue id. A file or a pipe gets a line for each recipient with its whole queue id
 instead (`listing.TextListing`), and is never folded.
 
-*Rules*: as in `listing`: of any address or reply only printable characters reach a terminal. Only sums are kept in memory.
+*Rules*: as in `listing`: of any address or reply only printable characters reach a terminal. Only sums and a bounded number
+of message ids are kept in memory.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ class ScreenListing:
             for entry in entries:
                 yield self._recipient(entry)
 
-    def last_lines(self, *, when_empty: str = EMPTY) -> Iterator[str]:
-        """Return the lines below all messages: sums of entries by area, then mailq's own line."""
+    def last_lines(self, *, when_empty: str = EMPTY, limit: int | None = None) -> Iterator[str]:
+        """Return the lines below all messages: sums of entries by area, then mailq's own line. `limit`: that of the listing,
+        if it has one."""
         if self._last is None:
             yield when_empty
             return
@@ -67,6 +69,7 @@ class ScreenListing:
         recipients = "recipient" if self._sums.entries == 1 else "recipients"
         areas = ", ".join(f"{count} {area.value}" for area, count in self._sums.areas.items() if count)
         yield f"   {self._sums.entries} {recipients}: {areas}"
+        yield from self._sums.limit_line(limit)
         yield self._sums.line()
 
     def _state(self, area: Area, attempts: int, due_at: float) -> str:

@@ -83,11 +83,14 @@ def _advise_name(top: Given) -> Iterator[Advice]:
     name = block.get(app.ANNOUNCEHOST)
     if "." in name and not name.endswith(_NOT_FULL):
         return
-    where = "" if block.is_written(app.ANNOUNCEHOST) else ", the name of this host as nothing is written,"
+    if block.is_written(app.ANNOUNCEHOST):
+        found = f'<announcehost> is "{name}", which is no full name'
+    else:
+        found = f'<announcehost> is not written, and the name of this host, "{name}", is no full name'
     yield warn(
         line_of(app.ANNOUNCEHOST, top, block),
-        f'<announcehost> is "{name}"{where} which is no full name; other servers may refuse mail for that: write the name '
-        "that DNS has for this host, such as <announcehost>mx.example.net</announcehost>",
+        f"{found}; other servers may refuse mail for that: write the name that DNS has for this host, "
+        "such as <announcehost>mx.example.net</announcehost>",
     )
 
 

@@ -75,7 +75,7 @@ def set_values(text: str, path: Path, values: Sequence[str]) -> str:
         separator = path.setting.kind.separator
         if len(values) > 1 and not separator:
             raise PathError(f"{path} takes one value, not {len(values)}")
-        return set_value(text, path, separator.join(values))
+        return _shortened_outer(set_value(text, path, separator.join(values)), text, path)
     is_new = not is_written(text, path)
     for word in values:
         name, equals, value = word.partition("=")
@@ -84,6 +84,13 @@ def set_values(text: str, path: Path, values: Sequence[str]) -> str:
         new = set_value(text, parse_within(name, path), value)
         text, path = new, _numbered(text, path)
     return _shortened(text, path) if is_new else text
+
+
+def _shortened_outer(new: str, text: str, path: Path) -> str:
+    """The new text, with the block around a setting shortened if it is one more (`[+]`)."""
+    if not path.steps or not path.steps[-1].is_new:
+        return new
+    return _shortened(new, _numbered(text, Path(path.steps, None)))
 
 
 def _shortened(text: str, path: Path) -> str:
@@ -183,14 +190,19 @@ def _follow(text: str, path: Path) -> _Found:
         children = [child for child in tags[-1].children if child.name == step.block.name]
         if step.is_new or not children:
             if step.number > 1:
-                raise PathError(f"there is no {step}: there are {len(children)}; write {step.block.name}[+] for one more")
+                raise PathError(_missing(step, len(children)))
             break
         if step.number > len(children):
-            raise PathError(f"there is no {step}: there are {len(children)}; write {step.block.name}[+] for one more")
+            raise PathError(_missing(step, len(children)))
         if len(children) > 1 and not step.number:
             raise PathError(_several(step, len(children)))
         tags.append(children[max(step.number, 1) - 1])
     return _Found(tuple(tags), path)
+
+
+def _missing(step: Step, count: int) -> str:
+    there = "there is none" if count == 0 else f"there is {count}" if count == 1 else f"there are {count}"
+    return f"there is no {step}: {there}; write {step.block.name}[+] for one more"
 
 
 def _several(step: Step, count: int) -> str:

@@ -17,6 +17,9 @@ from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 _STEP = re.compile(r"([^\[\]/]+)(?:\[([1-9][0-9]{0,5}|\+)\])?")
 _NUMBER = re.compile(r"\[[^\]]*\]")
+_NEARNESS = 0.6
+"""Least ratio of equal characters of a path or name that is suggested."""
+_MOST_NEAR = 10
 
 
 class PathError(ValueError):
@@ -103,9 +106,20 @@ def _parse_step(word: str, block: Block, whole: str) -> Step:
 
 
 def _unknown(text: str) -> str:
-    near = difflib.get_close_matches(_NUMBER.sub("", text), list(all_paths()), n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}?" if near else "`mailismus config show` prints all"
+    meant = _NUMBER.sub("", text)
+    near = difflib.get_close_matches(meant, list(all_paths()), n=_MOST_NEAR, cutoff=_NEARNESS)
+    best = next((path for path in near if _is_near(_last_word(path), _last_word(meant))), None)
+    hint = "`mailismus config show` prints all" if best is None else f"did you mean {best}?"
     return f'there is no setting "{text}": {hint}'
+
+
+def _last_word(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Whether two names are alike. Two paths are alike for their common blocks alone, which says nothing of their ends."""
+    return difflib.SequenceMatcher(None, one, other).ratio() >= _NEARNESS
 
 
 def _choices(block: Block) -> str:

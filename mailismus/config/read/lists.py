@@ -56,8 +56,12 @@ def _read_file(path: str, parse_name: Callable[[str], str], files: Files, line: 
     try:
         data = files.read(path, MAX_BYTES + 1, line).data
     except OSError as error:
-        is_denied = isinstance(error, PermissionError)
-        remedy = "let this user read it" if is_denied else "write the path of a regular file that is there"
+        if isinstance(error, PermissionError):
+            remedy = "let this user read it"
+        else:
+            remedy = "write the path of a regular file that is there"
+        if isinstance(error, FileNotFoundError):
+            remedy += "; a relative path begins at <root>, and a relative <root> at the folder of the configuration file"
         raise UnitError(f"{path} can't be read: {error.strerror}; {remedy}") from None
     if len(data) > MAX_BYTES:
         raise UnitError(f"{path} is larger than {MAX_BYTES} bytes")

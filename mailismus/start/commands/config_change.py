@@ -121,6 +121,8 @@ def _say_changes(file: str, old_data: bytes, new: LoadedConfig, loader: Loader) 
     for change in changes:
         place = f"{file}:{change.line}" if change.line else file
         print(one_line(f"{place}: {change}"))
+    if _has_default_relay(old) and not _has_default_relay(new):
+        print(one_line(f"{file}: no default relay is left: mail that no relay takes goes to the MX hosts of its domain"))
     if not changes:
         print(one_line(f"{file}: every value in force stays as it is"))
     elif any(change.is_fixed for change in changes):
@@ -128,6 +130,10 @@ def _say_changes(file: str, old_data: bytes, new: LoadedConfig, loader: Loader) 
         print(one_line(f"{file}: a running server has to be restarted: {names} can't change while it runs"))
     else:
         print(one_line(f"{file}: for a running server SIGHUP is enough"))
+
+
+def _has_default_relay(loaded: LoadedConfig) -> bool:
+    return any(not relay.destdomains and not relay.senders for relay in loaded.settings.deliver.relays)
 
 
 def _print_difference(file: str, old: str, new: str) -> None:

@@ -17,6 +17,9 @@ from mailismus.start.exits import Exit
 
 PAGE = "mailismus"
 
+_POSITIONAL: dict[int | str | None, str] = {"*": "[{} ...]", "+": "{} ...", "?": "[{}]"}
+"""How the synopsis writes an argument, by its `nargs`; any other is written as it is."""
+
 
 def register(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], build_parser: Callable[[], argparse.ArgumentParser]
@@ -96,7 +99,7 @@ def _synopsis(name: str, parser: argparse.ArgumentParser) -> str:
             option = roff.bold(action.option_strings[-1])
             words.append(f"[{option} {roff.italic(value)}]" if value else f"[{option}]")
         else:
-            words.append(f"[{roff.italic(value)} ...]" if action.nargs == "*" else roff.italic(value))
+            words.append(_POSITIONAL.get(action.nargs, "{}").format(roff.italic(value)))
     return " ".join(words)
 
 
@@ -114,7 +117,8 @@ def _sentence(text: str) -> str:
 
 def _own_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:
-        if not isinstance(action, argparse._SubParsersAction) and "--help" not in action.option_strings:
+        is_shown = "--help" not in action.option_strings and action.help != argparse.SUPPRESS
+        if is_shown and not isinstance(action, argparse._SubParsersAction):
             yield action
 
 

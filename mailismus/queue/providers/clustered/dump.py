@@ -19,7 +19,7 @@ from typing import TextIO
 
 from mailismus.disk.interface import IDisk, NameKind
 from mailismus.disk.posix import Access, PosixDisk
-from mailismus.errors import Corrupt
+from mailismus.errors import Corrupt, StartError
 from mailismus.journal.batch import BLOCK, OLDEST_FORMAT, Batch, looks_torn
 from mailismus.journal.replay import SUFFIX, look_at, read_batches
 from mailismus.observe.text import shown
@@ -37,12 +37,13 @@ _NOTE_BYTES = 8192
 
 
 def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
-    """Print the file. Raises `Corrupt` where it is no file of a queue or does not check, `NewerFormat`, `OSError`."""
+    """Print the file. Raises `StartError` (65) where it is no file of a queue, `Corrupt` where it does not check,
+    `NewerFormat`, `OSError`."""
     disk = disk or PosixDisk(Access.READ_ONLY)
     if not disk.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if disk.describe(path).kind is not NameKind.FILE:
-        raise Corrupt(path, 0, "is no file")
+        raise StartError(os.EX_DATAERR, f"{path} is no regular file: name a file of a queue or a spool")
     if path.endswith(SUFFIX):
         _dump_segment(path, out, disk)
     elif path.endswith(CLUSTER_SUFFIX):
@@ -52,8 +53,11 @@ def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
     elif os.path.basename(path) == "lock":
         out.write("lock of a queue or a spool: empty, held by the server that runs\n")
     elif not _dump_set_aside(path, out, disk):
-        what = "neither a journal segment (.mqj) nor a cluster (.mqc) nor a message file (.msg)"
-        raise Corrupt(path, 0, f"{what}, nor set aside by a start or a repair (corrupt/)")
+        text = (
+            f"{path} is no file of a queue: dump prints journal segments (.mqj), clusters (.mqc), message files (.msg), "
+            "files of corrupt/, and the files provider and lock"
+        )
+        raise StartError(os.EX_DATAERR, text)
 
 
 def _dump_set_aside(path: str, out: TextIO, disk: IDisk) -> bool:
