@@ -6,7 +6,7 @@ always exist (RFC 5321 4.5.1) and are the directory's `postmaster` user.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import attrs
 
@@ -43,3 +43,13 @@ class Directory:
             return local_part, domain  # fast path: the usual form, once for each recipient of a large envelope
         user = self.user_of(address) if self.is_local(address) else None
         return mailbox_of(address) if user is None else (user, b"")
+
+    def are_of_different_mailboxes(self, addresses: Sequence[bytes]) -> bool:
+        """Whether it is plain that no two of these addresses are of one mailbox; False: they have to be compared
+        (`mailbox_of`). It costs little, and is sure where no domain is local and no address is written unusually."""
+        if self.domains:
+            return False
+        together = b"".join(addresses)
+        if b'"' in together or b"[" in together:
+            return False
+        return len(set(map(bytes.lower, addresses))) == len(addresses)

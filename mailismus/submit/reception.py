@@ -192,7 +192,7 @@ class Reception:
             return replies.LOOP
         if self._trace:
             draft.write(self._trace)
-        sender, recipients = self._sender, tuple(self._recipients.addresses)
+        sender, recipients = self._sender, tuple(self._recipients.entries(self._policy.directory))
         self._draft = self._header = None
         self._sender = b""
         self._recipients.clear()

@@ -4,6 +4,9 @@
 ignored (RFC 3461 4 lets a server take the first). Limits of recipients count commands, so that the limit shows a client
 nothing about mailboxes, and bounds our work.
 
+Mailboxes are compared once, for the whole transaction (`entries`): most transactions name none twice, and that is seen by
+few calls for all recipients together. Only where the envelope is full each command is compared as it comes.
+
 *Not here*: which addresses are the same mailbox (`mail.directory`), which recipients are permitted (`submit.policy`).
 """
 
@@ -18,46 +21,64 @@ ENTRY_BYTES = 64
 class Recipients:
     """The recipients of one transaction after another: `clear` begins the next.
 
-    `addresses`: the entries, in the order of their first RCPT; `commands`: accepted RCPT commands; `envelope_bytes`: size of
-    the entries in an envelope, `ENTRY_BYTES` and the address each.
+    `commands`: accepted RCPT commands; `envelope_bytes`: at least the size of the entries in an envelope, `ENTRY_BYTES` and
+    the address each.
     """
 
-    __slots__ = ("_mailboxes", "addresses", "commands", "envelope_bytes")
+    __slots__ = ("_addresses", "_mailboxes", "commands", "envelope_bytes")
 
     def __init__(self) -> None:
-        self.addresses: list[bytes] = []
-        self._mailboxes: set[tuple[bytes, bytes]] = set()
-        """The mailboxes of `addresses`, from the second command on: most transactions have one recipient."""
+        self._addresses: list[bytes] = []
+        """In the order of their commands; those of one mailbox are all there while `_mailboxes` is None."""
+        self._mailboxes: set[tuple[bytes, bytes]] | None = None
+        """The mailboxes of `_addresses`, once the envelope was full."""
         self.commands = self.envelope_bytes = 0
 
     def clear(self) -> None:
         """Remove all recipients."""
         if self.commands:
-            self.addresses = []
+            self._addresses = []
             self.commands = self.envelope_bytes = 0
-            if self._mailboxes:
-                self._mailboxes = set()
+            self._mailboxes = None
 
     def add(self, address: bytes, directory: Directory, most_bytes: int) -> bool:
         """Add a recipient, or count the command if its mailbox is there already.
 
-        False: the entry does not fit, because `envelope_bytes` may not exceed `most_bytes`. `directory`: the same in all
-        calls of a transaction.
+        False: the entry does not fit, because the entries may not exceed `most_bytes` in an envelope. `directory`: the same
+        in all calls of a transaction.
         """
-        addresses, mailboxes, mailbox = self.addresses, self._mailboxes, None
-        if addresses:
-            if not mailboxes:
-                mailboxes.add(directory.mailbox_of(addresses[0]))
-            mailbox = directory.mailbox_of(address)
-            if mailbox in mailboxes:
-                self.commands += 1
-                return True
         envelope_bytes = self.envelope_bytes + len(address) + ENTRY_BYTES
-        if envelope_bytes > most_bytes:
-            return False
-        if mailbox is not None:
-            mailboxes.add(mailbox)
-        addresses.append(address)
+        if envelope_bytes > most_bytes or self._mailboxes is not None:
+            return self._add_compared(address, directory, most_bytes)
+        self._addresses.append(address)
         self.commands += 1
         self.envelope_bytes = envelope_bytes
         return True
+
+    def _add_compared(self, address: bytes, directory: Directory, most_bytes: int) -> bool:
+        """The envelope is, or was, full: compare this mailbox with those that are there."""
+        mailboxes = self._mailboxes
+        if mailboxes is None:
+            self._addresses = self.entries(directory)
+            self.envelope_bytes = sum(map(len, self._addresses)) + ENTRY_BYTES * len(self._addresses)
+            mailboxes = self._mailboxes = set(map(directory.mailbox_of, self._addresses))
+        mailbox = directory.mailbox_of(address)
+        if mailbox not in mailboxes:
+            envelope_bytes = self.envelope_bytes + len(address) + ENTRY_BYTES
+            if envelope_bytes > most_bytes:
+                return False
+            mailboxes.add(mailbox)
+            self._addresses.append(address)
+            self.envelope_bytes = envelope_bytes
+        self.commands += 1
+        return True
+
+    def entries(self, directory: Directory) -> list[bytes]:
+        """The first address of each mailbox, in the order of the commands."""
+        addresses = self._addresses
+        if len(addresses) < 2 or self._mailboxes is not None or directory.are_of_different_mailboxes(addresses):
+            return addresses
+        first: dict[tuple[bytes, bytes], bytes] = {}
+        for address in addresses:
+            first.setdefault(directory.mailbox_of(address), address)
+        return list(first.values())

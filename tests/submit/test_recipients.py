@@ -38,10 +38,15 @@ def test_a_thousand_recipients_cost_a_thousand_times_as_much_equal_or_not() -> N
 
 
 def test_what_is_named_again_takes_up_no_room_in_the_envelope() -> None:
-    _, once = calls_of([b"joe@our.example"])
     _, often = calls_of([b"joe@our.example"] * 50)
-    assert (often.addresses, often.envelope_bytes) == (once.addresses, once.envelope_bytes)
-    assert (once.commands, often.commands) == (1, 50)
+    assert (often.entries(DIRECTORY), often.commands) == ([b"joe@our.example"], 50)
+    recipients, room = Recipients(), 3 * ENTRY_BYTES + len(b"joe@our.exampleann@y.examplebob@y.example")
+    for address in [*[b"joe@our.example"] * 50, b"ann@y.example", *[b"ann@Y.example"] * 50, b"bob@y.example"]:
+        assert recipients.add(address, DIRECTORY, room)
+    assert recipients.envelope_bytes == room
+    assert not recipients.add(b"d@y.example", DIRECTORY, room)
+    assert recipients.entries(DIRECTORY) == [b"joe@our.example", b"ann@y.example", b"bob@y.example"]
+    assert recipients.commands == 102
 
 
 def test_an_envelope_is_no_larger_than_the_queue_can_keep() -> None:
@@ -52,11 +57,37 @@ def test_an_envelope_is_no_larger_than_the_queue_can_keep() -> None:
     assert recipients.add(b"bob@y.example", DIRECTORY, room)
     assert not recipients.add(b"c@y.example", DIRECTORY, room)
     assert recipients.add(b"bob@Y.example", DIRECTORY, room)
-    assert (recipients.addresses, recipients.commands) == ([b"joe@our.example", b"bob@y.example"], 3)
+    assert (recipients.entries(DIRECTORY), recipients.commands) == ([b"joe@our.example", b"bob@y.example"], 3)
 
 
 def test_without_local_domains_every_local_part_counts_as_it_is_written() -> None:
     recipients = Recipients()
     for address in (b"Joe@our.example", b"joe@our.example", b"joe@OUR.example"):
         assert recipients.add(address, Directory(), 1000)
-    assert recipients.addresses == [b"Joe@our.example", b"joe@our.example"]
+    assert recipients.entries(Directory()) == [b"Joe@our.example", b"joe@our.example"]
+
+
+def test_unusual_spellings_of_a_mailbox_are_compared() -> None:
+    recipients = Recipients()
+    for address in (b"joe@our.example", b'"joe"@our.example', b"j@[192.0.2.1]", b"j@y.example"):
+        assert recipients.add(address, Directory(), 1000)
+    assert recipients.entries(Directory()) == [b"joe@our.example", b"j@[192.0.2.1]", b"j@y.example"]
+
+
+def test_many_recipients_in_a_full_envelope_cost_each_the_same() -> None:
+    recipients, calls = Recipients(), []
+    for number in range(2000):
+        seen = 0
+
+        def count(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal seen
+            seen += event == "call"
+
+        sys.setprofile(count)
+        try:
+            recipients.add(b"r%04d@y.example" % (number % 100), DIRECTORY, 100 * (ENTRY_BYTES + len(b"r0000@y.example")))
+        finally:
+            sys.setprofile(None)
+        calls.append(seen)
+    assert len(recipients.entries(DIRECTORY)) == 100
+    assert max(calls[101:]) <= 4
