@@ -136,9 +136,7 @@ class VisitsMachine(RuleBasedStateMachine):
             self._append(cluster, format_lines(message, [entry]))
             cluster.live += 1
             self.index.arrive(cluster, FoundLine(offset, False, message, entry), self.now)
-            # What comes between a flush and the read is flushed too.
-            earliest = 0.0 if cluster.flushes else entry.due_at
-            self.known[QueueId(message.spool_id, entry.number)] = Known(entry.due_at, earliest)
+            self.known[QueueId(message.spool_id, entry.number)] = Known(entry.due_at, entry.due_at)
         self._disturb()
 
     def _append(self, cluster: Cluster, data: bytes) -> None:
@@ -160,7 +158,7 @@ class VisitsMachine(RuleBasedStateMachine):
     def flush(self) -> None:
         """All that waits is due now, but for what was given back."""
         for cluster in self.index.clusters.values():
-            cluster.flushes.append(lambda message, entry: True)
+            cluster.flush(lambda message, entry: True)
             self.index.schedule_read(cluster, self.now)
         for known in self.known.values():
             if not known.is_out and not known.is_given_back:

@@ -5,6 +5,7 @@ Nothing of a line is in memory, but for lines that were read and are due soon (`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -25,6 +26,18 @@ class Limit:
     first: int
     end: float
     latest: Latest
+
+
+@attrs.frozen
+class Flush:
+    """Lines before this offset that the predicate matches are due, whatever time they have."""
+
+    end: float
+    is_wanted: Predicate
+
+    def matches(self, line: FoundLine) -> bool:
+        """Whether the line is due by this flush. Lines that came later wait for their own time."""
+        return line.offset < self.end and self.is_wanted(line.message, line.entry)
 
 
 class Cluster:
@@ -67,8 +80,8 @@ class Cluster:
         self.unread_at: float | None = None
         """Time at which a line that is not in memory may be due, so that the file must be read. None: there is no such
         line."""
-        self.flushes: list[Predicate] = []
-        """Lines that these predicates match are due at the next read, whatever time they have."""
+        self.flushes: list[Flush] = []
+        """Lines that these match are due at the next read."""
         self.limits: list[Limit] = []
         """Limits of the times in its lines, since the clock was set."""
         self._readers: dict[object, set[int]] = {}
@@ -82,13 +95,22 @@ class Cluster:
         """Set the number of live lines, which a read has counted."""
         self.live = lines
 
-    def begin_read(self) -> list[Predicate]:
+    @property
+    def end(self) -> float:
+        """The offset behind the lines that are there now."""
+        return math.inf if self.length is None else self.length
+
+    def flush(self, is_wanted: Predicate) -> None:
+        """Make the lines that match, of those that are there now, due at the next read."""
+        self.flushes.append(Flush(self.end, is_wanted))
+
+    def begin_read(self) -> list[Flush]:
         """Return the flushes that the read which begins now serves. Later flushes, and a later time, are for the next
         read."""
         flushes, self.unread_at, self.flushes = self.flushes, None, []
         return flushes
 
-    def put_flushes_back(self, flushes: list[Predicate]) -> None:
+    def put_flushes_back(self, flushes: list[Flush]) -> None:
         """Leave these flushes to the next read: this one failed."""
         self.flushes = flushes + self.flushes
 

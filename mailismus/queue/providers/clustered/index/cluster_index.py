@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import math
 from collections.abc import Callable, Collection, Container, Generator, Iterable, Sequence
 
 import attrs
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, Latest, Message, Predicate
+from mailismus.queue.interface import Area, Entry, Latest, Message
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, Place
 from mailismus.queue.providers.clustered.format.slots import slot_start
-from mailismus.queue.providers.clustered.index.cluster import MAX_LIMITS, Cluster, Limit
+from mailismus.queue.providers.clustered.index.cluster import MAX_LIMITS, Cluster, Flush, Limit
 from mailismus.queue.providers.clustered.index.waiting_lines import HORIZON_S, LaterLines, WaitingLines
 
 OutInMemtable = Callable[[SpoolId], int]
@@ -109,7 +108,7 @@ class ClusterIndex:
 
     def limit(self, cluster: Cluster, first: int, latest: Latest) -> None:
         """Limit the times of the lines from this offset on. Lines in memory are dropped, and read again."""
-        cluster.limits.append(Limit(first, math.inf if cluster.length is None else cluster.length, latest))
+        cluster.limits.append(Limit(first, cluster.end, latest))
         del cluster.limits[:-MAX_LIMITS]
         for offset, until in cluster.not_before.items():
             cluster.not_before[offset] = latest(cluster.id.area, None, until)
@@ -160,7 +159,7 @@ class ClusterIndex:
         lines: Iterable[FoundLine],
         marked: Container[int],
         length: int | None,
-        flushes: Sequence[Predicate],
+        flushes: Sequence[Flush],
         now: float,
     ) -> None:
         """Keep the lines of a read: of the first `length` bytes of the file (None: all of it). `marked`: offsets marked
@@ -174,7 +173,7 @@ class ClusterIndex:
             at = not_before.get(offset)
             if at is None:
                 at = line.entry.due_at
-                if at > now and any(wanted(line.message, line.entry) for wanted in flushes):
+                if at > now and any(flush.matches(line) for flush in flushes):
                     at = not_before[offset] = now
             found.append((line, at))
         unread_at = self._waiting_of(cluster).replace(found, length, now)

@@ -20,9 +20,9 @@ from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message, Predicate
+from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
 from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLine, read_lines
-from mailismus.queue.providers.clustered.index.cluster import Cluster
+from mailismus.queue.providers.clustered.index.cluster import Cluster, Flush
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
@@ -146,7 +146,7 @@ class DueScan:
                     gaps.add(found.gaps)
                 elif found and self._index.clusters.get(cluster.id) is cluster:
                     count += found
-                    cluster.flushes.append(partial(is_wanted, wanted))
+                    cluster.flush(partial(is_wanted, wanted))
                     self._index.schedule_read(cluster, now)
         return Flushed(count, gaps.all())
 
@@ -190,7 +190,7 @@ class DueScan:
         cluster.apply_limits(lines)
         self._index.keep_read(cluster, lines, marked, length, flushes, now)
 
-    def _read_later(self, cluster: Cluster, flushes: list[Predicate], now: float) -> None:
+    def _read_later(self, cluster: Cluster, flushes: list[Flush], now: float) -> None:
         """Schedule the next read of a cluster that could not be read."""
         cluster.put_flushes_back(flushes)
         self._index.schedule_read(cluster, now + UNREADABLE_S)
