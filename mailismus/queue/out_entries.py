@@ -147,5 +147,5 @@ class OutEntries:
 
     def _release(self, count: int) -> None:
         self.count -= count
-        if count:
+        if count and self._waiting:
             self.tell_of_room()

@@ -73,7 +73,7 @@ PURE = (
     "journal.batch",
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
     *("queue.fsck_finding", "queue.gaps", "queue.clock.ages", "queue.outcome", "queue.audited"),
-    *("queue.rounds", "queue.words", "queue.due", "queue.files.recipient_line"),
+    *("queue.rounds", "queue.words", "queue.entering", "queue.due", "queue.files.recipient_line"),
     *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),

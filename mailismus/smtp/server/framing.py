@@ -9,6 +9,7 @@ by the caller, who stops reading when `is_congested`. `_move` alone sets the sta
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ Commands = Mapping[ServerState, Mapping[bytes, Callable[[Any, bytes], bytes | No
 """State -> verb -> method of the engine. It takes the line, and returns the reply, or None if it asked the receiver."""
 
 
-class ServerFraming:
+class ServerFraming(ABC):
     """What `ServerEngine` is built on: the state, and the bytes of one session.
 
     `state`: the present state; `last_state`: the state before CLOSED.
@@ -92,13 +93,13 @@ class ServerFraming:
 
     # -- what the engine adds
 
+    @abstractmethod
     def _take_content(self, data: bytes, position: int) -> int:
         """Take content from `position` on. Return the position behind it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _count_error(self, reply: bytes) -> bytes:
         """Return the reply to an error of the client; the last one that is allowed ends the session."""
-        raise NotImplementedError
 
     # -- state and bytes
 

@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = {
     "clustered": (
         "mailismus/journal",
+        "mailismus/queue/entering.py",
         "mailismus/queue/files",
         "mailismus/queue/providers/clustered",
         "mailismus/spool",
@@ -134,9 +135,10 @@ class _Place:
 
 
 def sources(provider: str = "clustered", root: Path = ROOT) -> dict[str, str]:
-    """The files of a provider's packages."""
-    packages = [root / package for package in PACKAGES[provider]]
-    paths = sorted(path for package in packages for path in package.rglob("*.py") if path.name not in LOOKING)
+    """The files of a provider's packages and modules."""
+    places = [root / place for place in PACKAGES[provider]]
+    modules = [path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))]
+    paths = sorted(path for path in modules if path.name not in LOOKING)
     paths = [path for path in paths if "fsck" not in path.parts or path.name in REPAIRING]
     return {str(path.relative_to(root)): path.read_text() for path in paths}
 

@@ -315,8 +315,8 @@ RULES: dict[str, Rule] = {
     "a start that finds words goes on with their format": _clustered(
         "recovery/opening", "        if loaded.has_words:\n", "        if False:\n"
     ),
-    "words stay when a settlement says nothing of them": _clustered(
-        "control/ledger", "words = entry.words if settlement.words is None else", "words ="
+    "words stay when a settlement says nothing of them": _at(
+        "queue/entering", "words = entry.words if settlement.words is None else", "words ="
     ),
     # bytes
     "the file of a refused message stays until its batch is denied": _at(

@@ -156,6 +156,10 @@ def test_a_row_says_what_became_of_a_mutant(monkeypatch: pytest.MonkeyPatch) -> 
     assert "said to be needless" in caught.row()
 
 
+def test_every_rule_is_a_mutant(mutants: list[Mutant]) -> None:
+    assert {mutant.text for mutant in mutants if mutant.kind is Kind.RULE} == RULES.keys()
+
+
 def test_the_run_says_that_the_naive_provider_fails_as_it_is() -> None:
     command = [sys.executable, "-m", "tests.durability.mutation", "--provider", "naive"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)

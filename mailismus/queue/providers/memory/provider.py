@@ -18,16 +18,15 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.due.index import DueIndex
+from mailismus.queue.entering import entries_of, message_of, successor_of
 from mailismus.queue.interface import (
     Area,
-    Entry,
     Filter,
     Flushed,
     IContent,
     Latest,
     Message,
     Page,
-    Placement,
     Settlement,
     Submission,
     Summary,
@@ -148,43 +147,15 @@ class MemoryQueue:
     def _store(self, submission: Submission, changed: set[Area]) -> None:
         draft = submission.draft
         assert isinstance(draft, MemoryDraft)
-        envelope = submission.envelope
-        placements = submission.placements
-        if placements is None:
-            arrived = submission.received_at
-            placements = tuple(
-                Placement(number, Area.INCOMING, arrived, 0, None, b"-") for number in range(1, len(envelope.recipients) + 1)
-            )
-        if not placements:
+        entries = entries_of(submission)
+        if not entries:
             return
         content = draft.content
-        message = Message(
-            draft.spool_id,
-            envelope.sender,
-            envelope.client,
-            envelope.eightbit,
-            submission.received_at,
-            len(content) - envelope.stuffed_dots,
-            len(envelope.recipients),
-            [],
-            envelope.stuffed_dots,
-            envelope.words,
-        )
-        held = StoredMessage(message, content)
+        held = StoredMessage(message_of(submission, len(content)), content)
         insort(self._order, draft.spool_id)
-        for placement in placements:
-            recipient = envelope.recipients[placement.number - 1]
-            held.entries[placement.number] = Entry(
-                placement.number,
-                recipient,
-                placement.area,
-                placement.due_at,
-                placement.attempts,
-                placement.reply,
-                placement.host,
-                placement.words,
-            )
-            changed.add(placement.area)
+        for entry in entries:
+            held.entries[entry.number] = entry
+            changed.add(entry.area)
         self._index.add(held, self._clock.seconds())
 
     def _settle(self, settlement: Settlement, changed: set[Area]) -> SpoolId | None:
@@ -198,16 +169,7 @@ class MemoryQueue:
         successor = None
         if settlement.area is not None:
             changed.add(settlement.area)
-            successor = Entry(
-                old.number,
-                old.recipient,
-                settlement.area,
-                settlement.due_at,
-                settlement.attempts,
-                settlement.reply,
-                settlement.host,
-                old.words if settlement.words is None else settlement.words or None,
-            )
+            successor = successor_of(old, settlement, settlement.area)
         if self._index.settle(held, number, successor, self._clock.seconds()):
             spool_id = held.message.spool_id
             del self._order[bisect_left(self._order, spool_id)]

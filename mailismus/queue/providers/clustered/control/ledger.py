@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.entering import entries_of, message_of, successor_of
 from mailismus.queue.files.recipient_line import format_lines
-from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
+from mailismus.queue.interface import Entry, Settlement, Submission
 from mailismus.queue.providers.clustered.commit.items import CommitItem
 from mailismus.queue.providers.clustered.format.cluster import FoundLine, Place
 from mailismus.queue.providers.clustered.format.record import lines_record, settled_record
@@ -226,44 +227,9 @@ class Ledger:
 
 def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledMessage, list[Entry]]:
     """Return the message and the entries of a submission."""
-    envelope, received_at = submission.envelope, submission.received_at
-    recipients = envelope.recipients
-    message = Message(
-        draft.spool_id,
-        envelope.sender,
-        envelope.client,
-        envelope.eightbit,
-        received_at,
-        draft.stored_bytes - envelope.stuffed_dots,
-        len(recipients),
-        [],
-        envelope.stuffed_dots,
-        envelope.words,
-    )
-    journaled = JournaledMessage(message)
+    journaled = JournaledMessage(message_of(submission, draft.stored_bytes))
     if draft.is_in_silo:
         journaled.put_in_silo()
     else:
         journaled.hold_content(b"".join(draft.parts))
-    if submission.placements is None:
-        incoming = Area.INCOMING
-        return journaled, [Entry(n, recipient, incoming, received_at) for n, recipient in enumerate(recipients, 1)]
-    return journaled, [
-        Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host, p.words)
-        for p in submission.placements
-    ]
-
-
-def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
-    """Return the entry that takes the place of a settled one."""
-    words = entry.words if settlement.words is None else settlement.words or None
-    return Entry(
-        entry.number,
-        entry.recipient,
-        area,
-        settlement.due_at,
-        settlement.attempts,
-        settlement.reply,
-        settlement.host,
-        words,
-    )
+    return journaled, entries_of(submission)
