@@ -13,16 +13,14 @@ few calls for all recipients together. Only where the envelope is full each comm
 from __future__ import annotations
 
 from mailismus.mail.directory import Directory
-
-ENTRY_BYTES = 64
-"""Bytes that a recipient counts in an envelope, besides its address (`IQueue.max_envelope_bytes`)."""
+from mailismus.queue.words import BESIDE_ADDRESS
 
 
 class Recipients:
     """The recipients of one transaction after another: `clear` begins the next.
 
-    `commands`: accepted RCPT commands; `envelope_bytes`: at least the size of the entries in an envelope, `ENTRY_BYTES` and
-    the address each.
+    `commands`: accepted RCPT commands; `envelope_bytes`: at least the size of the entries in an envelope, the address and
+    `BESIDE_ADDRESS` each.
     """
 
     __slots__ = ("_addresses", "_mailboxes", "commands", "envelope_bytes")
@@ -47,7 +45,7 @@ class Recipients:
         False: the entry does not fit, because the entries may not exceed `most_bytes` in an envelope. `directory`: the same
         in all calls of a transaction.
         """
-        envelope_bytes = self.envelope_bytes + len(address) + ENTRY_BYTES
+        envelope_bytes = self.envelope_bytes + len(address) + BESIDE_ADDRESS
         if envelope_bytes > most_bytes or self._mailboxes is not None:
             return self._add_compared(address, directory, most_bytes)
         self._addresses.append(address)
@@ -60,11 +58,11 @@ class Recipients:
         mailboxes = self._mailboxes
         if mailboxes is None:
             self._addresses = self.entries(directory)
-            self.envelope_bytes = sum(map(len, self._addresses)) + ENTRY_BYTES * len(self._addresses)
+            self.envelope_bytes = sum(map(len, self._addresses)) + BESIDE_ADDRESS * len(self._addresses)
             mailboxes = self._mailboxes = set(map(directory.mailbox_of, self._addresses))
         mailbox = directory.mailbox_of(address)
         if mailbox not in mailboxes:
-            envelope_bytes = self.envelope_bytes + len(address) + ENTRY_BYTES
+            envelope_bytes = self.envelope_bytes + len(address) + BESIDE_ADDRESS
             if envelope_bytes > most_bytes:
                 return False
             mailboxes.add(mailbox)

@@ -6,7 +6,8 @@ import sys
 from types import FrameType
 
 from mailismus.mail.directory import Directory
-from mailismus.submit.recipients import ENTRY_BYTES, Recipients
+from mailismus.queue.words import BESIDE_ADDRESS
+from mailismus.submit.recipients import Recipients
 from tests.submit.fakes import DIRECTORY
 
 
@@ -40,7 +41,7 @@ def test_a_thousand_recipients_cost_a_thousand_times_as_much_equal_or_not() -> N
 def test_what_is_named_again_takes_up_no_room_in_the_envelope() -> None:
     _, often = calls_of([b"joe@our.example"] * 50)
     assert (often.entries(DIRECTORY), often.commands) == ([b"joe@our.example"], 50)
-    recipients, room = Recipients(), 3 * ENTRY_BYTES + len(b"joe@our.exampleann@y.examplebob@y.example")
+    recipients, room = Recipients(), 3 * BESIDE_ADDRESS + len(b"joe@our.exampleann@y.examplebob@y.example")
     for address in [*[b"joe@our.example"] * 50, b"ann@y.example", *[b"ann@Y.example"] * 50, b"bob@y.example"]:
         assert recipients.add(address, DIRECTORY, room)
     assert recipients.envelope_bytes == room
@@ -51,7 +52,7 @@ def test_what_is_named_again_takes_up_no_room_in_the_envelope() -> None:
 
 def test_an_envelope_is_no_larger_than_the_queue_can_keep() -> None:
     recipients = Recipients()
-    room = 2 * ENTRY_BYTES + len(b"joe@our.examplebob@y.example")
+    room = 2 * BESIDE_ADDRESS + len(b"joe@our.examplebob@y.example")
     assert recipients.add(b"joe@our.example", DIRECTORY, room)
     assert not recipients.add(b"bob@y.example", DIRECTORY, room - 1)
     assert recipients.add(b"bob@y.example", DIRECTORY, room)
@@ -85,7 +86,7 @@ def test_many_recipients_in_a_full_envelope_cost_each_the_same() -> None:
 
         sys.setprofile(count)
         try:
-            recipients.add(b"r%04d@y.example" % (number % 100), DIRECTORY, 100 * (ENTRY_BYTES + len(b"r0000@y.example")))
+            recipients.add(b"r%04d@y.example" % (number % 100), DIRECTORY, 100 * (BESIDE_ADDRESS + len(b"r0000@y.example")))
         finally:
             sys.setprofile(None)
         calls.append(seen)

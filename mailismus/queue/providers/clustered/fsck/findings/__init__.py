@@ -5,7 +5,8 @@ Modules, each with what it is:
     kinds           the table of findings: severity, meaning, repair
     names           directories and files: which belong there, and whose they are
     segments        the journal
-    clusters        cluster files and their lines
+    cluster_names   which files in the areas are clusters
+    clusters        the lines of clusters
     message_file    one message file
     spool           entries without a message, messages without an entry
 """

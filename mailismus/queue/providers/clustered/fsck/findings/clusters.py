@@ -7,7 +7,6 @@ without their message, are found when all of them are known (`spool`).
 from __future__ import annotations
 
 import errno
-import os
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
@@ -18,17 +17,14 @@ from mailismus.disk.interface import NameKind
 from mailismus.observe.text import shown
 from mailismus.queue.files.recipient_line import DONE, LIVE
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.checkpoint.write import RENEWED
 from mailismus.queue.providers.clustered.format.cluster import (
     LONGEST_HEADER,
     NEWEST_FORMAT,
-    SUFFIX,
     BadLine,
     ClusterId,
     FoundLine,
     Place,
     header_line,
-    parse_cluster_path,
     parse_header,
     read_lines,
 )
@@ -38,6 +34,7 @@ from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import join_tor
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import UNKNOWN_SIZE, EntrySource, LiveEntries
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
+from mailismus.queue.providers.clustered.fsck.findings.cluster_names import FoundCluster, find_clusters_and_others
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Mend, Problem, problem
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck, try_twice
 from mailismus.queue.providers.clustered.fsck.repairs import actions
@@ -82,64 +79,12 @@ class Clusters:
     """Lines are missing."""
 
 
-@attrs.frozen
-class _Found:
-    path: str
-    cluster: ClusterId | None
-    """None: no server reads a cluster here."""
-
-
-def find_all(checking: Checking, names: NameCheck) -> Iterator[_Found | Problem]:
-    """All files that are or are named like clusters, and problems with other names between them."""
-    root = checking.queue_path
-    for name in names.list(root):
-        if name.endswith(SUFFIX):
-            yield _Found(os.path.join(root, name), None)
-    for area in Area:
-        directory = os.path.join(root, area.value)
-        for name in names.list(directory):
-            path = os.path.join(directory, name)
-            if names.is_directory(path):
-                yield from _in_slot(area, path, name, names)
-            elif name.endswith(SUFFIX):
-                yield _Found(path, parse_cluster_path(area, "", name))
-            elif parse_cluster_path(area, "", name.removesuffix(RENEWED)) is not None:
-                yield problem(FindingKind.CLUSTER_RENEWED, path)
-            elif area is Area.DEFERRED and slot_start(name) is not None:
-                mend = partial(actions.move_aside, path)
-                what = checking.disk.describe(path).kind.value
-                yield problem(FindingKind.NO_PLAIN_FILE, path, None, mend, what=what, wanted=NameKind.DIRECTORY.value)
-            else:
-                yield problem(FindingKind.FOREIGN, path)
-
-
-def _in_slot(area: Area, directory: str, slot: str, names: NameCheck) -> Iterator[_Found | Problem]:
-    inside = names.list(directory)
-    is_slot = area is Area.DEFERRED and slot_start(slot) is not None
-    if not inside and is_slot:
-        yield problem(FindingKind.DIRECTORY_EMPTY, directory)
-        return
-    if not is_slot and not any(name.endswith(SUFFIX) for name in inside):
-        yield problem(FindingKind.FOREIGN, directory)
-        return
-    if is_slot:
-        yield from names.check(directory, NameKind.DIRECTORY)
-    for name in inside:
-        path = os.path.join(directory, name)
-        if name.endswith(SUFFIX) and not names.is_directory(path):
-            yield _Found(path, parse_cluster_path(area, slot, name) if is_slot else None)
-        elif is_slot and parse_cluster_path(area, slot, name.removesuffix(RENEWED)) is not None:
-            yield problem(FindingKind.CLUSTER_RENEWED, path)
-        else:
-            yield problem(FindingKind.FOREIGN, path)
-
-
 def check_clusters(
     checking: Checking, names: NameCheck, loaded: ReplayedQueue, history: JournalHistory
 ) -> Iterator[Problem | Clusters]:
     """All problems, then the facts about all clusters."""
-    found: list[_Found] = []
-    for each in find_all(checking, names):
+    found: list[FoundCluster] = []
+    for each in find_clusters_and_others(checking, names):
         if isinstance(each, Problem):
             yield each
         else:
@@ -173,7 +118,7 @@ def check_clusters(
     yield known
 
 
-def _is_readable(checking: Checking, found: _Found) -> bool:
+def _is_readable(checking: Checking, found: FoundCluster) -> bool:
     facts = checking.disk.describe(found.path)
     if facts.kind is not NameKind.FILE or is_too_long(facts.size_bytes):
         return False
@@ -237,7 +182,7 @@ class _Reading:
     seen: set[_Key] = attrs.field(factory=set)
     """Clusters, wherever they lie."""
 
-    def check(self, found: _Found) -> Iterator[Problem]:
+    def check(self, found: FoundCluster) -> Iterator[Problem]:
         path, cluster_id = found.path, found.cluster
         facts = self.checking.disk.describe(path)
         yield from self.names.check_facts(path, facts, NameKind.FILE)
