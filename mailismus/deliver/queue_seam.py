@@ -34,8 +34,9 @@ class DeliveryQueue(Protocol):
     def age_s(self, message: Message) -> float:
         """Seconds since the message arrived, by a clock that does not jump as far as possible."""
 
-    def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
-        """Record the outcomes of entries, once for each; return the queue's disposition of each, in order. Durable soon."""
+    def settle(self, results: Sequence[tuple[Message, Sequence[Entry], Outcome]]) -> Sequence[Sequence[Disposition]]:
+        """Record the outcomes of entries, once for each; return the queue's dispositions of each outcome, in order. Durable
+        soon."""
 
     @property
     def may_begin(self) -> bool:

@@ -121,7 +121,7 @@ class Settling:
         counters.count_outcome(kind, len(entries))
         outcome = Outcome(kind, reply, host, known_for_s)
         message = job.message
-        dispositions = self._queue.settle(message, [(entry, outcome) for entry in entries])
+        (dispositions,) = self._queue.settle([(message, entries, outcome)])
         now = self._monotonic()
         waiting_s = job.begun_at - job.queued_at - job.setup_s
         sending_s = now - job.begun_at

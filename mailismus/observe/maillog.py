@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -16,6 +17,9 @@ class MailLog(Protocol):
 
     def write(self, line: bytes) -> None:
         """Write one line, without time stamp, line end and control bytes. Buffered: never blocks, never fails."""
+
+    def write_lines(self, lines: Sequence[bytes]) -> None:
+        """Write lines of one moment, in order. Cheaper than one by one."""
 
 
 class MemoryMailLog:
@@ -26,3 +30,6 @@ class MemoryMailLog:
 
     def write(self, line: bytes) -> None:
         self.lines.append(line)
+
+    def write_lines(self, lines: Sequence[bytes]) -> None:
+        self.lines += lines

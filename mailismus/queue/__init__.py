@@ -12,6 +12,7 @@ Rooms, bottom first; modules without a room stand between `outcome` and `provide
 The modules:
 
     entering      message and entries of a submission, successors of settled entries. Pure
+    commits       commits whose end is told by a Deferred
     words         checks further facts of messages and recipients before a commit. Pure
     gaps          entries that a listing could not read. Pure
     listeners     tasks that wait for entries of an area

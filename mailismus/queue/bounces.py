@@ -80,16 +80,14 @@ class Bounces:
 
     # events of entries that are out for delivery
 
-    def bounced(self, spool_id: SpoolId, count: int, done: Deferred[Sequence[SpoolId]]) -> None:
-        """Note that `count` entries of a message with several recipients failed; `done` fires when that is durable."""
+    def bounced(self, spool_id: SpoolId, count: int) -> None:
+        """Note that `count` entries of a message with several recipients failed; `sure` follows when that is durable."""
         self._rounds.bounced(spool_id, count, self._monotonic())
 
-        def sure(result: Sequence[SpoolId] | Failure) -> Sequence[SpoolId] | Failure:
-            self._rounds.sure(spool_id, count, self._monotonic())
-            self._set_timer()
-            return result
-
-        done.addBoth(sure)
+    def sure(self, spool_id: SpoolId, count: int) -> None:
+        """Note that so many failures are durable, or lost."""
+        self._rounds.sure(spool_id, count, self._monotonic())
+        self._set_timer()
 
     def quiet(self, spool_id: SpoolId) -> None:
         """Note that no entry of the message is out for delivery any more."""

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
 
 
@@ -50,3 +53,13 @@ def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
         settlement.host,
         words,
     )
+
+
+def split_ended(
+    settlements: Sequence[Settlement], ended: Sequence[QueueId]
+) -> tuple[Sequence[Settlement], Sequence[QueueId]]:
+    """Return the settlements that replace entries, and the entries that are removed: `ended`, and those of the others."""
+    if all(settlement.area is not None for settlement in settlements):
+        return settlements, ended
+    removed = [settlement.queue_id for settlement in settlements if settlement.area is None]
+    return [settlement for settlement in settlements if settlement.area is not None], [*ended, *removed]

@@ -16,14 +16,18 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
 
+from mailismus.errors import StorageError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
+
+M = TypeVar("M")
+M_contra = TypeVar("M_contra", contravariant=True)
 
 
 class Area(enum.Enum):
@@ -233,6 +237,17 @@ class IContent(Protocol):
         """Done with it, read to the end or not. Harmless when repeated."""
 
 
+class CommitListener(Protocol[M_contra]):
+    """Is told how commits ended (`IQueue.begin_commit`), in the reactor's thread."""
+
+    def on_durable(self, marks: Sequence[M_contra], gone: Sequence[Sequence[SpoolId]]) -> None:
+        """These commits are durable, in the order in which they were begun, and their entries can be taken. `gone`: for each
+        of them the messages whose last entry it settled."""
+
+    def on_failed(self, marks: Sequence[M_contra], error: StorageError) -> None:
+        """No part of these commits counts (`IQueue.commit`)."""
+
+
 class ICountingPlan(Protocol):
     """What another process needs to count from the provider's files what `IQueue.summary` counts. Its parts are for the
     provider's own counter; whoever carries them there does not look into them."""
@@ -269,6 +284,18 @@ class IQueue(Protocol):
         commit of settlements alone never fails in a running provider: it is written when it can be, and fires then.
         Raises `ValueError`, having changed nothing, for words that no provider keeps (`queue.words`): a program's error.
         """
+
+    def begin_commit(
+        self,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[QueueId],
+        listener: CommitListener[M],
+        mark: M,
+    ) -> None:
+        """As `commit`, without a Deferred: the listener is told of all commits of a batch by one call, and knows each by its
+        `mark`. `ended`: entries that are removed, as by a settlement without area. A failure may be told within this call,
+        a success never."""
 
     def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
         """Entries of one area that are due, oldest first: at most `limit` entries, and of one message no more than

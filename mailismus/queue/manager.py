@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import RetrySettings
+from mailismus.errors import StorageError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
@@ -32,6 +32,7 @@ from mailismus.queue.clock.clockwatch import ClockWatch
 from mailismus.queue.clock.dating import Dating
 from mailismus.queue.interface import (
     Area,
+    CommitListener,
     Entry,
     Filter,
     Flushed,
@@ -39,6 +40,7 @@ from mailismus.queue.interface import (
     ICountingPlan,
     IDraft,
     IQueue,
+    M,
     Message,
     Page,
     Settlement,
@@ -51,6 +53,19 @@ from mailismus.queue.not_durable import MAX_IN_DOUBT, OutcomeGate
 from mailismus.queue.out_entries import DEFAULT_LIMITS, OutEntries, OutLimits, split_out
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts
+
+
+class _Round:
+    """Outcomes that are settled by one commit."""
+
+    __slots__ = ("bounced", "count", "due_at")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.due_at: float | None = None
+        """When the first of the deferred entries becomes due."""
+        self.bounced: list[tuple[SpoolId, int]] = []
+        """Messages with several recipients, and how many of their entries failed."""
 
 
 class QueueManager:
@@ -109,10 +124,10 @@ class QueueManager:
         self._ages.begun(draft.spool_id)
         return draft
 
-    def accept(self, draft: IDraft, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
-        """Commit a whole draft. Fires when message and entries are durable: then, and not before, 250. Fails with
-        `Unavailable`: the client keeps its mail."""
-        return self._provider.commit((Submission(draft, envelope, self._arrival_of(draft)),), ())
+    def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
+        """Commit a whole draft. The listener is told when message and entries are durable: then, and not before, 250. A
+        failure is told with `Unavailable`: the client keeps its mail."""
+        self._provider.begin_commit((Submission(draft, envelope, self._arrival_of(draft)),), (), (), listener, mark)
 
     @property
     def max_envelope_bytes(self) -> int:
@@ -193,36 +208,31 @@ class QueueManager:
         """Outcomes that are known and not yet durable: after a crash now, this many deliveries would be repeated."""
         return self._gate.count
 
-    def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
-        """Settle the outcomes of attempts, for entries of one `take` of this message: decide about each, and commit at once.
-        Return the dispositions in the order of `results`, for the `status=` lines."""
-        spool_id = message.spool_id
-        dispositions: list[Disposition] = []
+    def settle(self, results: Sequence[tuple[Message, Sequence[Entry], Outcome]]) -> list[list[Disposition]]:
+        """Settle the outcomes of attempts, each for some entries of one `take` of a message: decide about all, and commit
+        them at once. Return the dispositions in the order of `results` and their entries, for the `status=` lines."""
+        found: list[list[Disposition]] = []
+        ended: list[QueueId] = []
         settlements: list[Settlement] = []
-        due_at: float | None = None
-        bounced = 0
-        for entry, outcome in results:
+        round_ = _Round()
+        for message, entries, outcome in results:
+            spool_id = message.spool_id
             if outcome.kind is OutcomeKind.DELIVERED:
-                dispositions.append(Disposition.SENT)
-                settlements.append(Settlement(QueueId(spool_id, entry.number), None))
+                found.append([Disposition.SENT] * len(entries))
+                ended += [QueueId(spool_id, entry.number) for entry in entries]
             else:
-                disposition, settlement = self._decide(message, entry, outcome)
-                dispositions.append(disposition)
-                settlements.append(settlement)
-                if settlement.area is Area.BOUNCES:
-                    bounced += 1
-                elif settlement.area is Area.DEFERRED and (due_at is None or settlement.due_at < due_at):
-                    due_at = settlement.due_at
-        count = len(settlements)
-        if count:
-            self._gate.begin(count)
-            done = self._provider.commit((), settlements)
-            if bounced and message.recipient_count > 1:
-                self._bounces.bounced(spool_id, bounced, done)
-            done.addCallbacks(self._settled, self._not_settled, callbackArgs=(count, due_at), errbackArgs=(spool_id, count))
-            if self._out.come_back(spool_id, count):
-                self._bounces.quiet(spool_id)
-        return dispositions
+                found.append(self._decide(message, entries, outcome, settlements, round_))
+        round_.count = count = len(ended) + len(settlements)
+        if not count:
+            return found
+        self._gate.begin(count)
+        self._provider.begin_commit((), settlements, ended, self, round_)
+        for spool_id, bounced in round_.bounced:
+            self._bounces.bounced(spool_id, bounced)
+        for message, entries, _ in results:
+            if entries and self._out.come_back(message.spool_id, len(entries)):
+                self._bounces.quiet(message.spool_id)
+        return found
 
     def report(self, draft: IDraft, envelope: Envelope, message: Message) -> Deferred[None]:
         """Commit the draft as the report of these bounces, which came from one `take`: the report counts and the bounces
@@ -237,28 +247,58 @@ class QueueManager:
         """End these bounces, which came from one `take`, without a report. Fires as `report` does."""
         return self._bounces.end(message)
 
-    def _decide(self, message: Message, entry: Entry, outcome: Outcome) -> tuple[Disposition, Settlement]:
-        """Decide about an entry whose attempt was deferred or failed."""
+    def _decide(
+        self,
+        message: Message,
+        entries: Sequence[Entry],
+        outcome: Outcome,
+        settlements: list[Settlement],
+        round_: _Round,
+    ) -> list[Disposition]:
+        """Decide about entries whose attempt was deferred or failed. Add their settlements."""
         spool_id = message.spool_id
-        disposition, settlement = self._verdicts.of(message, entry, outcome, self._out.taken_at(spool_id))
-        if settlement.area is None:
-            self._mail_log.write(
-                b"%016X: to=<%b>, report discarded: %b" % (spool_id, plain(entry.recipient), disposition.value.encode())
+        taken_at = self._out.taken_at(spool_id)
+        dispositions: list[Disposition] = []
+        bounced = 0
+        for entry in entries:
+            disposition, settlement = self._verdicts.of(message, entry, outcome, taken_at)
+            dispositions.append(disposition)
+            settlements.append(settlement)
+            if settlement.area is Area.DEFERRED:
+                if round_.due_at is None or settlement.due_at < round_.due_at:
+                    round_.due_at = settlement.due_at
+            elif settlement.area is Area.BOUNCES:
+                bounced += 1
+            elif settlement.area is None:
+                self._mail_log.write(
+                    b"%016X: to=<%b>, report discarded: %b" % (spool_id, plain(entry.recipient), disposition.value.encode())
+                )
+        if bounced and message.recipient_count > 1:
+            round_.bounced.append((spool_id, bounced))
+        return dispositions
+
+    # What it is told of its settlements (`CommitListener`)
+
+    def on_durable(self, marks: Sequence[_Round], gone: Sequence[Sequence[SpoolId]]) -> None:
+        lines = [b"%016X: removed" % spool_id for over in gone for spool_id in over]
+        if lines:
+            self._mail_log.write_lines(lines)
+        for round_ in marks:
+            self._end_round(round_)
+            if round_.due_at is not None:
+                self._listeners.wake(Area.DEFERRED, round_.due_at, self._clock.seconds())
+
+    def on_failed(self, marks: Sequence[_Round], error: StorageError) -> None:
+        for round_ in marks:
+            self.log.error(
+                "{count} outcomes could not be written, and may be tried again: {error}", count=round_.count, error=error
             )
-        return disposition, settlement
+            self._end_round(round_)
 
-    def _settled(self, gone: Sequence[SpoolId], count: int, due_at: float | None) -> None:
-        for spool_id in gone:
-            self._mail_log.write(b"%016X: removed" % spool_id)
-        self._gate.end(count)
-        if due_at is not None:
-            self._listeners.wake(Area.DEFERRED, due_at, self._clock.seconds())
-
-    def _not_settled(self, failure: Failure, spool_id: SpoolId, count: int) -> None:
-        self.log.failure(
-            "a settlement could not be written: {spool_id} may be tried again", failure, spool_id=f"{spool_id:016X}"
-        )
-        self._gate.end(count)
+    def _end_round(self, round_: _Round) -> None:
+        self._gate.end(round_.count)
+        for spool_id, bounced in round_.bounced:
+            self._bounces.sure(spool_id, bounced)
 
     # Reading
 

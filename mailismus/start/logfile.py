@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 from twisted.internet.interfaces import IDelayedCall
@@ -55,11 +55,21 @@ class LogDestination:
 
     def write(self, line: bytes) -> None:
         """Write one mail line."""
-        now = self._now()
-        if int(now) != self._second:
-            self._second = int(now)
-            self._prefix = format_stamp(now) + b" [mail] "
-        self._append(self._prefix + line + b"\n")
+        self.write_lines((line,))
+
+    def write_lines(self, lines: Sequence[bytes]) -> None:
+        """Write mail lines of this moment."""
+        second = int(self._now())
+        if second != self._second:
+            self._second = second
+            self._prefix = format_stamp(second) + b" [mail] "
+        prefix = self._prefix
+        data = prefix + (b"\n" + prefix).join(lines) + b"\n"
+        if self._size_bytes + len(data) > MAX_BACKLOG:
+            self._lose(len(lines))
+            return
+        self._lines.append(data)
+        self._size_bytes += len(data)
         if self._size_bytes >= FLUSH_BYTES and not self._chunks:
             self.flush()
         elif self._timer is None:
@@ -131,11 +141,14 @@ class LogDestination:
 
     def _append(self, data: bytes) -> None:
         if self._size_bytes + len(data) > MAX_BACKLOG:
-            self._lost += 1
-            self.lost_lines += 1
+            self._lose(1)
             return
         self._lines.append(data)
         self._size_bytes += len(data)
+
+    def _lose(self, count: int) -> None:
+        self._lost += count
+        self.lost_lines += count
 
 
 @attrs.frozen
@@ -147,6 +160,11 @@ class EventLog:
     def write(self, line: bytes) -> None:
         """Write one mail line."""
         self.emit(line.decode("ascii", "backslashreplace"))
+
+    def write_lines(self, lines: Sequence[bytes]) -> None:
+        """Write mail lines."""
+        for line in lines:
+            self.write(line)
 
 
 @attrs.frozen

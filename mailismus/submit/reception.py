@@ -9,11 +9,10 @@ Every refusal is logged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.envelope import Envelope
@@ -57,6 +56,22 @@ class Desk:
             self._noted_at = now
             self.log.warn("Mail is refused with 4xx: {trouble}", trouble=str(trouble))
 
+    def on_durable(self, marks: Sequence[Reception], gone: Sequence[Sequence[SpoolId]]) -> None:
+        """Messages are durable (`queue.interface.CommitListener`)."""
+        for reception in marks:
+            try:
+                reception.accepted()
+            except Exception:  # a defect: the message is safe, and the others are answered all the same
+                self.log.failure("Answering a message broke")
+
+    def on_failed(self, marks: Sequence[Reception], error: StorageError) -> None:
+        """Messages are not durable."""
+        for reception in marks:
+            try:
+                reception.not_accepted(error)
+            except Exception:  # as above
+                self.log.failure("Answering a message broke")
+
     def date(self) -> bytes:
         """Return the present time as a trace field has it."""
         second = int(self.clock.seconds())
@@ -69,6 +84,7 @@ class Reception:
     """The `MailReceiver` of one session. It calls `answer` when an open question has its answer."""
 
     __slots__ = (
+        "_accepting",
         "_answer",
         "_desk",
         "_draft",
@@ -102,6 +118,8 @@ class Reception:
         self._eightbit = self._is_asked = self._is_blocked = False
         self._draft: IDraft | None = None
         self._header: HeaderScan | None = None
+        self._accepting: tuple[IDraft, Envelope, bytes] | None = None
+        """The message that is to be durable before the next command, its envelope and Message-ID."""
 
     # -- the transaction's envelope
 
@@ -199,11 +217,9 @@ class Reception:
         self._messages += 1
         self._known, self._is_asked = b"", False
         envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit, stuffed_dots)
-        waiting = self._desk.manager.accept(draft, envelope)
-        waiting.addCallbacks(
-            self._accepted, self._failed, callbackArgs=(draft, envelope, header.message_id()), errbackArgs=(draft, envelope)
-        )
-        waiting.addErrback(self._broken)
+        self._accepting = (draft, envelope, header.message_id())
+        desk = self._desk
+        desk.manager.accept(draft, envelope, desk, self)
         if self._known:
             return self._known
         self._is_asked = True
@@ -217,37 +233,38 @@ class Reception:
 
     # -- its outcome
 
-    def _accepted(self, _: object, draft: IDraft, envelope: Envelope, message_id: bytes) -> None:
-        desk, spool_id, stored_bytes = self._desk, draft.spool_id, draft.stored_bytes
+    def accepted(self) -> None:
+        """The message is durable: log it, and answer 250."""
+        assert self._accepting is not None  # end_content set it
+        desk, (draft, envelope, message_id) = self._desk, self._accepting
+        self._accepting = None
+        spool_id, stored_bytes = draft.spool_id, draft.stored_bytes
         desk.messages += 1
         desk.recipients += len(envelope.recipients)
         desk.content_bytes += stored_bytes
-        write = desk.maillog.write
-        write(b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol))
-        write(
-            b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
-            % (
-                spool_id,
-                envelope.sender,
-                stored_bytes - envelope.stuffed_dots,
-                len(envelope.recipients),
-                plain(message_id) or b"<>",
+        desk.maillog.write_lines(
+            (
+                b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol),
+                b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
+                % (
+                    spool_id,
+                    envelope.sender,
+                    stored_bytes - envelope.stuffed_dots,
+                    len(envelope.recipients),
+                    plain(message_id) or b"<>",
+                ),
             )
         )
         self._settle(replies.queued(spool_id))
 
-    def _failed(self, failure: Failure, draft: IDraft, envelope: Envelope) -> None:
+    def not_accepted(self, error: StorageError) -> None:
+        """The message is not durable: answer 4xx."""
+        assert self._accepting is not None  # as above
+        desk, (draft, envelope, _) = self._desk, self._accepting
+        self._accepting = None
         draft.abandon()
-        trouble = failure.value
-        if trouble is not None:
-            self._desk.note_trouble(trouble)
-        if not isinstance(trouble, StorageError):
-            self.log.failure("Accepting a message broke", failure)
-        self._settle(self._reject(b"END-OF-MESSAGE", _reply_to(trouble), envelope.sender, spool_id=draft.spool_id))
-
-    def _broken(self, failure: Failure) -> None:
-        """Log that answering failed after the message was durable: a defect of this program."""
-        self.log.failure("Answering a message broke", failure)
+        desk.note_trouble(error)
+        self._settle(self._reject(b"END-OF-MESSAGE", _reply_to(error), envelope.sender, spool_id=draft.spool_id))
 
     def _settle(self, reply: bytes) -> None:
         if self._is_asked:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
-from twisted.internet.defer import Deferred
-
 from mailismus.mail.envelope import Envelope
-from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import IDraft
+from mailismus.queue.interface import CommitListener, IDraft, M
 
 
 class Acceptance(Protocol):
@@ -18,6 +14,6 @@ class Acceptance(Protocol):
     def draft(self) -> IDraft:
         """Begin a message. Raises `errors.Unavailable` if the queue could not commit it now."""
 
-    def accept(self, draft: IDraft, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
-        """Take responsibility for a message. Fires when message and entries are durable, not before; fails with
-        `errors.StorageError`."""
+    def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
+        """Take responsibility for a message. The listener is told, by `mark`, when message and entries are durable, not
+        before and not within this call; a failure may be told within it."""

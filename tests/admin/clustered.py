@@ -24,6 +24,7 @@ from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from tests.admin.samples import LATER, MX
 from tests.admin.worlds import Serving, World
 from tests.clustered.harness import queue_settings
+from tests.fakes import managing
 
 RETRY = RetrySettings(maxtime_s=259_200.0, maxtime_reports_s=86_400.0, delays_s=(9000.0,))
 
@@ -70,7 +71,7 @@ class Clustered(Serving):
         def accept() -> Deferred[SpoolId]:
             draft = self.manager.draft()
             draft.write(b"x" * 1000)
-            accepting = self.manager.accept(draft, Envelope(b"a@b.example", recipients, b"192.0.2.7", False))
+            accepting = managing.accept(self.manager, draft, Envelope(b"a@b.example", recipients, b"192.0.2.7", False))
             return accepting.addCallback(lambda _: draft.spool_id)
 
         return self.do(accept)
@@ -80,7 +81,7 @@ class Clustered(Serving):
 
         def settle(messages: list[Message]) -> None:
             for one in messages:
-                self.manager.settle(one, [(entry, Outcome(kind, LATER, MX)) for entry in one.entries])
+                managing.settle(self.manager, one, [(entry, Outcome(kind, LATER, MX)) for entry in one.entries])
 
         self.do(lambda: self.manager.take(Area.INCOMING, entries).addCallback(settle))
         self.do(lambda: Deferred.fromCoroutine(self._until_sure()))

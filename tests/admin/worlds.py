@@ -32,6 +32,7 @@ from mailismus.queue.providers.clustered.entry import ClusteredProvider
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter as ClusteredCounter
 from mailismus.queue.providers.memory import MemoryQueue
 from tests.admin.samples import LATER, MX, ListedQueue, bounced, deferred, incoming, message
+from tests.fakes import managing
 
 T = TypeVar("T")
 RETRY = RetrySettings(maxtime_s=259_200.0, maxtime_reports_s=86_400.0, delays_s=(900.0,))
@@ -178,7 +179,7 @@ class Running(Serving):
         def accept() -> Deferred[SpoolId]:
             draft = self.queue.draft()
             draft.write(content)
-            accepting = self.queue.accept(draft, Envelope(sender, tuple(recipients), b"192.0.2.7", True))
+            accepting = managing.accept(self.queue, draft, Envelope(sender, tuple(recipients), b"192.0.2.7", True))
             return accepting.addCallback(lambda _: draft.spool_id)
 
         return self.do(accept)
@@ -188,7 +189,9 @@ class Running(Serving):
 
         def settle(messages: list[Message]) -> None:
             for one in messages:
-                self.queue.settle(one, [(entry, Outcome(OutcomeKind.DEFERRED, LATER, MX)) for entry in one.entries])
+                managing.settle(
+                    self.queue, one, [(entry, Outcome(OutcomeKind.DEFERRED, LATER, MX)) for entry in one.entries]
+                )
 
         self.do(lambda: self.queue.take(Area.INCOMING, 10**6).addCallback(settle))
         self.do(lambda: self.provider.commit((), ()))

@@ -33,6 +33,7 @@ from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory.provider import MemoryQueue
+from tests.fakes.managing import accept
 from tests.fakes.network import Network
 from tests.fakes.sink import Script, SinkFactory
 from tests.fakes.stuffing import stuffed_dots
@@ -224,8 +225,10 @@ class Bench:
         """A message into the queue."""
         draft = self.queue.draft()
         draft.write(content)
-        self.queue.accept(
-            draft, Envelope(sender, recipients, eightbit=not content.isascii(), stuffed_dots=stuffed_dots(content))
+        accept(
+            self.queue,
+            draft,
+            Envelope(sender, recipients, eightbit=not content.isascii(), stuffed_dots=stuffed_dots(content)),
         )
 
     def run(self, seconds: float = 1.0, step_s: float = 0.05) -> None:

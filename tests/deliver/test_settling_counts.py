@@ -27,10 +27,13 @@ class Expiring:
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
 
-    def settle(self, message: Message, results: Sequence[tuple[Entry, Outcome]]) -> Sequence[Disposition]:
+    def settle(self, results: Sequence[tuple[Message, Sequence[Entry], Outcome]]) -> Sequence[Sequence[Disposition]]:
         found = {OutcomeKind.DELIVERED: Disposition.SENT, OutcomeKind.FAILED: Disposition.BOUNCED}
         late = {True: Disposition.EXPIRED, False: Disposition.DEFERRED}
-        return [found.get(outcome.kind, late[entry.recipient.startswith(b"late")]) for entry, outcome in results]
+        return [
+            [found.get(outcome.kind, late[entry.recipient.startswith(b"late")]) for entry in entries]
+            for _, entries, outcome in results
+        ]
 
     def age_s(self, message: Message) -> float:
         return self.now() - message.received_at

@@ -12,8 +12,9 @@ from twisted.python.failure import Failure
 from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Unavailable
-from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Settlement, Submission
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.commits import DEFERRED_COMMITS, tell
+from mailismus.queue.interface import Area, CommitListener, M, Settlement, Submission
 from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.naive.files import StoredMail, read_mails, remove_mail, write_mail
@@ -46,9 +47,18 @@ class NaiveQueue(MemoryQueue):
         """Entries of this area."""
         return self._index.count_in(area)
 
-    def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+    def begin_commit(
+        self,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[QueueId],
+        listener: CommitListener[M],
+        mark: M,
+    ) -> None:
+        together = [*settlements, *(Settlement(queue_id, None) for queue_id in ended)]
         if not submissions:
-            return self._settle_all(settlements)
+            tell(self._settle_all(together), listener, mark)
+            return
         mails = []
         for submission in submissions:
             draft = submission.draft
@@ -57,7 +67,7 @@ class NaiveQueue(MemoryQueue):
             mails.append(StoredMail(draft.spool_id, submission.envelope, submission.received_at, content))
         self.writing += 1
         written = self._worker.run(partial(self._write, mails)).addBoth(self._on_written)
-        return Deferred.fromCoroutine(self._commit_written(written, submissions, settlements))
+        tell(Deferred.fromCoroutine(self._commit_written(written, submissions, together)), listener, mark)
 
     async def _commit_written(
         self, written: Deferred[None], submissions: Sequence[Submission], settlements: Sequence[Settlement]
@@ -66,8 +76,15 @@ class NaiveQueue(MemoryQueue):
             await written
         except OSError as error:
             raise Unavailable(f"the message can't be written: {error}") from error
-        await super().commit(submissions, ())
+        await self._commit_in_memory(submissions, ())
         return await self._settle_all(settlements) if settlements else ()
+
+    def _commit_in_memory(
+        self, submissions: Sequence[Submission], settlements: Sequence[Settlement]
+    ) -> Deferred[Sequence[SpoolId]]:
+        done: Deferred[Sequence[SpoolId]] = Deferred()
+        super().begin_commit(submissions, settlements, (), DEFERRED_COMMITS, done)
+        return done
 
     def _write(self, mails: Sequence[StoredMail]) -> None:
         for mail in mails:
@@ -79,7 +96,7 @@ class NaiveQueue(MemoryQueue):
 
     def _settle_all(self, settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
         """Done in memory; the files of the messages that are over go by and by."""
-        return super().commit((), settlements).addCallback(self._remove)
+        return self._commit_in_memory((), settlements).addCallback(self._remove)
 
     def _remove(self, gone: Sequence[SpoolId]) -> Sequence[SpoolId]:
         for spool_id in gone:

@@ -10,6 +10,7 @@ from mailismus.mail.envelope import Envelope
 from mailismus.queue import bounces as module
 from mailismus.queue.interface import Area, Message
 from mailismus.queue.rounds import HANG_S, LINGER_S
+from tests.fakes.managing import settle
 from tests.queue.test_manager import DEFERRED, DELIVERED, FAILED, World
 
 
@@ -21,7 +22,7 @@ def world() -> World:
 def fail(world: World, message: Message, *numbers: int) -> None:
     """These entries fail, and that is durable."""
     failed = [entry for entry in message.entries if entry.number in numbers]
-    world.manager.settle(message, [(entry, FAILED) for entry in failed])
+    settle(world.manager, message, [(entry, FAILED) for entry in failed])
     world.clock.advance(0)
 
 
@@ -43,7 +44,7 @@ def test_the_bounce_of_an_only_recipient_is_ready_when_it_is_durable(world: Worl
     ready = listen(world)
     world.put()
     message, entry = world.take_one()
-    world.manager.settle(message, [(entry, FAILED)])
+    settle(world.manager, message, [(entry, FAILED)])
     assert not ready.called
     assert take(world) == []
     world.clock.advance(0)
@@ -59,7 +60,7 @@ def test_bounces_of_a_round_come_together_when_it_is_over(world: World) -> None:
     ready = listen(world)
     world.clock.advance(20)
     assert not ready.called
-    world.manager.settle(message, [(message.entries[1], DEFERRED)])
+    settle(world.manager, message, [(message.entries[1], DEFERRED)])
     fail(world, message, 3)
     assert ready.called  # in vain: what failed now is there too, and the round may not be over
     assert take(world) == []
@@ -89,7 +90,7 @@ def test_an_attempt_that_hangs_holds_the_others_a_minute(world: World) -> None:
 def test_what_fails_in_a_later_round_makes_the_next_report(world: World) -> None:
     world.put(b"a@d.example", b"b@d.example")
     (message,) = world.take()
-    world.manager.settle(message, [(message.entries[1], DEFERRED)])
+    settle(world.manager, message, [(message.entries[1], DEFERRED)])
     fail(world, message, 1)
     world.clock.advance(LINGER_S)
     assert numbers(take(world)) == [[1]]
@@ -149,7 +150,7 @@ def test_a_message_that_a_full_take_cuts_comes_whole(world: World, monkeypatch: 
 def test_a_report_and_the_end_of_its_bounces_are_one_commit(world: World) -> None:
     first = world.put(b"a@d.example", b"b@d.example")
     (message,) = world.take()
-    world.manager.settle(message, [(message.entries[1], DELIVERED)])
+    settle(world.manager, message, [(message.entries[1], DELIVERED)])
     fail(world, message, 1)
     world.clock.advance(LINGER_S)
     (bounced,) = take(world)

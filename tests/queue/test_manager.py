@@ -21,6 +21,7 @@ from mailismus.queue.not_durable import MAX_IN_DOUBT
 from mailismus.queue.out_entries import OutLimits
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.providers.memory import MemoryQueue
+from tests.fakes.managing import accept, settle
 
 DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
 DEFERRED = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.1]:25")
@@ -70,7 +71,7 @@ class World:
         draft = self.manager.draft()
         self.last_id = draft.spool_id
         draft.write(b"Subject: x\r\n")
-        return self.manager.accept(draft, Envelope(sender, recipients or (b"c@d.example",)))
+        return accept(self.manager, draft, Envelope(sender, recipients or (b"c@d.example",)))
 
     def take(self, area: Area = Area.INCOMING, limit: int = 1000) -> list[Message]:
         taken: list[list[Message]] = []
@@ -119,12 +120,12 @@ def test_what_was_delivered_is_removed_and_logged_when_that_is_durable(world: Wo
     spool_id = world.put(b"c@d.example", b"e@f.example")
     (message,) = world.take()
     first, second = message.entries
-    assert world.manager.settle(message, [(first, DELIVERED)]) == [Disposition.SENT]
+    assert settle(world.manager, message, [(first, DELIVERED)]) == [Disposition.SENT]
     assert world.manager.in_doubt == 1
     world.clock.advance(0)
     assert world.manager.in_doubt == 0
     assert world.mail_log.lines == []
-    world.manager.settle(message, [(second, DELIVERED)])
+    settle(world.manager, message, [(second, DELIVERED)])
     assert world.mail_log.lines == []
     world.clock.advance(0)
     assert world.mail_log.lines == [b"%016X: removed" % spool_id]
@@ -135,7 +136,7 @@ def test_a_call_is_one_commit_whatever_its_outcomes(world: World) -> None:
     world.put(b"a@d.example", b"b@d.example", b"c@d.example")
     (message,) = world.take()
     results = list(zip(message.entries, (DELIVERED, DEFERRED, FAILED), strict=True))
-    assert world.manager.settle(message, results) == [Disposition.SENT, Disposition.DEFERRED, Disposition.BOUNCED]
+    assert settle(world.manager, message, results) == [Disposition.SENT, Disposition.DEFERRED, Disposition.BOUNCED]
     world.clock.advance(0)
     (deferred,) = world.entries(Area.DEFERRED)
     assert (deferred.recipient, deferred.attempts, deferred.reply) == (b"b@d.example", 1, DEFERRED.reply)
@@ -148,7 +149,7 @@ def test_a_call_is_one_commit_whatever_its_outcomes(world: World) -> None:
 def test_no_outcomes_are_no_commit(world: World) -> None:
     world.put()
     (message,) = world.take()
-    assert world.manager.settle(message, []) == []
+    assert settle(world.manager, message, []) == []
     assert world.manager.in_doubt == 0
 
 
@@ -162,7 +163,7 @@ def test_one_second_and_two_until_seven_are_five_attempts_by_the_clock(world: Wo
         message, entry = world.take_one(area)
         made.append(world.clock.seconds() - start)
         assert entry.attempts == len(made) - 1
-        (last,) = world.manager.settle(message, [(entry, DEFERRED)])
+        (last,) = settle(world.manager, message, [(entry, DEFERRED)])
         world.clock.advance(0)
         area = Area.DEFERRED
         due_at = world.manager.next_due(area)
@@ -180,7 +181,7 @@ def test_recipients_of_a_message_stay_together(world: World) -> None:
     world.put(b"a@d.example", b"b@d.example", b"c@d.example")
     (message,) = world.take()
     for entry in message.entries:
-        world.manager.settle(message, [(entry, DEFERRED)])
+        settle(world.manager, message, [(entry, DEFERRED)])
     world.clock.advance(0)
     assert len({entry.due_at for entry in world.entries(Area.DEFERRED)}) == 1
 
@@ -190,7 +191,7 @@ def test_a_report_that_fails_is_discarded_and_logged(world: World, outcome: Outc
     spool_id = world.put(b"c\n@d.example", sender=b"")
     world.clock.advance(2.0)
     message, entry = world.take_one()
-    world.manager.settle(message, [(entry, outcome)])
+    settle(world.manager, message, [(entry, outcome)])
     world.clock.advance(0)
     assert world.mail_log.lines == [
         b"%016X: to=<c\\x0a@d.example>, report discarded: %b" % (spool_id, word),
@@ -203,7 +204,7 @@ def test_a_report_expires_by_its_own_time(world: World) -> None:
     world.put(sender=b"")
     world.put()
     world.clock.advance(2.0)
-    dispositions = [world.manager.settle(message, [(message.entries[0], DEFERRED)])[0] for message in world.take()]
+    dispositions = [settle(world.manager, message, [(message.entries[0], DEFERRED)])[0] for message in world.take()]
     assert dispositions == [Disposition.EXPIRED, Disposition.DEFERRED]
 
 
@@ -212,11 +213,11 @@ def test_a_message_of_this_run_is_as_old_as_it_is_whatever_the_clock_says(world:
     (message,) = world.take()
     world.jump(1_000_000)
     for _ in range(4):
-        assert world.manager.settle(message, [(message.entries[0], DEFERRED)]) == [Disposition.DEFERRED]
+        assert settle(world.manager, message, [(message.entries[0], DEFERRED)]) == [Disposition.DEFERRED]
         world.clock.advance(2.1)
         (message,) = world.take(Area.DEFERRED)
     assert world.manager.age_s(message) == pytest.approx(8.4)
-    assert world.manager.settle(message, [(message.entries[0], DEFERRED)]) == [Disposition.EXPIRED]
+    assert settle(world.manager, message, [(message.entries[0], DEFERRED)]) == [Disposition.EXPIRED]
 
 
 def test_after_a_clock_jump_nothing_of_an_earlier_run_expires_before_another_attempt(world: World) -> None:
@@ -225,10 +226,10 @@ def test_after_a_clock_jump_nothing_of_an_earlier_run_expires_before_another_att
     (message,) = world.take()
     entry = message.entries[0]
     world.jump(1_000_000)
-    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
+    assert settle(world.manager, message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
     world.clock.advance(1.2)
     message, entry = world.take_one(Area.DEFERRED)
-    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
+    assert settle(world.manager, message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
 
 
 def test_a_jump_while_nothing_is_out_still_allows_one_attempt(world: World) -> None:
@@ -236,7 +237,7 @@ def test_a_jump_while_nothing_is_out_still_allows_one_attempt(world: World) -> N
     world.start_again()
     world.jump(1_000_000)
     message, entry = world.take_one()
-    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
+    assert settle(world.manager, message, [(entry, DEFERRED)]) == [Disposition.EXPIRED]
 
 
 def test_an_answer_from_what_is_known_expires_nothing_until_the_message_was_certainly_here_so_long(world: World) -> None:
@@ -246,7 +247,7 @@ def test_an_answer_from_what_is_known_expires_nothing_until_the_message_was_cert
     message, entry = world.take_one()
     start = world.clock.seconds()
     made = []
-    while world.manager.settle(message, [(entry, KNOWN)]) == [Disposition.DEFERRED]:
+    while settle(world.manager, message, [(entry, KNOWN)]) == [Disposition.DEFERRED]:
         world.clock.advance(0)
         due_at = world.manager.next_due(Area.DEFERRED)
         assert due_at is not None
@@ -261,7 +262,7 @@ def test_an_answer_from_what_is_known_expires_a_message_that_was_here_all_the_ti
     world.put()
     world.clock.advance(7.0)
     message, entry = world.take_one()
-    assert world.manager.settle(message, [(entry, KNOWN)]) == [Disposition.EXPIRED]
+    assert settle(world.manager, message, [(entry, KNOWN)]) == [Disposition.EXPIRED]
 
 
 def test_a_listing_tells_arrivals_as_the_clock_does_now(world: World) -> None:
@@ -279,11 +280,11 @@ def test_a_bounce_tells_arrival_and_failure_by_the_same_clock(world: World) -> N
     for _ in range(2):
         world.put()
     first, second = world.take()
-    world.manager.settle(first, [(first.entries[0], FAILED)])
+    settle(world.manager, first, [(first.entries[0], FAILED)])
     world.clock.advance(0)
     world.jump(1_000_000)
     world.clock.advance(1.0)
-    world.manager.settle(second, [(second.entries[0], FAILED)])
+    settle(world.manager, second, [(second.entries[0], FAILED)])
     world.clock.advance(0)
     ages = [message.entries[0].due_at - message.received_at for message in world.take(Area.BOUNCES)]
     assert ages == [0.0, 1.0]
@@ -294,13 +295,13 @@ def test_a_message_that_arrives_while_the_clock_is_set_is_new(world: World) -> N
         draft = world.manager.draft()
         draft.write(b"Subject: x\r\n")
         world.jump(jump_s)
-        world.manager.accept(draft, Envelope(b"a@b.example", (b"c@d.example",)))
+        accept(world.manager, draft, Envelope(b"a@b.example", (b"c@d.example",)))
         world.clock.advance(0)
         message, entry = world.take_one()
         assert world.manager.age_s(message) == 0.0
         world.jump(jump_s)
         assert world.manager.age_s(message) == 0.0
-        world.manager.settle(message, [(entry, DELIVERED)])
+        settle(world.manager, message, [(entry, DELIVERED)])
 
 
 def test_who_wants_to_know_of_jumps_is_told_before_anything_is_decided(world: World) -> None:
@@ -318,7 +319,7 @@ def test_who_wants_to_know_of_jumps_is_told_before_anything_is_decided(world: Wo
 def test_a_delay_goes_on_as_long_as_it_has_to_when_the_clock_is_set_back(world: World) -> None:
     world.put()
     message, entry = world.take_one()
-    world.manager.settle(message, [(entry, DEFERRED)])
+    settle(world.manager, message, [(entry, DEFERRED)])
     world.clock.advance(0.5)
     world.jump(-3600)
     assert world.take(Area.DEFERRED) == []
@@ -332,7 +333,7 @@ def test_what_is_on_its_way_to_the_disk_when_the_clock_is_set_back_does_not_wait
     world.put(b"deferred@d.example")
     message, entry = world.take_one()
     done = world.put_later(b"new@d.example")
-    world.manager.settle(message, [(entry, DEFERRED)])
+    settle(world.manager, message, [(entry, DEFERRED)])
     world.jump(-1_000_000)
     world.take(Area.BOUNCES)  # somebody looks
     assert not done.called
@@ -344,14 +345,14 @@ def test_a_clock_that_is_set_back_expires_nothing(world: World) -> None:
     world.put()
     message, entry = world.take_one()
     world.jump(-1_000_000)
-    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
+    assert settle(world.manager, message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
 
 
 def test_a_clock_that_is_set_back_by_a_year_stalls_nothing(world: World) -> None:
     world.put(b"deferred@d.example", b"bounced@d.example", b"new@d.example")
     (message,) = world.take()
     deferred, bounced, new = message.entries
-    world.manager.settle(message, [(deferred, DEFERRED), (bounced, FAILED)])
+    settle(world.manager, message, [(deferred, DEFERRED), (bounced, FAILED)])
     world.manager.give_back(message, [new], 60.0)
     world.clock.advance(0)
     world.jump(-365 * 86400)
@@ -367,7 +368,7 @@ def test_a_clock_that_is_set_back_by_a_year_stalls_nothing(world: World) -> None
 def test_what_a_start_finds_to_be_due_in_a_year_is_tried_now(world: World) -> None:
     world.put()
     message, entry = world.take_one()
-    world.manager.settle(message, [(entry, DEFERRED)])
+    settle(world.manager, message, [(entry, DEFERRED)])
     world.clock.advance(0)
     world.clock.rightNow -= 365 * 86400
     again = QueueManager(world.provider, SHORT, world.clock, world.clock.seconds, world.mail_log)
@@ -383,20 +384,20 @@ def test_a_clock_that_drifts_is_no_jump(world: World) -> None:
     for _ in range(10):
         world.jump(50)
         world.take(Area.BOUNCES)
-    assert world.manager.settle(message, [(message.entries[0], DEFERRED)]) == [Disposition.DEFERRED]
+    assert settle(world.manager, message, [(message.entries[0], DEFERRED)]) == [Disposition.DEFERRED]
     world.clock.advance(0)
     (again,) = world.take(Area.DEFERRED)
-    assert world.manager.settle(again, [(again.entries[0], DEFERRED)]) == [Disposition.EXPIRED]
+    assert settle(world.manager, again, [(again.entries[0], DEFERRED)]) == [Disposition.EXPIRED]
 
 
 def test_while_one_recipient_hangs_the_others_still_expire(world: World) -> None:
     world.put(b"a@d.example", b"hangs@d.example")
     (message,) = world.take()
-    world.manager.settle(message, [(message.entries[0], DEFERRED)])
+    settle(world.manager, message, [(message.entries[0], DEFERRED)])
     for _ in range(20):
         world.clock.advance(1.0)
         for again in world.take(Area.DEFERRED):
-            (last,) = world.manager.settle(again, [(again.entries[0], DEFERRED)])
+            (last,) = settle(world.manager, again, [(again.entries[0], DEFERRED)])
             if last is Disposition.EXPIRED:
                 return
     raise AssertionError("it never expires")
@@ -407,10 +408,10 @@ def test_no_delivery_begins_while_too_many_outcomes_are_not_durable(world: World
     (message,) = world.take()
     world.provider.break_down()
     for entry in message.entries[: MAX_IN_DOUBT - 1]:
-        world.manager.settle(message, [(entry, DELIVERED)])
+        settle(world.manager, message, [(entry, DELIVERED)])
     assert world.manager.may_begin
     assert world.manager.when_may_begin().called
-    world.manager.settle(message, [(message.entries[-1], DELIVERED)])
+    settle(world.manager, message, [(message.entries[-1], DELIVERED)])
     assert not world.manager.may_begin
     waiting = world.manager.when_may_begin()
     world.clock.advance(1)
@@ -444,7 +445,7 @@ def test_never_more_than_max_out_entries_are_out_less_one_tenth_for_bounces() ->
     ready = world.manager.ready(Area.INCOMING)
     world.clock.advance(0)
     assert not ready.called
-    world.manager.settle(taken[0], [(entry, DELIVERED) for entry in taken[0].entries])
+    settle(world.manager, taken[0], [(entry, DELIVERED) for entry in taken[0].entries])
     assert not ready.called
     world.clock.advance(0)
     assert ready.called
@@ -469,7 +470,7 @@ def test_one_big_envelope_comes_in_parts() -> None:
     while taken := world.take():
         (message,) = taken
         sizes.append(len(message.entries))
-        world.manager.settle(message, [(entry, DELIVERED) for entry in message.entries])
+        settle(world.manager, message, [(entry, DELIVERED) for entry in message.entries])
         world.clock.advance(0)
     assert sizes == [2, 2, 1]
 
@@ -477,7 +478,7 @@ def test_one_big_envelope_comes_in_parts() -> None:
 def test_a_flush_makes_deferred_entries_due(world: World) -> None:
     world.put()
     message, entry = world.take_one()
-    world.manager.settle(message, [(entry, DEFERRED)])
+    settle(world.manager, message, [(entry, DEFERRED)])
     world.clock.advance(0)
     flushed: list[Flushed] = []
     world.manager.visit_all(Filter()).addCallback(flushed.append)
@@ -511,7 +512,7 @@ def test_who_waits_for_retries_is_told_of_one_that_is_due_sooner(quiet: World) -
     quiet.put()
     message, entry = quiet.take_one()
     ready = quiet.manager.ready(Area.DEFERRED)
-    quiet.manager.settle(message, [(entry, DEFERRED)])
+    settle(quiet.manager, message, [(entry, DEFERRED)])
     assert not ready.called
     quiet.clock.advance(0)
     assert ready.called
@@ -525,13 +526,13 @@ def test_who_waits_for_retries_is_told_of_one_that_is_due_sooner(quiet: World) -
 def test_who_waits_for_retries_is_not_woken_for_a_later_one(quiet: World) -> None:
     quiet.put()
     message, entry = quiet.take_one()
-    quiet.manager.settle(message, [(entry, DEFERRED)])
+    settle(quiet.manager, message, [(entry, DEFERRED)])
     quiet.clock.advance(0)
     ready = quiet.manager.ready(Area.DEFERRED)
     quiet.clock.advance(0.5)
     quiet.put()
     message, entry = quiet.take_one()
-    quiet.manager.settle(message, [(entry, DEFERRED)])
+    settle(quiet.manager, message, [(entry, DEFERRED)])
     quiet.clock.advance(0)
     assert not ready.called
 
@@ -539,13 +540,13 @@ def test_who_waits_for_retries_is_not_woken_for_a_later_one(quiet: World) -> Non
 def test_who_waits_for_retries_is_told_of_a_later_one_when_the_one_he_knows_is_past(quiet: World) -> None:
     quiet.put()
     message, entry = quiet.take_one()
-    quiet.manager.settle(message, [(entry, DEFERRED)])
+    settle(quiet.manager, message, [(entry, DEFERRED)])
     quiet.clock.advance(0)
     ready = quiet.manager.ready(Area.DEFERRED)
     quiet.clock.advance(1.2)
     message, entry = quiet.take_one(Area.DEFERRED)
     assert not ready.called
-    quiet.manager.settle(message, [(entry, DEFERRED)])
+    settle(quiet.manager, message, [(entry, DEFERRED)])
     quiet.clock.advance(0)
     assert ready.called
 

@@ -7,6 +7,7 @@ import pytest
 from mailismus.config.values.settings import RetrySettings
 from mailismus.queue.interface import Area
 from mailismus.queue.outcome.disposition import Disposition
+from tests.fakes.managing import settle
 from tests.queue.test_manager import DEFERRED, FAILED, World
 
 
@@ -15,9 +16,9 @@ def test_the_next_outcome_is_decided_by_the_new_rule() -> None:
     world.put(b"c@d.example", b"e@f.example")
     (message,) = world.take()
     first, second = message.entries
-    world.manager.settle(message, [(first, DEFERRED)])
+    settle(world.manager, message, [(first, DEFERRED)])
     world.manager.reload(RetrySettings(maxtime_s=1000.0, maxtime_reports_s=2.0, delays_s=(100.0,)), 0)
-    world.manager.settle(message, [(second, DEFERRED)])
+    settle(world.manager, message, [(second, DEFERRED)])
     world.clock.advance(0)
     due_s = [entry.due_at - world.clock.seconds() for entry in world.entries(Area.DEFERRED)]
     assert 1.0 <= due_s[0] <= 1.1
@@ -29,7 +30,7 @@ def test_reports_have_a_new_rule_too() -> None:
     world.put(sender=b"")
     message, entry = world.take_one()
     world.manager.reload(RetrySettings(maxtime_s=1000.0, maxtime_reports_s=50.0, delays_s=(100.0,)), 0)
-    assert world.manager.settle(message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
+    assert settle(world.manager, message, [(entry, DEFERRED)]) == [Disposition.DEFERRED]
     world.clock.advance(0)
     assert [entry.due_at for entry in world.entries(Area.DEFERRED)] == [message.received_at + 50.0]
 
@@ -62,7 +63,7 @@ def _with_bounces(max_out: int) -> World:
         world.put()
     while messages := world.take():
         for message in messages:
-            world.manager.settle(message, [(entry, FAILED) for entry in message.entries])
+            settle(world.manager, message, [(entry, FAILED) for entry in message.entries])
         world.clock.advance(0)
     return world
 
@@ -91,7 +92,7 @@ def test_less_room_for_bounces_after_a_reload_ends_the_rounds_that_wait() -> Non
     world = World()
     world.put(*(b"u%d@d.example" % number for number in range(10)))
     (message,) = world.take()
-    world.manager.settle(message, [(entry, FAILED) for entry in message.entries[:8]])
+    settle(world.manager, message, [(entry, FAILED) for entry in message.entries[:8]])
     world.clock.advance(0)
     assert world.take(Area.BOUNCES) == []
     world.manager.reload(world.retry, 100)

@@ -17,6 +17,7 @@ from mailismus.queue.interface import Area, Entry, Filter, Message
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory import MemoryQueue
 from mailismus.report.task import ReportTask
+from tests.fakes import managing
 
 NO_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user"), b"mx.b.example[192.0.2.1]:25")
 CONTENT = b"Received: by test\r\nSubject: hello\r\nMessage-ID: <1@a.example>\r\n\r\nHello\r\n..dot\r\n"
@@ -79,13 +80,13 @@ class Bench:
         """A message into the queue, all recipients of which fail at once."""
         draft = self.queue.draft()
         draft.write(content)
-        self.queue.accept(draft, Envelope(sender, recipients or (b"r@b.example",)))
+        managing.accept(self.queue, draft, Envelope(sender, recipients or (b"r@b.example",)))
         self.clock.advance(0)
 
         def settle(messages: list[Message]) -> None:
             for message in messages:
                 if message.spool_id == draft.spool_id:
-                    self.queue.settle(message, [(entry, outcome) for entry in message.entries])
+                    managing.settle(self.queue, message, [(entry, outcome) for entry in message.entries])
                 else:  # a report
                     self.queue.give_back(message, message.entries, 0.0)
 

@@ -22,6 +22,7 @@ from mailismus.queue.rounds import LINGER_S
 from mailismus.report.task import LIMIT
 from mailismus.smtp.header import MAX_HEADER
 from mailismus.smtp.trace import date_time
+from tests.fakes.managing import settle
 from tests.fakes.stuffing import unstuff
 from tests.report.harness import CONTENT, SENDER, Bench, report_settings
 
@@ -381,11 +382,11 @@ def test_a_report_tells_how_long_a_message_was_tried_whatever_the_clock_did() ->
     bench.run(900.0)
     messages: list[Message] = []
     bench.queue.take(Area.DEFERRED, 10).addCallback(messages.extend)
-    bench.queue.settle(messages[0], [(messages[0].entries[0], LATER)])
+    settle(bench.queue, messages[0], [(messages[0].entries[0], LATER)])
     bench.run(1000.0)
     messages.clear()
     bench.queue.take(Area.DEFERRED, 10).addCallback(messages.extend)
-    bench.queue.settle(messages[0], [(messages[0].entries[0], attrs.evolve(LATER, kind=OutcomeKind.FAILED))])
+    settle(bench.queue, messages[0], [(messages[0].entries[0], attrs.evolve(LATER, kind=OutcomeKind.FAILED))])
     bench.task.start()
     bench.run(5.0)
     ((_, content, _),) = bench.reports()

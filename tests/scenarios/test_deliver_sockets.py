@@ -28,6 +28,7 @@ from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.deliver.harness import CONTENT, DIRECTORY, Names, deliver_settings, files_of, relay
 from tests.fakes.dnsserver import FakeNameServer
+from tests.fakes.managing import accept
 from tests.fakes.sink import Act, Script, SinkFactory
 
 LIMIT_S = 60.0
@@ -79,7 +80,7 @@ class NameServer:
     def put(self, *recipients: bytes, content: bytes = CONTENT) -> None:
         draft = self.queue.draft()
         draft.write(content)
-        self.queue.accept(draft, Envelope(b"s@a.example", recipients))
+        accept(self.queue, draft, Envelope(b"s@a.example", recipients))
 
     def statuses(self) -> list[bytes]:
         return [line for line in self.maillog.lines if b"status=" in line]

@@ -32,6 +32,7 @@ from mailismus.queue.providers.memory.provider import MemoryQueue
 from mailismus.report.task import ReportTask
 from mailismus.submit.task import SubmitTask
 from tests.deliver.harness import Names, deliver_settings, files_of, relay
+from tests.fakes.managing import accept
 from tests.fakes.sink import Script, Sink, SinkFactory
 from tests.report.harness import report_settings
 from tests.report.samples import blocks_of, parts_of
@@ -122,7 +123,7 @@ class Server:
         """A message into the queue."""
         draft = self.queue.draft()
         draft.write(CONTENT)
-        self.queue.accept(draft, Envelope(sender, recipients))
+        accept(self.queue, draft, Envelope(sender, recipients))
 
     def lines(self, word: bytes) -> list[bytes]:
         return [line for line in self.maillog.lines if word in line]

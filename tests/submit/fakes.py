@@ -19,6 +19,8 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.networks import Networks
 from mailismus.observe.maillog import MemoryMailLog
+from mailismus.queue.commits import tell
+from mailismus.queue.interface import CommitListener, M
 from mailismus.submit.policy import Policy
 from mailismus.submit.protocol import ServerSession
 from mailismus.submit.reception import Desk
@@ -76,12 +78,12 @@ class FakeManager:
         self.drafts.append(FakeDraft(SpoolId(len(self.drafts) + 1), self.waits))
         return self.drafts[-1]
 
-    def accept(self, draft: Any, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
+    def accept(self, draft: Any, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
         waiting: Deferred[Sequence[SpoolId]] = Deferred()
         self.accepted.append((draft, envelope, waiting))
+        tell(waiting, listener, mark)
         if self.is_quick:
             waiting.callback(())
-        return waiting
 
     def fire(self, number: int = -1) -> None:
         """It is durable."""

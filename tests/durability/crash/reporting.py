@@ -88,6 +88,11 @@ class Reporting:
             self._world.disk.mark(Acknowledged(spool_id))
             self._have_ended(self._reports[spool_id])
 
+    def write_lines(self, lines: Sequence[bytes]) -> None:
+        """As above."""
+        for line in lines:
+            self.write(line)
+
     def _have_ended(self, queue_ids: Sequence[QueueId]) -> None:
         for queue_id in queue_ids:
             self._world.disk.mark(Settled(Settlement(queue_id, None)))

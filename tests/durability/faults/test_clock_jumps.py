@@ -11,6 +11,7 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.index.state import PendingCheckpoint
 from tests.durability.faults.clustered import queue_of
 from tests.durability.faults.world import DEFERRED, World
+from tests.fakes.managing import settle
 
 YEAR_S = 365 * 86400.0
 EVERY_DELAY_S = 3 * 1800.0
@@ -241,7 +242,7 @@ def test_mail_that_the_disk_is_slow_to_write_while_the_clock_is_set_back_goes_on
     world.send(1, 100, b"a@b.example", answers.append)
     (message,) = world.take(Area.INCOMING, 1)
     assert world.manager is not None
-    world.manager.settle(message, [(message.entries[0], DEFERRED)])
+    settle(world.manager, message, [(message.entries[0], DEFERRED)])
     jump(world, -YEAR_S)
     world.take(Area.BOUNCES, 1)
     assert not answers

@@ -24,6 +24,7 @@ from tests.durability.faults.disk import FaultyDisk
 from tests.durability.subjects.clustered import CLUSTERED
 from tests.durability.subjects.harness import SubjectHarness
 from tests.durability.subjects.interface import RunningSubject, Subject
+from tests.fakes.managing import accept, settle
 
 LARGE = 100_000
 """Contents longer than this go to their silo."""
@@ -54,6 +55,9 @@ class NullLog:
     """`MailLog` of nobody."""
 
     def write(self, line: bytes) -> None:
+        pass
+
+    def write_lines(self, lines: Sequence[bytes]) -> None:
         pass
 
 
@@ -202,7 +206,7 @@ class World:
             told(False)
 
         envelope = Envelope(sender, tuple(addresses(recipients)), b"192.0.2.1", False)
-        self.manager.accept(draft, envelope).addCallbacks(accepted, refused)
+        accept(self.manager, draft, envelope).addCallbacks(accepted, refused)
 
     def _is_refused(self, error: Unavailable) -> None:
         if self.disk.is_ill is None:  # otherwise it was the workload that saw to it
@@ -247,7 +251,7 @@ class World:
                 raise Broken("an entry that nobody sent")
             if content != letter.content:
                 raise Broken("other bytes than were sent")
-        dispositions = self.manager.settle(message, [(entry, outcome) for entry in message.entries])
+        dispositions = settle(self.manager, message, [(entry, outcome) for entry in message.entries])
         for entry, disposition in zip(message.entries, dispositions, strict=True):
             self._note(message, entry, disposition)
 

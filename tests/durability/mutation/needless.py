@@ -36,9 +36,13 @@ NEEDLESS: dict[str, str] = {
     "order | clustered/provider.py | ClusteredQueue.close | parts.presence.stop() <> parts.space.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | parts.space.stop() <> parts.pressure.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | parts.pressure.stop() <> parts.release.stop()": _APART,
-    "order | clustered/provider.py | ClusteredQueue.commit_is_durable | for (journaled, entries, content_offset), draft in "
-    "zip(item.messages, item.drafts, stric.. <> for settlement in item.settlements:": (
-        "They are of different messages: one is settled after the commit that brought it."
+    "order | clustered/control/commit_results.py | CommitResults.commit_is_durable | for queue_id in item.ended: <> "
+    "for settlement in item.settlements:": "They are of different entries.",
+    "order | clustered/control/commit_results.py | CommitResults.commit_is_durable | for settlement in item.settlements: <> "
+    "if not item.messages:": "Who is told is noted here; listeners are told when the whole batch is applied.",
+    "order | clustered/provider.py | ClusteredQueue._settle | self._append(item) <> found = "
+    "Deferred.fromCoroutine(self._settle_unknown(unknown, unknown_ended))": (
+        "They are of different entries: the unknown ones have no record in the item."
     ),
     "order | clustered/control/batch_results.py | BatchResults.on_durable | self._refused.drop() <> self._checkpoints.on_batch()": (
         "The files of refused messages are no part of a checkpoint."

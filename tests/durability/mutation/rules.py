@@ -185,10 +185,13 @@ RULES: dict[str, Rule] = {
     # commits
     "a 250 waits for the barrier": _clustered(
         "provider",
-        "        else:\n            self._append(item, submissions, settlements)\n        return item.done\n",
-        "        else:\n            self._append(item, submissions, settlements)\n        return succeed(())\n",
+        "            self.ledger.add_settlements(item, ended, settlements)\n        self._append(item)\n",
+        "            self.ledger.add_settlements(item, ended, settlements)\n"
+        "        listener, mark = item.listener, item.mark\n"
+        "        item.set_listener(DEFERRED_COMMITS, Deferred())\n        self._append(item)\n"
+        "        listener.on_durable((mark,), ((),))\n",
     ),
-    "a large one's lines wait for its file": _clustered("provider", "        if is_streaming:\n", "        if False:\n"),
+    "a large one's lines wait for its file": _clustered("provider", "        if not is_streaming:\n", "        if True:\n"),
     "a settle names where its line rests": _clustered(
         "control/ledger",
         "message, entry, place = clustered.message, clustered.entry, clustered.place",
@@ -199,8 +202,8 @@ RULES: dict[str, Rule] = {
     ),
     "bytes wait for the last durable settle": _clustered(
         "control/ledger",
-        "                self._ending.add(queue_id)\n",
-        "                self._ending.add(queue_id)\n                self.release.remove(spool_id)\n",
+        "            ending.add(queue_id)\n",
+        "            ending.add(queue_id)\n            self.release.remove(queue_id[0])\n",
     ),
     "nothing is said of an entry behind its end": _clustered(
         "control/ledger", "            if queue_id in self._ending:\n", "            if False:\n"

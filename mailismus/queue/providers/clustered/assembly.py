@@ -35,6 +35,7 @@ from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, epoch
 from mailismus.queue.providers.clustered.control.admission import AdmissionControl
 from mailismus.queue.providers.clustered.control.batch_results import BatchResults
 from mailismus.queue.providers.clustered.control.closing import Closing
+from mailismus.queue.providers.clustered.control.commit_results import CommitResults
 from mailismus.queue.providers.clustered.control.hasten import Hastening
 from mailismus.queue.providers.clustered.control.ledger import Ledger
 from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
@@ -96,6 +97,12 @@ def build(
     admission = AdmissionControl(commits, segments, opened.pool, space, pressure)
     closing = Closing(commits, checkpoints, pressure, memtable, reactor, opened.release)
     refused = RefusedDrafts()
+    brake = CommitThrottle()
+    results = CommitResults(
+        *(state, ledger, checkpoints, segments, refused, brake, reactor),
+        keeps_nothing_back=limits.keeps_nothing_back,
+    )
+    events.listen(results)
     events.listen(BatchResults(memtable, segments, refused, waiters, checkpoints, closing, naming, limits.largest_item))
 
     memory, behind = Budget(DRAFT_BYTES), Budget(BEHIND_BYTES)
@@ -125,8 +132,9 @@ def build(
         space=space,
         presence=presence,
         pressure=pressure,
-        brake=CommitThrottle(),
+        brake=brake,
         admission=admission,
+        results=results,
         closing=closing,
         contents=contents,
         search=search,

@@ -17,6 +17,7 @@ from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.control.admission import AdmissionControl
 from mailismus.queue.providers.clustered.control.closing import Closing
+from mailismus.queue.providers.clustered.control.commit_results import CommitResults
 from mailismus.queue.providers.clustered.control.hasten import Hastening
 from mailismus.queue.providers.clustered.control.ledger import Ledger
 from mailismus.queue.providers.clustered.control.waiters import ReadyWaiters
@@ -83,6 +84,7 @@ class QueueParts:
     pressure: Pressure
     brake: CommitThrottle
     admission: AdmissionControl
+    results: CommitResults
     closing: Closing
     contents: Contents
     search: QueueSearch

@@ -25,15 +25,20 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.commits import DEFERRED_COMMITS, tell
+from mailismus.queue.entering import split_ended
 from mailismus.queue.interface import (
     Area,
+    CommitListener,
     Filter,
     Flushed,
     IContent,
     ICountingPlan,
     IDraft,
     Latest,
+    M,
     Message,
     Page,
     Settlement,
@@ -41,7 +46,6 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.providers.clustered.commit.items import CommitItem
-from mailismus.queue.providers.clustered.control.admission import as_unavailable, may_be_found
 from mailismus.queue.providers.clustered.control.ledger import begin_message
 from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
@@ -63,7 +67,7 @@ class ClusteredQueue:
         self._now, self._reactor = parts.state.now, parts.reactor
         self._memtable, self._cluster_index = parts.state.memtable, parts.state.cluster_index
         self._limits, self._admission, self._drafts = parts.limits, parts.admission, parts.drafts
-        self._segments, self._brake, self._waiters = parts.segments, parts.brake, parts.waiters
+        self._segments, self._waiters, self._results = parts.segments, parts.waiters, parts.results
         self._due_scan, self._contents = parts.due_scan, parts.contents
         self.max_envelope_bytes = parts.limits.envelope
 
@@ -102,19 +106,51 @@ class ClusteredQueue:
         return self._drafts.make()
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+        done: Deferred[Sequence[SpoolId]] = Deferred()
+        self.begin_commit(submissions, settlements, (), DEFERRED_COMMITS, done)
+        return done
+
+    def begin_commit(
+        self,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[QueueId],
+        listener: CommitListener[M],
+        mark: M,
+    ) -> None:
         if check_words(submissions, settlements, self.max_envelope_bytes):
             self.parts.opened.writer.require_format(FORMAT_WITH_WORDS)
-        item = CommitItem(self)
-        if not submissions:
-            at_once = self._limits.settlements
-            if len(settlements) > at_once:
-                return self._commit_in_parts(settlements, at_once)
-            unknown = self._append(item, submissions, settlements)
-            if not unknown or not self._cluster_index.clusters:
-                return item.done
-            found = Deferred.fromCoroutine(self._settle_unknown(unknown))
-            return gatherResults([item.done, found]).addCallback(lambda parts: [*parts[0], *parts[1]])
-        drafts = []
+        if settlements:
+            settlements, ended = split_ended(settlements, ended)
+        if submissions:
+            self._submit(CommitItem(self._results, listener, mark), submissions, settlements, ended)
+        elif len(settlements) + len(ended) > self._limits.settlements:
+            tell(self._commit_in_parts(settlements, ended), listener, mark)
+        else:
+            self._settle(CommitItem(self._results, listener, mark), settlements, ended)
+
+    def _settle(self, item: CommitItem, settlements: Sequence[Settlement], ended: Sequence[QueueId]) -> None:
+        """Commit settlements alone."""
+        unknown_ended, unknown = self.ledger.add_settlements(item, ended, settlements)
+        if not (unknown_ended or unknown) or not self._cluster_index.clusters:
+            self._append(item)
+            return
+        known: Deferred[Sequence[SpoolId]] = Deferred()
+        listener, mark = item.listener, item.mark
+        item.set_listener(DEFERRED_COMMITS, known)
+        self._append(item)
+        found = Deferred.fromCoroutine(self._settle_unknown(unknown, unknown_ended))
+        tell(gatherResults([known, found]).addCallback(lambda parts: [*parts[0], *parts[1]]), listener, mark)
+
+    def _submit(
+        self,
+        item: CommitItem,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[QueueId],
+    ) -> None:
+        """Commit messages, with settlements or without."""
+        drafts = item.drafts
         is_streaming = False
         for submission in submissions:
             draft = submission.draft
@@ -122,19 +158,19 @@ class ClusteredQueue:
                 raise TypeError(f"a draft of another provider: {draft!r}")
             drafts.append(draft)
             is_streaming = is_streaming or draft.is_in_silo
-        item.drafts = drafts
-        if is_streaming:
-            self.parts.pressure.begin_file()
-            finished = gatherResults(
-                [draft.finish(self._names_of(submission)) for draft, submission in zip(drafts, submissions, strict=True)],
-                consumeErrors=True,
-            )
-            finished.addCallbacks(
-                lambda _: self._append(item, submissions, settlements), self._not_finished, errbackArgs=(item,)
-            ).addBoth(self._on_finished)
-        else:
-            self._append(item, submissions, settlements)
-        return item.done
+        if not is_streaming:
+            self._append_submissions(item, submissions, settlements, ended)
+            return
+        self.parts.pressure.begin_file()
+        finished = gatherResults(
+            [draft.finish(self._names_of(submission)) for draft, submission in zip(drafts, submissions, strict=True)],
+            consumeErrors=True,
+        )
+        finished.addCallbacks(
+            lambda _: self._append_submissions(item, submissions, settlements, ended),
+            self._not_finished,
+            errbackArgs=(item,),
+        ).addBoth(self._on_finished)
 
     def _names_of(self, submission: Submission) -> Sequence[int]:
         """Return the numbers of the recipients that have a name of their own for the message file."""
@@ -145,14 +181,21 @@ class ClusteredQueue:
             return range(1, count + 1)
         return [placement.number for placement in submission.placements]
 
-    def _commit_in_parts(self, settlements: Sequence[Settlement], at_once: int) -> Deferred[Sequence[SpoolId]]:
+    def _commit_in_parts(self, settlements: Sequence[Settlement], ended: Sequence[QueueId]) -> Deferred[Sequence[SpoolId]]:
         """Commit more settlements than one batch is sure to hold."""
-        parts = [self.commit((), settlements[start : start + at_once]) for start in range(0, len(settlements), at_once)]
+        at_once = self._limits.settlements
+        replaced = [(settlements[at : at + at_once], ()) for at in range(0, len(settlements), at_once)]
+        removed = [((), ended[at : at + at_once]) for at in range(0, len(ended), at_once)]
+        parts: list[Deferred[Sequence[SpoolId]]] = []
+        for part_settlements, part_ended in (*replaced, *removed):
+            done: Deferred[Sequence[SpoolId]] = Deferred()
+            self.begin_commit((), part_settlements, part_ended, DEFERRED_COMMITS, done)
+            parts.append(done)
         return gatherResults(parts).addCallback(lambda over: [spool_id for part in over for spool_id in part])
 
-    async def _settle_unknown(self, settlements: list[Settlement]) -> Sequence[SpoolId]:
+    async def _settle_unknown(self, settlements: list[Settlement], ended: list[QueueId]) -> Sequence[SpoolId]:
         """Settle entries that were not handed out: search the clusters for them. Entries that are not found ended before."""
-        wanted = {settlement.queue_id for settlement in settlements}
+        wanted = {settlement.queue_id for settlement in settlements} | set(ended)
         cluster_index = self._cluster_index
         for cluster in list(cluster_index.clusters.values()):
             lines = await self.parts.search.live_lines(cluster)
@@ -163,60 +206,41 @@ class ClusteredQueue:
                 if queue_id in wanted and not cluster.is_hidden(line.offset):
                     cluster_index.hold(ClusteredEntry(line.message, line.entry, cluster, line.offset))
         found = [settlement for settlement in settlements if settlement.queue_id in cluster_index.out]
+        found += [Settlement(queue_id, None) for queue_id in ended if queue_id in cluster_index.out]
         return await self.commit((), found) if found else ()
 
     def _not_finished(self, failure: Failure, item: CommitItem) -> None:
         """Fail a commit whose large message could not be made durable: no part of the commit counts."""
-        cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
+        cause = failure.value.subFailure.value if isinstance(failure.value, FirstError) else failure.value
         self._drafts.refused.add(item.drafts, may_be_found=False)
-        item.done.errback(cause)
+        self._results.fail(item, cause if isinstance(cause, StorageError) else Unavailable(f"internal error: {cause!r}"))
 
     def _on_finished(self, result: Failure | None) -> Failure | None:
         self.parts.pressure.end_file()
         self.parts.closing.check()
         return result
 
-    def _append(
-        self, item: CommitItem, submissions: Sequence[Submission], settlements: Sequence[Settlement]
-    ) -> list[Settlement]:
-        """Append to the journal. Return the settlements of entries that are neither in the memtable nor out."""
-        unknown: list[Settlement] = []
+    def _append_submissions(
+        self,
+        item: CommitItem,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[QueueId],
+    ) -> None:
         for submission, draft in zip(submissions, item.drafts, strict=True):
             journaled, entries = begin_message(submission, draft)
             item.add_message(journaled, entries)
-        if settlements:
-            unknown = self.ledger.add_settlements(item, settlements)
+        if settlements or ended:
+            self.ledger.add_settlements(item, ended, settlements)
+        self._append(item)
+
+    def _append(self, item: CommitItem) -> None:
+        """Append to the journal, if there is anything to write."""
         if item.size_bytes:
             self.commits.append(item)
         else:
-            item.done.callback(())
-        return unknown
-
-    def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
-        """Apply a commit whose barrier has returned (`ICommitOwner`)."""
-        now = self._now()
-        for (journaled, entries, content_offset), draft in zip(item.messages, item.drafts, strict=True):
-            draft.keep()
-            self.ledger.arrive(journaled, entries, segment, offset + content_offset, now)
-        over: list[SpoolId] = []
-        for settlement in item.settlements:
-            if self.ledger.settle(settlement, now):
-                over.append(settlement.queue_id.spool_id)
-        if not item.messages:
-            item.done.callback(over)
-        elif self._limits.keeps_nothing_back:
-            self.checkpoints.run_over_all().addCallback(lambda _: item.done.callback(over))
-        elif delay_s := self._brake.delay_s(self._reactor.seconds(), self._segments.excess):
-            self._reactor.callLater(delay_s, item.done.callback, over)
-        else:
-            item.done.callback(over)
-
-    def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
-        """Fail a commit as a whole, settlements included (`ICommitOwner`): a report and its bounces share their fate."""
-        self._drafts.refused.add(item.drafts, may_be_found=may_be_found(error))
-        for settlement in item.settlements:
-            self.ledger.refuse(settlement)
-        item.done.errback(as_unavailable(error))
+            self._results.add(item, ())
+            self._reactor.callLater(0, self._results.tell)
 
     # out
 

@@ -11,20 +11,26 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from typing import Any
 
+import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.commits import DEFERRED_COMMITS
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.entering import entries_of, message_of, successor_of
 from mailismus.queue.interface import (
     Area,
+    CommitListener,
     Filter,
     Flushed,
     IContent,
+    IDraft,
     Latest,
+    M,
     Message,
     Page,
     Settlement,
@@ -38,6 +44,14 @@ from mailismus.queue.providers.memory.looking import find, summarize
 from mailismus.queue.words import check_words
 
 MAX_ENVELOPE_BYTES = 4 << 20
+
+
+@attrs.frozen
+class _Commit:
+    submissions: Sequence[Submission]
+    settlements: Sequence[Settlement]
+    listener: CommitListener[Any]
+    mark: object
 
 
 class MemoryQueue:
@@ -57,7 +71,7 @@ class MemoryQueue:
         self._waiting: dict[Area, list[Deferred[None]]] = {area: [] for area in Area}
         self._error: Unavailable | None = None
         self._next_error: Unavailable | None = None
-        self._under_way: list[tuple[Sequence[Submission], Sequence[Settlement], Deferred[Sequence[SpoolId]]]] = []
+        self._under_way: list[_Commit] = []
         self._is_scheduled = False
 
     # For tests
@@ -92,33 +106,38 @@ class MemoryQueue:
         return MemoryDraft(spool_id, self._clock, self._pause_bytes)
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+        done: Deferred[Sequence[SpoolId]] = Deferred()
+        self.begin_commit(submissions, settlements, (), DEFERRED_COMMITS, done)
+        return done
+
+    def begin_commit(
+        self,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[QueueId],
+        listener: CommitListener[M],
+        mark: M,
+    ) -> None:
         check_words(submissions, settlements, MAX_ENVELOPE_BYTES)
         if submissions:
             trouble, self._next_error = self._next_error or self._error, None
+            if trouble is None and not all(_is_open(submission.draft) for submission in submissions):
+                trouble = Unavailable("the draft is not one that can be committed")
             if trouble is not None:
-                return self._fail_later(trouble)
-            for submission in submissions:
-                draft = submission.draft
-                if not isinstance(draft, MemoryDraft) or not draft.is_open:
-                    return self._fail_later(Unavailable("the draft is not one that can be committed"))
+                self._clock.callLater(0, listener.on_failed, (mark,), trouble)
+                return
             for submission in submissions:
                 draft = submission.draft
                 assert isinstance(draft, MemoryDraft)
                 draft.finish()
-        for settlement in settlements:
+        together = [*settlements, *(Settlement(queue_id, None) for queue_id in ended)]
+        for settlement in together:
             held, number = self._find(settlement.queue_id), settlement.queue_id.number
             if held is not None:
                 held.settling[number] += 1
                 held.out.add(number)
-        done: Deferred[Sequence[SpoolId]] = Deferred()
-        self._under_way.append((tuple(submissions), tuple(settlements), done))
+        self._under_way.append(_Commit(tuple(submissions), together, listener, mark))
         self._schedule()
-        return done
-
-    def _fail_later(self, error: Unavailable) -> Deferred[Sequence[SpoolId]]:
-        done: Deferred[Sequence[SpoolId]] = Deferred()
-        self._clock.callLater(0, done.errback, error)
-        return done
 
     def _schedule(self) -> None:
         if not self._is_scheduled and self._under_way:
@@ -131,17 +150,19 @@ class MemoryQueue:
         batch, self._under_way = self._under_way, []
         if self._error is not None:
             # Submissions accepted before the failure count as written; only settlements alone must wait.
-            self._under_way = [item for item in batch if not item[0]]
-            batch = [item for item in batch if item[0]]
+            self._under_way = [commit for commit in batch if not commit.submissions]
+            batch = [commit for commit in batch if commit.submissions]
         changed: set[Area] = set()
-        fired: list[tuple[Deferred[Sequence[SpoolId]], list[SpoolId]]] = []
-        for submissions, settlements, done in batch:
-            for submission in submissions:
+        told: dict[CommitListener[Any], tuple[list[Any], list[Sequence[SpoolId]]]] = {}
+        for commit in batch:
+            for submission in commit.submissions:
                 self._store(submission, changed)
-            gone = [spool_id for settlement in settlements if (spool_id := self._settle(settlement, changed)) is not None]
-            fired.append((done, gone))
-        for done, gone in fired:
-            done.callback(gone)
+            gone = [over for settlement in commit.settlements if (over := self._settle(settlement, changed)) is not None]
+            marks, all_gone = told.setdefault(commit.listener, ([], []))
+            marks.append(commit.mark)
+            all_gone.append(gone)
+        for listener, (marks, all_gone) in told.items():
+            listener.on_durable(marks, all_gone)
         self._wake(changed)
 
     def _store(self, submission: Submission, changed: set[Area]) -> None:
@@ -260,3 +281,7 @@ class MemoryQueue:
             for deferred in list(waiting):
                 if not deferred.called:  # a waiter that fired before may have cancelled it
                     deferred.callback(None)
+
+
+def _is_open(draft: IDraft) -> bool:
+    return isinstance(draft, MemoryDraft) and draft.is_open

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
-
-from twisted.internet.defer import Deferred
+from typing import Any, Protocol
 
 from mailismus.journal.commit import IItem
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import QueueId
 from mailismus.mail.words import LONGEST_WORDS
 from mailismus.queue.files.recipient_line import format_lines
-from mailismus.queue.interface import Area, Entry, Settlement
+from mailismus.queue.interface import Area, CommitListener, Entry, M, Settlement
 from mailismus.queue.providers.clustered.format.cluster import Place
 from mailismus.queue.providers.clustered.format.record import (
     HEAD,
@@ -57,26 +55,34 @@ class _Item:
 
 
 class CommitItem(_Item):
-    """One commit: submissions and settlements, all or nothing."""
+    """One commit: submissions and settlements, all or nothing. `listener` is told of its end, and knows it by `mark`."""
 
-    __slots__ = ("_owner", "done", "drafts", "messages", "settlements")
+    __slots__ = ("_owner", "drafts", "ended", "listener", "mark", "messages", "settlements")
 
-    def __init__(self, owner: ICommitOwner) -> None:
+    def __init__(self, owner: ICommitOwner, listener: CommitListener[Any], mark: object) -> None:
         super().__init__()
-        self._owner = owner
+        self._owner, self.listener, self.mark = owner, listener, mark
         self.messages: list[tuple[JournaledMessage, list[Entry], int]] = []
         """New messages, their entries, and the offset of the content from the start of the item."""
         self.drafts: list[SpoolDraft] = []
+        self.ended: Sequence[QueueId] = ()
         self.settlements: Sequence[Settlement] = ()
-        self.done: Deferred[Sequence[SpoolId]] = Deferred()
 
     def add_message(self, journaled: JournaledMessage, entries: list[Entry]) -> None:
         """A new message and all of its entries; its content is `content`, or in its silo."""
         self.messages.append((journaled, entries, add_message_records(self, journaled, entries)))
         self.may_fail = True
 
+    def set_listener(self, listener: CommitListener[M], mark: M) -> None:
+        """Who is told of the commit's end."""
+        self.listener, self.mark = listener, mark
+
+    def set_ended(self, ended: Sequence[QueueId]) -> None:
+        """Entries that are removed, whose records it has."""
+        self.ended = ended
+
     def set_settlements(self, settlements: Sequence[Settlement]) -> None:
-        """Settlements whose records it has."""
+        """Settlements that replace entries, whose records it has."""
         self.settlements = settlements
 
     def durable(self, segment: int, offset: int) -> None:

@@ -7,5 +7,6 @@ Modules, leaves first:
     admission   refuses mail while it could not be committed
     closing     the clean stop
     hasten      shortens waiting times
+    commit_results  the steps after a commit became durable, or failed
     batch_results  the steps after a batch became durable, or failed
 """

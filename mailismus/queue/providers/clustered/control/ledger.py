@@ -52,15 +52,62 @@ class Ledger:
 
     # records
 
-    def add_settlements(self, item: CommitItem, settlements: Sequence[Settlement]) -> list[Settlement]:
-        """Add the records of these settlements. Return those of unknown entries: not in the memtable, nor handed out."""
-        unknown: list[Settlement] = []
-        messages, asked = self.memtable.messages, self.asked
-        known: list[Settlement] = []
+    def add_settlements(
+        self, item: CommitItem, ended: Sequence[QueueId], settlements: Sequence[Settlement]
+    ) -> tuple[list[QueueId], list[Settlement]]:
+        """Add the records of these settlements. `ended`: entries that are removed; the area of a settlement is not None.
+        Return those of unknown entries: neither in the memtable nor handed out."""
         over: list[tuple[QueueId, Place | None]] = []
-        lines: list[bytes] = []
+        unknown = self._add_ended(item, ended, over)
+        unknown_settlements, successors = self._add_replaced(item, settlements, over) if settlements else ([], [])
+        if over:
+            item.add(settled_record(over))
+        for record in successors:
+            item.add(record)
+        return unknown, unknown_settlements
+
+    def _add_ended(
+        self, item: CommitItem, ended: Sequence[QueueId], over: list[tuple[QueueId, Place | None]]
+    ) -> list[QueueId]:
+        """Add entries that are removed, and their places, to those of a settled record. Return the unknown ones."""
+        unknown: list[QueueId] = []
+        known: list[QueueId] = []
+        messages, out = self.memtable.messages, self.cluster_index.out
+        asked, ending, pending = self.asked, self._ending, self._state.pending
+        for queue_id in ended:
+            place: Place | None = None
+            journaled = messages.get(queue_id[0])
+            if journaled is not None and queue_id[1] in journaled.entries:
+                if pending is not None:
+                    place = self._place_in_checkpoint(queue_id, journaled.entries[queue_id[1]])
+            else:
+                clustered = out.get(queue_id)
+                if clustered is None:
+                    unknown.append(queue_id)
+                    continue
+                place = clustered.place
+            if queue_id in ending:
+                continue  # the entry is settled already: a record behind that one would be live at the next start
+            ending.add(queue_id)
+            asked[queue_id] = asked.get(queue_id, 0) + 1
+            known.append(queue_id)
+            over.append((queue_id, place))
+        item.set_ended(known)
+        return unknown
+
+    def _add_replaced(
+        self, item: CommitItem, settlements: Sequence[Settlement], over: list[tuple[QueueId, Place | None]]
+    ) -> tuple[list[Settlement], list[bytes]]:
+        """Add entries in clusters that are replaced, and their places, to those of a settled record. Return the settlements
+        of unknown entries, and the records of the successors."""
+        unknown: list[Settlement] = []
+        known: list[Settlement] = []
+        records: list[bytes] = []
+        messages, asked = self.memtable.messages, self.asked
         for settlement in settlements:
             spool_id, number = queue_id = settlement.queue_id
+            area = settlement.area
+            assert area is not None  # the caller has made it one of the ended entries
             journaled = messages.get(spool_id)
             entry = journaled.entries.get(number) if journaled is not None else None
             place: Place | None = None
@@ -75,23 +122,15 @@ class Ledger:
                     continue
                 message, entry, place = clustered.message, clustered.entry, clustered.place
             if queue_id in self._ending:
-                continue  # the entry is settled already: a record behind that one would be live at the next start
+                continue  # as above
             known.append(settlement)
             asked[queue_id] = asked.get(queue_id, 0) + 1
-            if settlement.area is None:
-                self._ending.add(queue_id)
-                over.append((queue_id, place))
-                continue
             if place is not None:
                 over.append((queue_id, place))
-            successor = successor_of(entry, settlement, settlement.area)
-            lines.append(lines_record(settlement.area, spool_id, format_lines(message, [successor])))
-        if over:
-            item.add(settled_record(over))
-        for record in lines:
-            item.add(record)
+            successor = successor_of(entry, settlement, area)
+            records.append(lines_record(area, spool_id, format_lines(message, [successor])))
         item.set_settlements(known)
-        return unknown
+        return unknown, records
 
     def _place_in_checkpoint(self, queue_id: QueueId, entry: Entry) -> Place | None:
         """Return the place that the entry's line will have when the checkpoint under way is durable, if its record is
@@ -114,38 +153,53 @@ class Ledger:
         if journaled.is_in_silo:
             self.release.track(journaled.message, len(entries))
 
-    def settle(self, settlement: Settlement, now: float) -> bool:
-        """Apply a settlement that is durable. Return whether it was the last of its message."""
-        spool_id, number = queue_id = settlement.queue_id
+    def end(self, queue_id: QueueId, now: float) -> bool:
+        """Apply the durable end of an entry. Return whether it was the last of its message."""
+        spool_id, number = queue_id
         self.unask(queue_id)
         journaled = self.memtable.messages.get(spool_id)
-        entry = journaled.entries.get(number) if journaled is not None else None
-        if journaled is not None and entry is not None:
-            if settlement.area is not None:
-                self.memtable.settle(journaled, number, successor_of(entry, settlement, settlement.area), now)
-                return False
+        if journaled is not None and number in journaled.entries:
             is_last = self.memtable.settle(journaled, number, None, now)
             if journaled.is_in_silo:
                 return self.release.entry_is_over(journaled.message, number)
             if is_last:
                 self.forget_content(journaled)
-                pending = self._state.pending
-                if spool_id in self._in_vain and (pending is None or queue_id not in pending.entries):
-                    self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
+                if self._in_vain:
+                    self._remove_in_vain(queue_id)
             return is_last
         clustered = self.cluster_index.settle(queue_id)
         if clustered is None:
             return False
         self.memtable.unpark(spool_id)
-        if settlement.area is None:
-            return self.release.entry_is_over(clustered.message, number)
+        return self.release.entry_is_over(clustered.message, number)
+
+    def _remove_in_vain(self, queue_id: QueueId) -> None:
+        """Remove the file that an abandoned checkpoint left of a message whose last entry is over."""
+        spool_id, pending = queue_id.spool_id, self._state.pending
+        if spool_id in self._in_vain and (pending is None or queue_id not in pending.entries):
+            self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
+
+    def replace(self, settlement: Settlement, now: float) -> None:
+        """Apply a durable settlement that replaces an entry."""
+        spool_id, number = queue_id = settlement.queue_id
+        area = settlement.area
+        assert area is not None  # as in `add_settlements`
+        self.unask(queue_id)
+        journaled = self.memtable.messages.get(spool_id)
+        entry = journaled.entries.get(number) if journaled is not None else None
+        if journaled is not None and entry is not None:
+            self.memtable.settle(journaled, number, successor_of(entry, settlement, area), now)
+            return
+        clustered = self.cluster_index.settle(queue_id)
+        if clustered is None:
+            return
+        self.memtable.unpark(spool_id)
         self.release.count_line(clustered.message)
         if journaled is None:
             journaled = JournaledMessage(clustered.message)
             journaled.put_in_silo()
             self.memtable.add(journaled, now)
-        self.memtable.put(journaled, successor_of(clustered.entry, settlement, settlement.area), now)
-        return False
+        self.memtable.put(journaled, successor_of(clustered.entry, settlement, area), now)
 
     def unask(self, queue_id: QueueId) -> None:
         left = self.asked[queue_id] - 1
@@ -155,12 +209,18 @@ class Ledger:
             del self.asked[queue_id]
             self._ending.discard(queue_id)
 
-    def refuse(self, settlement: Settlement) -> None:
-        """Note that the commit of a settlement failed: the settlement does not count."""
-        queue_id = settlement.queue_id
-        self.unask(queue_id)
-        if settlement.area is None:
+    def refuse(self, item: CommitItem) -> None:
+        """Note that a commit failed: its settlements do not count."""
+        for queue_id in item.ended:
+            self.unask(queue_id)
             self._ending.discard(queue_id)
+            self._take_back(queue_id)
+        for settlement in item.settlements:
+            self.unask(settlement.queue_id)
+            self._take_back(settlement.queue_id)
+
+    def _take_back(self, queue_id: QueueId) -> None:
+        """Note that an entry is not late, if it was so by a settlement that does not count."""
         pending = self._state.pending
         if pending is not None and not pending.is_sealed and queue_id in pending.late and queue_id not in self.asked:
             journaled = self.memtable.messages.get(queue_id.spool_id)

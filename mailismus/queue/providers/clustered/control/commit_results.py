@@ -1,0 +1,121 @@
+"""Commit results: the steps after a commit became durable, or failed, and the listeners that are told of it.
+
+    batch durable -> each commit is applied to the indexes -> each listener is told once, of all its commits
+
+*Rules*: a listener is told when all commits of the batch are applied, in the order in which they were begun. A failed commit
+is told at once. What a listener raises is a defect of its own: it is logged, and the others are told all the same.
+
+*Not here*: what follows from a batch as a whole (`control.batch_results`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from mailismus.errors import StorageError
+from mailismus.journal.commit import IItem
+from mailismus.journal.throttle import CommitThrottle
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import CommitListener
+from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
+from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
+from mailismus.queue.providers.clustered.commit.items import CommitItem
+from mailismus.queue.providers.clustered.control.admission import as_unavailable, may_be_found
+from mailismus.queue.providers.clustered.control.ledger import Ledger
+from mailismus.queue.providers.clustered.index.state import QueueState
+from mailismus.spool.draft import RefusedDrafts
+
+
+class CommitResults:
+    """Results of the commits of one queue (`commit.items.ICommitOwner`, `commit.batch_events.IBatchListener`)."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        state: QueueState,
+        ledger: Ledger,
+        checkpoints: CheckpointRunner,
+        segments: JournalSegments,
+        refused: RefusedDrafts,
+        brake: CommitThrottle,
+        reactor: IReactorTime,
+        *,
+        keeps_nothing_back: bool,
+    ) -> None:
+        """`keeps_nothing_back`: a commit of messages waits until its entries are in clusters."""
+        self._state, self._ledger, self._checkpoints = state, ledger, checkpoints
+        self._segments, self._refused, self._brake, self._reactor = segments, refused, brake, reactor
+        self._keeps_nothing_back = keeps_nothing_back
+        self._ended: dict[CommitListener[Any], tuple[list[Any], list[Sequence[SpoolId]]]] = {}
+        """Commits that have ended well since the last `tell`: marks, and the messages that each was the end of."""
+
+    # called by items
+
+    def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
+        ledger, now = self._ledger, self._state.now()
+        for (journaled, entries, content_offset), draft in zip(item.messages, item.drafts, strict=True):
+            draft.keep()
+            ledger.arrive(journaled, entries, segment, offset + content_offset, now)
+        gone: list[SpoolId] = []
+        for queue_id in item.ended:
+            if ledger.end(queue_id, now):
+                gone.append(queue_id.spool_id)
+        for settlement in item.settlements:
+            ledger.replace(settlement, now)
+        if not item.messages:
+            self.add(item, gone)
+        elif self._keeps_nothing_back:
+            self._checkpoints.run_over_all().addCallback(lambda _: self._tell_late(item, gone))
+        elif delay_s := self._brake.delay_s(self._reactor.seconds(), self._segments.excess):
+            self._reactor.callLater(delay_s, self._tell_late, item, gone)
+        else:
+            self.add(item, gone)
+
+    def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
+        """Fail a commit as a whole, settlements included: a report and its bounces share their fate."""
+        self._refused.add(item.drafts, may_be_found=may_be_found(error))
+        self._ledger.refuse(item)
+        self.fail(item, as_unavailable(error))
+
+    # listeners
+
+    def add(self, item: CommitItem, gone: Sequence[SpoolId]) -> None:
+        """Note that a commit has ended well, for the next `tell`. `gone`: messages that it was the end of."""
+        known = self._ended.get(item.listener)
+        if known is None:
+            known = self._ended[item.listener] = ([], [])
+        known[0].append(item.mark)
+        known[1].append(gone)
+
+    def tell(self) -> None:
+        """Tell all listeners of the commits that have ended well."""
+        ended, self._ended = self._ended, {}
+        for listener, (marks, gone) in ended.items():
+            try:
+                listener.on_durable(marks, gone)
+            except Exception:
+                self._log.failure("What follows from a durable commit failed")
+
+    def fail(self, item: CommitItem, error: StorageError) -> None:
+        """Tell that a commit failed."""
+        try:
+            item.listener.on_failed((item.mark,), error)
+        except Exception:
+            self._log.failure("What follows from a failed commit failed")
+
+    def _tell_late(self, item: CommitItem, gone: Sequence[SpoolId]) -> None:
+        self.add(item, gone)
+        self.tell()
+
+    # events of batches
+
+    def on_durable(self) -> None:
+        self.tell()
+
+    def on_failed(self) -> Sequence[IItem]:
+        return ()
