@@ -6,11 +6,10 @@ Recipients are numbered from 1 in the order they were accepted; a number keeps i
 
 from __future__ import annotations
 
-import attrs
+from typing import NamedTuple
 
 
-@attrs.frozen
-class Envelope:
+class Envelope(NamedTuple):
     """One transaction's envelope. Every address has passed the grammar (`mail.address`)."""
 
     sender: bytes

@@ -6,8 +6,7 @@ An attempt that may have sent the message is DEFERRED: rather a duplicate than a
 from __future__ import annotations
 
 import enum
-
-import attrs
+from typing import NamedTuple
 
 from mailismus.mail.reply import Reply
 
@@ -20,8 +19,7 @@ class OutcomeKind(enum.Enum):
     FAILED = "failed"
 
 
-@attrs.frozen
-class Outcome:
+class Outcome(NamedTuple):
     """The result of one attempt: the reply that decided it (a peer's or our own), and the host that gave it.
 
     `host` is as logged behind `relay=`: `name[ip]:port`, `local`, or `none` if no host was reached.

@@ -5,14 +5,13 @@ A peer's text is sanitized before it gets here: no control bytes, one line, at m
 
 from __future__ import annotations
 
-import attrs
+from typing import NamedTuple
 
 MAX_TEXT = 1000
 """Bytes kept of a peer's reply text."""
 
 
-@attrs.frozen
-class Reply:
+class Reply(NamedTuple):
     """One reply. `enhanced` is like `b"2.1.5"`, or `b""` when there is none."""
 
     code: int

@@ -11,33 +11,41 @@ from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
 
 
-def message_of(submission: Submission, stored_bytes: int) -> Message:
-    """Return the message of a submission, without entries. `stored_bytes`: of its content, dot-stuffed."""
-    envelope = submission.envelope
+def message_of(submission: Submission, stored_bytes: int, entries: list[Entry]) -> Message:
+    """Return the message of a submission with these entries. `stored_bytes`: of its content, dot-stuffed."""
+    draft, envelope, received_at, _ = submission
+    sender, recipients, client, eightbit, stuffed_dots, words = envelope
     return Message(
-        submission.draft.spool_id,
-        envelope.sender,
-        envelope.client,
-        envelope.eightbit,
-        submission.received_at,
-        stored_bytes - envelope.stuffed_dots,
-        len(envelope.recipients),
-        [],
-        envelope.stuffed_dots,
-        envelope.words,
+        draft.spool_id,
+        sender,
+        client,
+        eightbit,
+        received_at,
+        stored_bytes - stuffed_dots,
+        len(recipients),
+        entries,
+        stuffed_dots,
+        words,
     )
 
 
 def entries_of(submission: Submission) -> list[Entry]:
     """Return the entries of a submission (`Submission.placements`)."""
-    recipients, received_at = submission.envelope.recipients, submission.received_at
+    recipients = submission.envelope.recipients
     if submission.placements is None:
-        incoming = Area.INCOMING
-        return [Entry(number, recipient, incoming, received_at) for number, recipient in enumerate(recipients, 1)]
+        return new_entries(recipients, submission.received_at)
     return [
         Entry(p.number, recipients[p.number - 1], p.area, p.due_at, p.attempts, p.reply, p.host, p.words)
         for p in submission.placements
     ]
+
+
+def new_entries(recipients: Sequence[bytes], received_at: float) -> list[Entry]:
+    """Return the entries of new mail to these recipients."""
+    incoming = Area.INCOMING
+    if len(recipients) == 1:
+        return [Entry(1, recipients[0], incoming, received_at)]
+    return [Entry(number, recipient, incoming, received_at) for number, recipient in enumerate(recipients, 1)]
 
 
 def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -122,8 +122,7 @@ class Placement:
     words: bytes | None = None
 
 
-@attrs.frozen
-class Submission:
+class Submission(NamedTuple):
     """A draft and its envelope, with the `stuffed_dots` of the draft's bytes. `placements` None: every recipient begins in
     INCOMING, due at `received_at`; otherwise only the recipients in `placements` become entries, under their numbers in the
     envelope."""
@@ -134,8 +133,7 @@ class Submission:
     placements: tuple[Placement, ...] | None = None
 
 
-@attrs.frozen
-class Settlement:
+class Settlement(NamedTuple):
     """The new state of one entry: attempts, due time, last reply and area change as one.
 
     `area` None: the entry is removed. INCOMING or DEFERRED: it may be taken again at `due_at`. BOUNCES: it waits for its

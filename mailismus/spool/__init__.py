@@ -5,6 +5,8 @@ Modules, each with what it is:
     silo            directory and names of a message file. Pure
     message_file    one message file: written, read, checked, removed
     content         the bytes of a stored message, in pieces
+    budget          a limit in bytes that several objects share. Pure
+    stream          a large draft on its way to its message file
     draft           a message while it arrives: in memory, or streamed into its silo
     quarantine      puts damaged files into quarantine
     idtable         64-bit ids to small counts, in flat arrays. Pure

@@ -9,9 +9,11 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.spool.draft import MAX_UNWRITTEN, Budget, SpoolDraft
-from mailismus.spool.message_file import MessageFileReader, MessageFileWriter
+from mailismus.spool.budget import Budget
+from mailismus.spool.draft import DraftTerms, SpoolDraft
+from mailismus.spool.message_file import MessageFileReader
 from mailismus.spool.silo import SILO_NAMES, message_path
+from mailismus.spool.stream import MAX_UNWRITTEN
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import MemoryWorker
 
@@ -41,9 +43,8 @@ class World:
         self.budget, self.behind = Budget(most), Budget(most_behind)
 
     def draft(self, number: int = 1) -> SpoolDraft:
-        spool_id = SpoolId(number)
-        file = MessageFileWriter(self.disk, "/s", spool_id)
-        return SpoolDraft(spool_id, file, self.worker, self.budget, self.behind, 131_072, BUFSIZE)
+        terms = DraftTerms(self.disk, "/s", self.worker, self.budget, self.behind, 131_072, BUFSIZE)
+        return SpoolDraft(SpoolId(number), terms)
 
     def content_of(self, draft: SpoolDraft) -> bytes:
         reader = MessageFileReader(self.disk, message_path("/s", draft.spool_id))

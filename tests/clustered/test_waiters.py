@@ -25,7 +25,8 @@ class World:
 
     def put(self, area: Area, due_at: float) -> None:
         journaled = JournaledMessage(Message(SpoolId(1), b"a@b.example", b"192.0.2.1", False, NOW, 10, 1, []))
-        journaled.arrive([Entry(1, b"c@d.example", area, due_at)], 1, 0)
+        journaled.begin([Entry(1, b"c@d.example", area, due_at)])
+        journaled.arrive(1, 0)
         self.state.memtable.add(journaled, NOW)
 
 

@@ -270,7 +270,7 @@ def test_a_repair_that_makes_bounces_keeps_words() -> None:
     stopped.bench = Bench(stopped.harness, stopped.harness.open())
     submission = stopped.bench.submission(addresses(1), b"x" * 2 * LARGE + b"\r\n")
     spool_id = submission.draft.spool_id
-    stopped.bench.commit([attrs.evolve(submission, envelope=attrs.evolve(submission.envelope, words=OF_MESSAGE))])
+    stopped.bench.commit([submission._replace(envelope=submission.envelope._replace(words=OF_MESSAGE))])
     stopped.rest()
     stopped.harness.clock.calls.clear()
     stopped.disk.kill()

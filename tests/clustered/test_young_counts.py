@@ -40,8 +40,10 @@ def test_every_area_counts_what_stands_in_it(steps: list[tuple[str, int, int, Ar
         elif young is not None and step == "move":
             index.move(young, number)
         elif young is not None and step == "settle":
-            successor = Entry(number, b"r", area, 20.0) if area is not None else None
-            index.settle(young, number, successor, 10.0)
+            if area is None:
+                index.end(young, number)
+            else:
+                index.replace(young, Entry(number, b"r", area, 20.0), 10.0)
         standing = [entry.area for young in index.messages.values() for entry in young.entries.values()]
         assert {area: index.count_in(area) for area in Area} == {area: standing.count(area) for area in Area}
         assert index.entry_count == len(standing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
 from mailismus.mail.ids import QueueId, SpoolId
@@ -43,7 +42,7 @@ def submission_with(bench: Bench, words: bytes | None, of_recipients: tuple[byte
         Placement(number, Area.INCOMING, now, 0, None, b"-", each) for number, each in enumerate(of_recipients, 1)
     )
     submission = bench.submission(addresses(len(of_recipients)), placements=placements)
-    return attrs.evolve(submission, envelope=attrs.evolve(submission.envelope, words=words))
+    return submission._replace(envelope=submission.envelope._replace(words=words))
 
 
 def put(bench: Bench, words: bytes | None, *of_recipients: bytes | None) -> SpoolId:
@@ -82,7 +81,7 @@ class WordsContract(Contract):
 
     def test_words_of_a_message_without_those_of_recipients(self, bench: Bench) -> None:
         submission = bench.submission()
-        bench.commit([attrs.evolve(submission, envelope=attrs.evolve(submission.envelope, words=OF_MESSAGE))])
+        bench.commit([submission._replace(envelope=submission.envelope._replace(words=OF_MESSAGE))])
         check(bench, Area.INCOMING, {QueueId(submission.draft.spool_id, 1): (OF_MESSAGE, None)})
 
     def test_a_settlement_keeps_replaces_or_removes_the_words_of_its_entry(self, bench: Bench) -> None:

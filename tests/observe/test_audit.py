@@ -62,7 +62,7 @@ def test_what_was_made_here_has_no_client_and_a_null_sender_is_empty() -> None:
 @given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=60))
 def test_whatever_was_said_it_stays_one_plain_line(sender: bytes, recipient: bytes, text: bytes) -> None:
     hostile = attrs.evolve(
-        RELAYED, action=Action.REPORTED, sender=sender, recipient=recipient, reply=attrs.evolve(NO_USER, text=text)
+        RELAYED, action=Action.REPORTED, sender=sender, recipient=recipient, reply=NO_USER._replace(text=text)
     )
     for line in (line_of(hostile), format_json(hostile, AT, STAMP)):
         assert line.endswith(b"\n")
@@ -73,7 +73,7 @@ def test_whatever_was_said_it_stays_one_plain_line(sender: bytes, recipient: byt
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_json_gives_back_what_was_said(sender: str, recipient: str, text: str) -> None:
     said = attrs.evolve(
-        RELAYED, sender=sender.encode(), recipient=recipient.encode(), reply=attrs.evolve(NO_USER, text=text.encode())
+        RELAYED, sender=sender.encode(), recipient=recipient.encode(), reply=NO_USER._replace(text=text.encode())
     )
     record = json.loads(format_json(said, AT, STAMP))
     assert (record["sender"], record["recipient"], record["reply"]) == (sender, recipient, f"550 5.1.1 {text}")

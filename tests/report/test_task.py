@@ -6,7 +6,6 @@ import email
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed
 
@@ -386,7 +385,7 @@ def test_a_report_tells_how_long_a_message_was_tried_whatever_the_clock_did() ->
     bench.run(1000.0)
     messages.clear()
     bench.queue.take(Area.DEFERRED, 10).addCallback(messages.extend)
-    settle(bench.queue, messages[0], [(messages[0].entries[0], attrs.evolve(LATER, kind=OutcomeKind.FAILED))])
+    settle(bench.queue, messages[0], [(messages[0].entries[0], LATER._replace(kind=OutcomeKind.FAILED))])
     bench.task.start()
     bench.run(5.0)
     ((_, content, _),) = bench.reports()

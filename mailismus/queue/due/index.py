@@ -14,10 +14,14 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from operator import is_
 from typing import Generic, TypeVar
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Entry, Latest, Message
+
+MOST_TAKEN = 1000
+"""Entries of one message that were taken and are still in its list: their memory is freed together."""
 
 
 class DueMessage:
@@ -27,7 +31,8 @@ class DueMessage:
 
     def __init__(self, message: Message) -> None:
         self.message = message
-        """Facts of the message; its `entries` are not used."""
+        """Facts of the message. Its `entries` are not used, but for those of a new message (`DueIndex.add_new`): it is handed
+        out as it is, if all are taken at once."""
         self.entries: dict[int, Entry] = {}
         """By number."""
         self.out: set[int] = set()
@@ -40,13 +45,19 @@ M = TypeVar("M", bound=DueMessage)
 
 
 class _Ready(Generic[M]):
-    """The entries of one message that may be taken from one area."""
+    """The entries of one message that may be taken from one area: `entries` from the position `first` on."""
 
-    __slots__ = ("entries", "message")
+    __slots__ = ("entries", "first", "message")
 
-    def __init__(self, message: M) -> None:
+    def __init__(self, message: M, entries: list[Entry]) -> None:
         self.message = message
-        self.entries: deque[Entry] = deque()
+        self.entries = entries
+        self.first = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no entry is left."""
+        return self.first == len(self.entries)
 
 
 class _AreaIndex(Generic[M]):
@@ -72,7 +83,7 @@ class _AreaIndex(Generic[M]):
         if ready is None:
             ready = self.parked.get(spool_id)
             if ready is None:
-                ready = self.by_id[spool_id] = _Ready(known)
+                ready = self.by_id[spool_id] = _Ready(known, [])
                 self.queue.append(ready)
         ready.message = known  # another object, where the message was not in the index between
         ready.entries.append(entry)
@@ -84,7 +95,7 @@ class _AreaIndex(Generic[M]):
     def unpark(self, spool_id: SpoolId) -> None:
         """Let more entries of the message out: one came back."""
         ready = self.parked.pop(spool_id, None)
-        if ready is not None and ready.entries:
+        if ready is not None and not ready.is_empty:
             self.by_id[spool_id] = ready
             self.queue.append(ready)
 
@@ -97,6 +108,7 @@ class DueIndex(Generic[M]):
         self._out_elsewhere: Mapping[SpoolId, int] = {} if out_elsewhere is None else out_elsewhere
         self.messages: dict[SpoolId, M] = {}
         self._areas: dict[Area, _AreaIndex[M]] = {area: _AreaIndex() for area in Area}
+        self._each_area = tuple(self._areas.values())
         self.entry_count = 0
         self.given_back: dict[QueueId, float] = {}
         """Times until which given back entries wait: no settlement stores them."""
@@ -108,6 +120,17 @@ class DueIndex(Generic[M]):
         self.entry_count += len(known.entries)
         for entry in known.entries.values():
             self._place(known, entry, now)
+
+    def add_new(self, known: M, wanted: Area, entries: list[Entry], now: float) -> None:
+        """Add a message whose spool id the index has never had, with all of its entries: they are of this area, and may be
+        taken at once."""
+        known.since = now
+        spool_id, area, count = known.message.spool_id, self._areas[wanted], len(entries)
+        self.messages[spool_id] = known
+        self.entry_count += count
+        area.entry_count += count
+        ready = area.by_id[spool_id] = _Ready(known, entries)
+        area.queue.append(ready)
 
     def put(self, known: M, entry: Entry, now: float) -> None:
         """Add a new entry of a message, or the new state of one."""
@@ -143,15 +166,36 @@ class DueIndex(Generic[M]):
             template = known.message
             entries: list[Entry] = []
             may_be_out = per_message - out_elsewhere.get(template.spool_id, 0) if out_elsewhere else per_message
-            room = min(limit, may_be_out - len(known.out))
-            while room > 0 and ready.entries:
-                entry = ready.entries.popleft()
-                if known.entries.get(entry.number) is entry and entry.number not in known.out:
-                    known.out.add(entry.number)
+            waiting, first, out, by_number = ready.entries, ready.first, known.out, known.entries
+            count = len(waiting)
+            if (
+                template.entries is waiting  # nothing of it was taken before: the message itself is handed out
+                and count <= limit
+                and count <= may_be_out
+                and count == len(by_number)
+                and not (first or out or given_back)
+                and all(map(is_, waiting, by_number.values()))
+            ):
+                out.update(by_number)
+                limit -= count
+                taken.append(template)
+                del area.by_id[template.spool_id]
+                continue
+            room = min(limit, may_be_out - len(out))
+            while room > 0 and first < len(waiting):
+                entry = waiting[first]
+                first += 1
+                number = entry.number
+                if by_number.get(number) is entry and number not in out:
+                    out.add(number)
                     if given_back:
-                        given_back.pop(QueueId(template.spool_id, entry.number), None)
+                        given_back.pop(QueueId(template.spool_id, number), None)
                     entries.append(entry)
                     room -= 1
+            if first > MOST_TAKEN:
+                del waiting[:first]
+                first = 0
+            ready.first = first
             if entries:
                 limit -= len(entries)
                 taken.append(
@@ -168,7 +212,7 @@ class DueIndex(Generic[M]):
                         template.words,
                     )
                 )
-            if not ready.entries or self.messages.get(template.spool_id) is not known:
+            if first == len(waiting) or self.messages.get(template.spool_id) is not known:
                 del area.by_id[template.spool_id]
             elif len(known.out) >= may_be_out:
                 del area.by_id[template.spool_id]
@@ -206,25 +250,30 @@ class DueIndex(Generic[M]):
             self.unpark(spool_id)
         return touched
 
-    def settle(self, known: M, number: int, successor: Entry | None, now: float) -> bool:
-        """End an entry (`successor` None), or replace it. Return whether it was the message's last entry."""
+    def end(self, known: M, number: int) -> bool:
+        """Remove an entry. Return whether it was the message's last one."""
         known.out.discard(number)
-        spool_id = known.message.spool_id
+        entries, spool_id = known.entries, known.message.spool_id
+        if self.given_back:
+            self.given_back.pop(QueueId(spool_id, number), None)
+        over = entries.pop(number, None)
+        if over is not None:
+            self.entry_count -= 1
+            self._areas[over.area].entry_count -= 1
+        if entries:
+            self.unpark(spool_id)
+            return False
+        self._forget(spool_id)
+        return True
+
+    def replace(self, known: M, successor: Entry, now: float) -> None:
+        """Replace the entry of the same number, if there is one."""
+        number, spool_id = successor.number, known.message.spool_id
+        known.out.discard(number)
         self.given_back.pop(QueueId(spool_id, number), None)
-        if successor is None:
-            over = known.entries.pop(number, None)
-            if over is not None:
-                self.entry_count -= 1
-                self._areas[over.area].entry_count -= 1
-            if not known.entries:
-                self.messages.pop(spool_id, None)
-                for area in self._areas.values():
-                    area.parked.pop(spool_id, None)
-                return True
-        elif number in known.entries:
+        if number in known.entries:
             self.put(known, successor, now)
         self.unpark(spool_id)
-        return False
 
     def move(self, known: M, number: int) -> None:
         """Remove an entry that moved to another index; its message goes with its last one."""
@@ -236,8 +285,13 @@ class DueIndex(Generic[M]):
         spool_id = known.message.spool_id
         self.given_back.pop(QueueId(spool_id, number), None)
         if not known.entries:
-            self.messages.pop(spool_id, None)
-            for area in self._areas.values():
+            self._forget(spool_id)
+
+    def _forget(self, spool_id: SpoolId) -> None:
+        """Remove a message without entries."""
+        self.messages.pop(spool_id, None)
+        for area in self._each_area:
+            if area.parked:
                 area.parked.pop(spool_id, None)
 
     def count_in(self, wanted: Area) -> int:
@@ -251,7 +305,7 @@ class DueIndex(Generic[M]):
 
     def unpark(self, spool_id: SpoolId) -> None:
         """Let more entries of the message out: one came back."""
-        for area in self._areas.values():
+        for area in self._each_area:
             if area.parked:
                 area.unpark(spool_id)
 

@@ -79,7 +79,7 @@ class ClusteredRunning:
     def unrest(self) -> str | None:
         if self.queue.state.pending is not None:
             return "a checkpoint never ends"
-        if self.queue.parts.drafts.memory.used or self.queue.parts.drafts.behind.used:
+        if self.queue.parts.drafts.terms.memory.used or self.queue.parts.drafts.terms.behind.used:
             return "memory of drafts is not given back"
         return None
 

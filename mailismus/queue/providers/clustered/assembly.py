@@ -48,8 +48,8 @@ from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.queue.providers.clustered.recovery.opening import Opened
-from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
-from mailismus.spool.message_file import MessageFileWriter
+from mailismus.spool.budget import Budget
+from mailismus.spool.draft import DraftTerms, RefusedDrafts
 
 DRAFT_BYTES = 24 << 20
 """Memory of all drafts together that are small enough to stay there; the next one makes it 32 MiB."""
@@ -106,12 +106,7 @@ def build(
     events.listen(BatchResults(memtable, segments, refused, waiters, checkpoints, closing, naming, limits.largest_item))
 
     memory, behind = Budget(DRAFT_BYTES), Budget(BEHIND_BYTES)
-    bufsize, largest = settings.spool.bufsize, limits.largest_in_journal
-
-    def make_draft() -> SpoolDraft:
-        spool_id = naming.next()
-        file = MessageFileWriter(disk, spool_root, spool_id)
-        return SpoolDraft(spool_id, file, files, memory, behind, largest, bufsize)
+    terms = DraftTerms(disk, spool_root, files, memory, behind, limits.largest_in_journal, settings.spool.bufsize)
 
     parts = QueueParts(
         root=root,
@@ -138,7 +133,7 @@ def build(
         closing=closing,
         contents=contents,
         search=search,
-        drafts=Drafts(memory, behind, refused, make_draft),
+        drafts=Drafts(naming, terms, refused),
     )
     return ClusteredQueue(parts)
 

@@ -191,7 +191,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     gauge(
         "mailismus_draft_bytes",
         "Memory of messages that arrive: kept for the journal, or on the way to the spool.",
-        lambda q: {("journal",): q.parts.drafts.memory.used, ("spool",): q.parts.drafts.behind.used},
+        lambda q: {("journal",): q.parts.drafts.terms.memory.used, ("spool",): q.parts.drafts.terms.behind.used},
         "to",
     ),
     gauge(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
@@ -28,7 +26,7 @@ from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.queue.providers.clustered.recovery.opening import Opened
-from mailismus.spool.draft import Budget, RefusedDrafts, SpoolDraft
+from mailismus.spool.draft import DraftTerms, RefusedDrafts, SpoolDraft
 
 
 @attrs.frozen
@@ -49,14 +47,15 @@ class Limits:
 
 @attrs.frozen
 class Drafts:
-    """Messages that are being received. `make` returns a new draft; it raises `Unavailable` when no spool id is left."""
+    """Messages that are being received. `refused`: drafts of commits that failed."""
 
-    memory: Budget
-    """Memory of drafts that are small enough for the journal."""
-    behind: Budget
-    """Memory of pieces on their way to a silo."""
+    naming: Naming
+    terms: DraftTerms
     refused: RefusedDrafts
-    make: Callable[[], SpoolDraft]
+
+    def make(self) -> SpoolDraft:
+        """Return a new draft. Raises `Unavailable` when no spool id is left."""
+        return SpoolDraft(self.naming.next(), self.terms)
 
 
 @attrs.frozen

@@ -45,8 +45,8 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
-from mailismus.queue.providers.clustered.commit.items import CommitItem
-from mailismus.queue.providers.clustered.control.ledger import begin_message
+from mailismus.queue.providers.clustered.commit.items import CommitItem, MessageItem
+from mailismus.queue.providers.clustered.control.ledger import begin_message, begin_new_message
 from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.parts import QueueParts
@@ -118,6 +118,15 @@ class ClusteredQueue:
         listener: CommitListener[M],
         mark: M,
     ) -> None:
+        if len(submissions) == 1 and not settlements and not ended:
+            submission = submissions[0]
+            draft = submission.draft
+            if submission.placements is None and submission.envelope.words is None and submission.received_at <= self._now():
+                if isinstance(draft, SpoolDraft) and not draft.is_in_silo:
+                    content = draft.content()
+                    journaled = begin_new_message(submission, draft, content)
+                    self.commits.append(MessageItem(self._results, listener, mark, draft, journaled, content))
+                    return
         if check_words(submissions, settlements, self.max_envelope_bytes):
             self.parts.opened.writer.require_format(FORMAT_WITH_WORDS)
         if settlements:
@@ -228,8 +237,7 @@ class ClusteredQueue:
         ended: Sequence[QueueId],
     ) -> None:
         for submission, draft in zip(submissions, item.drafts, strict=True):
-            journaled, entries = begin_message(submission, draft)
-            item.add_message(journaled, entries)
+            item.add_message(begin_message(submission, draft))
         if settlements or ended:
             self.ledger.add_settlements(item, ended, settlements)
         self._append(item)

@@ -172,7 +172,7 @@ class MemoryQueue:
         if not entries:
             return
         content = draft.content
-        held = StoredMessage(message_of(submission, len(content)), content)
+        held = StoredMessage(message_of(submission, len(content), []), content)
         insort(self._order, draft.spool_id)
         for entry in entries:
             held.entries[entry.number] = entry
@@ -187,16 +187,15 @@ class MemoryQueue:
         old = held.entries[number]
         held.settling[number] -= 1
         changed.add(old.area)  # room below `per_message`
-        successor = None
         if settlement.area is not None:
             changed.add(settlement.area)
-            successor = successor_of(old, settlement, settlement.area)
-        if self._index.settle(held, number, successor, self._clock.seconds()):
+            self._index.replace(held, successor_of(old, settlement, settlement.area), self._clock.seconds())
+            if held.settling[number]:
+                held.out.add(number)
+        elif self._index.end(held, number):
             spool_id = held.message.spool_id
             del self._order[bisect_left(self._order, spool_id)]
             return spool_id
-        if successor is not None and held.settling[number]:
-            held.out.add(number)
         return None
 
     # Out

@@ -30,17 +30,14 @@ class JournalSegments:
         """Segments of which a content could not be read, and how often."""
         self._to_keep: set[int] = set()
         """Segments of which a content never could be read: they are kept for people who may read it."""
-        self._measured_bytes = self.used_bytes
+        self.excess = 0.0
+        """How much longer than `maxsize` the journal is, as a share of that; 0: it is not."""
+        self.measure()
 
     @property
     def used_bytes(self) -> int:
         """Bytes written to the segments in use."""
         return sum(segment.end for segment in list(self._writer.segments.values()))
-
-    @property
-    def excess(self) -> float:
-        """How much longer than `maxsize` the journal is, as a share of that; 0: it is not."""
-        return max(0.0, self._measured_bytes / self._maxsize - 1)
 
     @property
     def is_full(self) -> bool:
@@ -50,6 +47,7 @@ class JournalSegments:
     def measure(self) -> None:
         """Measure how long the journal is: after each batch and when segments are freed, since each message asks for it."""
         self._measured_bytes = self.used_bytes
+        self.excess = max(0.0, self._measured_bytes / self._maxsize - 1)
 
     @property
     def has_failed(self) -> bool:

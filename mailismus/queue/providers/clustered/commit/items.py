@@ -31,6 +31,12 @@ LONGEST_LINE = 6000 + 2 * LONGEST_WORDS
 class ICommitOwner(Protocol):
     """Hears how a commit ended."""
 
+    def message_is_durable(self, item: MessageItem, segment: int, offset: int) -> None:
+        """The commit of one new message is durable, at this offset of this segment."""
+
+    def message_has_failed(self, item: MessageItem, error: OSError) -> None:
+        """It failed."""
+
     def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
         """The commit is durable, at this offset of this segment."""
 
@@ -54,6 +60,40 @@ class _Item:
         self.size_bytes += len(record)
 
 
+class MessageItem:
+    """The commit of one new message whose content goes into the journal, and whose entries can all be taken at once: the
+    usual one (hot path)."""
+
+    __slots__ = ("_owner", "buffers", "content_offset", "draft", "journaled", "listener", "mark", "size_bytes")
+    may_fail = True
+
+    def __init__(
+        self,
+        owner: ICommitOwner,
+        listener: CommitListener[Any],
+        mark: object,
+        draft: SpoolDraft,
+        journaled: JournaledMessage,
+        content: bytes,
+    ) -> None:
+        """`journaled`: with its entries."""
+        self._owner, self.listener, self.mark = owner, listener, mark
+        self.draft, self.journaled = draft, journaled
+        message = journaled.message
+        lines = format_lines(message, message.entries)
+        head = message_head(Area.INCOMING, message.spool_id, lines, len(content))
+        self.buffers = [head, content]
+        self.content_offset = len(head)
+        """From the start of the item."""
+        self.size_bytes = len(head) + len(content)
+
+    def durable(self, segment: int, offset: int) -> None:
+        self._owner.message_is_durable(self, segment, offset)
+
+    def failed(self, error: OSError) -> None:
+        self._owner.message_has_failed(self, error)
+
+
 class CommitItem(_Item):
     """One commit: submissions and settlements, all or nothing. `listener` is told of its end, and knows it by `mark`."""
 
@@ -62,15 +102,15 @@ class CommitItem(_Item):
     def __init__(self, owner: ICommitOwner, listener: CommitListener[Any], mark: object) -> None:
         super().__init__()
         self._owner, self.listener, self.mark = owner, listener, mark
-        self.messages: list[tuple[JournaledMessage, list[Entry], int]] = []
-        """New messages, their entries, and the offset of the content from the start of the item."""
+        self.messages: list[tuple[JournaledMessage, int]] = []
+        """New messages with their entries, and the offset of the content from the start of the item."""
         self.drafts: list[SpoolDraft] = []
         self.ended: Sequence[QueueId] = ()
         self.settlements: Sequence[Settlement] = ()
 
-    def add_message(self, journaled: JournaledMessage, entries: list[Entry]) -> None:
+    def add_message(self, journaled: JournaledMessage) -> None:
         """A new message and all of its entries; its content is `content`, or in its silo."""
-        self.messages.append((journaled, entries, add_message_records(self, journaled, entries)))
+        self.messages.append((journaled, add_message_records(self, journaled, list(journaled.entries.values()))))
         self.may_fail = True
 
     def set_listener(self, listener: CommitListener[M], mark: M) -> None:

@@ -23,7 +23,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import CommitListener
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
-from mailismus.queue.providers.clustered.commit.items import CommitItem
+from mailismus.queue.providers.clustered.commit.items import CommitItem, MessageItem
 from mailismus.queue.providers.clustered.control.admission import as_unavailable, may_be_found
 from mailismus.queue.providers.clustered.control.ledger import Ledger
 from mailismus.queue.providers.clustered.index.state import QueueState
@@ -56,25 +56,41 @@ class CommitResults:
 
     # called by items
 
+    def message_is_durable(self, item: MessageItem, segment: int, offset: int) -> None:
+        item.draft.keep()
+        self._ledger.arrive_new(item.journaled, segment, offset + item.content_offset, self._state.now())
+        if self._keeps_nothing_back or self._segments.excess:
+            self._add_later(item)
+        else:
+            self.add(item, ())
+
+    def message_has_failed(self, item: MessageItem, error: OSError) -> None:
+        self._refused.add((item.draft,), may_be_found=may_be_found(error))
+        self.fail(item, as_unavailable(error))
+
     def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
         ledger, now = self._ledger, self._state.now()
-        for (journaled, entries, content_offset), draft in zip(item.messages, item.drafts, strict=True):
+        for (journaled, content_offset), draft in zip(item.messages, item.drafts, strict=True):
             draft.keep()
-            ledger.arrive(journaled, entries, segment, offset + content_offset, now)
+            ledger.arrive(journaled, segment, offset + content_offset, now)
         gone: list[SpoolId] = []
         for queue_id in item.ended:
             if ledger.end(queue_id, now):
                 gone.append(queue_id.spool_id)
         for settlement in item.settlements:
             ledger.replace(settlement, now)
-        if not item.messages:
-            self.add(item, gone)
-        elif self._keeps_nothing_back:
-            self._checkpoints.run_over_all().addCallback(lambda _: self._tell_late(item, gone))
-        elif delay_s := self._brake.delay_s(self._reactor.seconds(), self._segments.excess):
-            self._reactor.callLater(delay_s, self._tell_late, item, gone)
+        if item.messages and (self._keeps_nothing_back or self._segments.excess):
+            self._add_later(item, gone)
         else:
             self.add(item, gone)
+
+    def _add_later(self, item: CommitItem | MessageItem, gone: Sequence[SpoolId] = ()) -> None:
+        """Tell of a commit of messages when its entries are in clusters, or when the throttle allows it."""
+        if self._keeps_nothing_back:
+            self._checkpoints.run_over_all().addCallback(lambda _: self._tell_late(item, gone))
+        else:
+            delay_s = self._brake.delay_s(self._reactor.seconds(), self._segments.excess)
+            self._reactor.callLater(delay_s, self._tell_late, item, gone)
 
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
         """Fail a commit as a whole, settlements included: a report and its bounces share their fate."""
@@ -84,7 +100,7 @@ class CommitResults:
 
     # listeners
 
-    def add(self, item: CommitItem, gone: Sequence[SpoolId]) -> None:
+    def add(self, item: CommitItem | MessageItem, gone: Sequence[SpoolId]) -> None:
         """Note that a commit has ended well, for the next `tell`. `gone`: messages that it was the end of."""
         known = self._ended.get(item.listener)
         if known is None:
@@ -101,14 +117,14 @@ class CommitResults:
             except Exception:
                 self._log.failure("What follows from a durable commit failed")
 
-    def fail(self, item: CommitItem, error: StorageError) -> None:
+    def fail(self, item: CommitItem | MessageItem, error: StorageError) -> None:
         """Tell that a commit failed."""
         try:
             item.listener.on_failed((item.mark,), error)
         except Exception:
             self._log.failure("What follows from a failed commit failed")
 
-    def _tell_late(self, item: CommitItem, gone: Sequence[SpoolId]) -> None:
+    def _tell_late(self, item: CommitItem | MessageItem, gone: Sequence[SpoolId]) -> None:
         self.add(item, gone)
         self.tell()
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.entering import entries_of, message_of, successor_of
+from mailismus.queue.entering import entries_of, message_of, new_entries, successor_of
 from mailismus.queue.files.recipient_line import format_lines
-from mailismus.queue.interface import Entry, Settlement, Submission
+from mailismus.queue.interface import Area, Entry, Settlement, Submission
 from mailismus.queue.providers.clustered.commit.items import CommitItem
 from mailismus.queue.providers.clustered.format.cluster import FoundLine, Place
 from mailismus.queue.providers.clustered.format.record import lines_record, settled_record
@@ -26,7 +26,8 @@ from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEnt
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
 from mailismus.queue.providers.clustered.reclaim.release import Release
-from mailismus.spool.draft import Budget, SpoolDraft
+from mailismus.spool.budget import Budget
+from mailismus.spool.draft import SpoolDraft
 
 CONTENT_BYTES = 32 << 20
 """Bytes of memory for contents of journaled messages; further contents are read from the journal."""
@@ -145,32 +146,41 @@ class Ledger:
 
     # once it is durable
 
-    def arrive(self, journaled: JournaledMessage, entries: list[Entry], segment: int, offset: int, now: float) -> None:
+    def arrive(self, journaled: JournaledMessage, segment: int, offset: int, now: float) -> None:
         """Add a message that is durable; its content begins at this offset of this segment, or is in its silo."""
-        journaled.arrive(entries, segment, offset)
+        journaled.arrive(segment, offset)
         self.hold_content(journaled)
         self.memtable.add(journaled, now)
         if journaled.is_in_silo:
-            self.release.track(journaled.message, len(entries))
+            self.release.track(journaled.message, len(journaled.entries))
+
+    def arrive_new(self, journaled: JournaledMessage, segment: int, offset: int, now: float) -> None:
+        """Add a durable message whose entries can all be taken at once, and whose content is in the journal."""
+        journaled.arrive(segment, offset)
+        content = journaled.content
+        if content is not None and not self._contents.take(len(content)):
+            journaled.leave_content(content)
+        self.memtable.add_new(journaled, Area.INCOMING, journaled.message.entries, now)
 
     def end(self, queue_id: QueueId, now: float) -> bool:
         """Apply the durable end of an entry. Return whether it was the last of its message."""
-        spool_id, number = queue_id
         self.unask(queue_id)
-        journaled = self.memtable.messages.get(spool_id)
+        spool_id, number = queue_id
+        memtable = self.memtable
+        journaled = memtable.messages.get(spool_id)
         if journaled is not None and number in journaled.entries:
-            is_last = self.memtable.settle(journaled, number, None, now)
+            is_last = memtable.end(journaled, number)
             if journaled.is_in_silo:
                 return self.release.entry_is_over(journaled.message, number)
             if is_last:
-                self.forget_content(journaled)
+                self._contents.give_back(journaled.drop_content())
                 if self._in_vain:
                     self._remove_in_vain(queue_id)
             return is_last
         clustered = self.cluster_index.settle(queue_id)
         if clustered is None:
             return False
-        self.memtable.unpark(spool_id)
+        memtable.unpark(spool_id)
         return self.release.entry_is_over(clustered.message, number)
 
     def _remove_in_vain(self, queue_id: QueueId) -> None:
@@ -188,7 +198,7 @@ class Ledger:
         journaled = self.memtable.messages.get(spool_id)
         entry = journaled.entries.get(number) if journaled is not None else None
         if journaled is not None and entry is not None:
-            self.memtable.settle(journaled, number, successor_of(entry, settlement, area), now)
+            self.memtable.replace(journaled, successor_of(entry, settlement, area), now)
             return
         clustered = self.cluster_index.settle(queue_id)
         if clustered is None:
@@ -285,11 +295,23 @@ class Ledger:
         self._contents.give_back(journaled.drop_content())
 
 
-def begin_message(submission: Submission, draft: SpoolDraft) -> tuple[JournaledMessage, list[Entry]]:
-    """Return the message and the entries of a submission."""
-    journaled = JournaledMessage(message_of(submission, draft.stored_bytes))
+def begin_message(submission: Submission, draft: SpoolDraft) -> JournaledMessage:
+    """Return the message of a submission, with its entries."""
+    entries = entries_of(submission)
+    journaled = JournaledMessage(message_of(submission, draft.stored_bytes, []))
+    journaled.begin(entries)
     if draft.is_in_silo:
         journaled.put_in_silo()
     else:
-        journaled.hold_content(b"".join(draft.parts))
-    return journaled, entries_of(submission)
+        journaled.hold_content(draft.content())
+    return journaled
+
+
+def begin_new_message(submission: Submission, draft: SpoolDraft, content: bytes) -> JournaledMessage:
+    """Return the message of a submission of new mail whose content is in memory. The message has its entries too: it is
+    handed out as it is."""
+    entries = new_entries(submission.envelope.recipients, submission.received_at)
+    journaled = JournaledMessage(message_of(submission, draft.stored_bytes, entries))
+    journaled.begin(entries)
+    journaled.hold_content(content)
+    return journaled

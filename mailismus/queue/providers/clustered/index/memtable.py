@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from mailismus.queue.due.index import DueIndex, DueMessage
 from mailismus.queue.interface import Entry, Message
@@ -31,9 +31,12 @@ class JournaledMessage(DueMessage):
         self.is_in_silo = False
         """The content is a message file, not in the journal."""
 
-    def arrive(self, entries: Iterable[Entry], segment: int, offset: int) -> None:
-        """Note that the message is durable in this segment, with these entries."""
-        self.entries = {entry.number: entry for entry in entries}
+    def begin(self, entries: Sequence[Entry]) -> None:
+        """Note the entries of a new message. It is durable, and in the index, from `arrive` on."""
+        self.entries = {entry.number: entry for entry in entries} if len(entries) > 1 else {entries[0].number: entries[0]}
+
+    def arrive(self, segment: int, offset: int) -> None:
+        """Note that the message is durable in this segment."""
         self.segment, self.offset = segment, offset
 
     def move_to(self, segment: int, offset: int) -> None:
