@@ -6,9 +6,14 @@ more at each start of the queue), its lower 32 bits a counter. A queue id names 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple, NewType
 
 SpoolId = NewType("SpoolId", int)
+
+
+EntryKey = tuple[SpoolId, int]
+"""A queue id, or a plain pair that is equal to one, where making the former would cost too much (hot path)."""
 
 
 class QueueId(NamedTuple):
@@ -19,6 +24,12 @@ class QueueId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.spool_id:016X}-{self.number}"
+
+
+@lru_cache(4096)
+def spool_name(spool_id: SpoolId) -> bytes:
+    """The written form of a spool id, as bytes. It is needed several times on a message's way: the newest are remembered."""
+    return b"%016X" % spool_id
 
 
 def format_spool_id(spool_id: SpoolId) -> str:

@@ -89,6 +89,11 @@ class Bounces:
         self._rounds.sure(spool_id, count, self._monotonic())
         self._set_timer()
 
+    @property
+    def has_open(self) -> bool:
+        """Whether a round is open: whether `quiet` matters."""
+        return self._rounds.has_open
+
     def quiet(self, spool_id: SpoolId) -> None:
         """Note that no entry of the message is out for delivery any more."""
         if self._rounds.has_open:

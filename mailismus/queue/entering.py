@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count, repeat
 
-from mailismus.mail.ids import QueueId
-from mailismus.queue.interface import Area, Entry, Message, Settlement, Submission
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area, EndedEntries, Entry, Message, Settlement, Submission
 
 
 def message_of(submission: Submission, stored_bytes: int, entries: list[Entry]) -> Message:
@@ -45,7 +46,7 @@ def new_entries(recipients: Sequence[bytes], received_at: float) -> list[Entry]:
     incoming = Area.INCOMING
     if len(recipients) == 1:
         return [Entry(1, recipients[0], incoming, received_at)]
-    return [Entry(number, recipient, incoming, received_at) for number, recipient in enumerate(recipients, 1)]
+    return list(map(Entry, count(1), recipients, repeat(incoming), repeat(received_at)))
 
 
 def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
@@ -64,10 +65,22 @@ def successor_of(entry: Entry, settlement: Settlement, area: Area) -> Entry:
 
 
 def split_ended(
-    settlements: Sequence[Settlement], ended: Sequence[QueueId]
-) -> tuple[Sequence[Settlement], Sequence[QueueId]]:
+    settlements: Sequence[Settlement], ended: Sequence[EndedEntries]
+) -> tuple[Sequence[Settlement], Sequence[EndedEntries]]:
     """Return the settlements that replace entries, and the entries that are removed: `ended`, and those of the others."""
-    if all(settlement.area is not None for settlement in settlements):
+    removed: dict[SpoolId, dict[int, None]] = {}
+    for settlement in settlements:
+        if settlement.area is None:
+            spool_id, number = settlement.queue_id
+            removed.setdefault(spool_id, {})[number] = None
+    if not removed:
         return settlements, ended
-    removed = [settlement.queue_id for settlement in settlements if settlement.area is None]
-    return [settlement for settlement in settlements if settlement.area is not None], [*ended, *removed]
+    return [settlement for settlement in settlements if settlement.area is not None], [
+        *ended,
+        *((spool_id, list(numbers)) for spool_id, numbers in removed.items()),
+    ]
+
+
+def removals_of(ended: Sequence[EndedEntries]) -> list[Settlement]:
+    """Return the removals as settlements."""
+    return [Settlement(QueueId(spool_id, number), None) for spool_id, numbers in ended for number in numbers]

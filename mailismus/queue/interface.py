@@ -235,6 +235,10 @@ class IContent(Protocol):
         """Done with it, read to the end or not. Harmless when repeated."""
 
 
+EndedEntries = tuple[SpoolId, Sequence[int]]
+"""Entries of one message that are removed, by their numbers; at least one."""
+
+
 class CommitListener(Protocol[M_contra]):
     """Is told how commits ended (`IQueue.begin_commit`), in the reactor's thread."""
 
@@ -287,7 +291,7 @@ class IQueue(Protocol):
         self,
         submissions: Sequence[Submission],
         settlements: Sequence[Settlement],
-        ended: Sequence[QueueId],
+        ended: Sequence[EndedEntries],
         listener: CommitListener[M],
         mark: M,
     ) -> None:

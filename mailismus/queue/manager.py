@@ -22,7 +22,7 @@ from twisted.logger import Logger
 from mailismus.config.values.settings import RetrySettings
 from mailismus.errors import StorageError
 from mailismus.mail.envelope import Envelope
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import QueueId, SpoolId, spool_name
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
@@ -33,6 +33,7 @@ from mailismus.queue.clock.dating import Dating
 from mailismus.queue.interface import (
     Area,
     CommitListener,
+    EndedEntries,
     Entry,
     Filter,
     Flushed,
@@ -212,26 +213,35 @@ class QueueManager:
         """Settle the outcomes of attempts, each for some entries of one `take` of a message: decide about all, and commit
         them at once. Return the dispositions in the order of `results` and their entries, for the `status=` lines."""
         found: list[list[Disposition]] = []
-        ended: list[QueueId] = []
+        ended: list[EndedEntries] = []
+        count = 0
         settlements: list[Settlement] = []
         round_ = _Round()
         for message, entries, outcome in results:
             spool_id = message.spool_id
             if outcome.kind is OutcomeKind.DELIVERED:
-                found.append([Disposition.SENT] * len(entries))
-                ended += [QueueId(spool_id, entry.number) for entry in entries]
+                if entries:
+                    found.append([Disposition.SENT] * len(entries))
+                    if len(entries) == 1:
+                        ended.append((spool_id, (entries[0].number,)))
+                    else:
+                        ended.append((spool_id, [entry.number for entry in entries]))
+                    count += len(entries)
+                else:
+                    found.append([])
             else:
                 found.append(self._decide(message, entries, outcome, settlements, round_))
-        round_.count = count = len(ended) + len(settlements)
+        round_.count = count = count + len(settlements)
         if not count:
             return found
         self._gate.begin(count)
         self._provider.begin_commit((), settlements, ended, self, round_)
+        bounces, come_back = self._bounces, self._out.come_back
         for spool_id, bounced in round_.bounced:
-            self._bounces.bounced(spool_id, bounced)
+            bounces.bounced(spool_id, bounced)
         for message, entries, _ in results:
-            if entries and self._out.come_back(message.spool_id, len(entries)):
-                self._bounces.quiet(message.spool_id)
+            if entries and come_back(message.spool_id, len(entries)) and bounces.has_open:
+                bounces.quiet(message.spool_id)
         return found
 
     def report(self, draft: IDraft, envelope: Envelope, message: Message) -> Deferred[None]:
@@ -280,7 +290,7 @@ class QueueManager:
     # What it is told of its settlements (`CommitListener`)
 
     def on_durable(self, marks: Sequence[_Round], gone: Sequence[Sequence[SpoolId]]) -> None:
-        lines = [b"%016X: removed" % spool_id for over in gone for spool_id in over]
+        lines = [spool_name(spool_id) + b": removed" for over in gone for spool_id in over]
         if lines:
             self._mail_log.write_lines(lines)
         for round_ in marks:

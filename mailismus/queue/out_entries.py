@@ -43,21 +43,14 @@ def split_out(total: int) -> tuple[int, int]:
     return max(1, total - share), share
 
 
-@attrs.define
-class _Out:
-    """The entries of one message that are out. `taken_at`: when the first was taken; None: before the clock jumped."""
-
-    entries: int
-    taken_at: float | None
-
-
 class OutEntries:
     """At most `limit` entries (0: no limit). `count`: entries that are out, or are reserved; read only."""
 
     def __init__(self, clock: IReactorTime, limit: int) -> None:
         self._clock = clock
         self._limit = limit
-        self._messages: dict[SpoolId, _Out] = {}
+        self._messages: dict[SpoolId, tuple[int, float | None]] = {}
+        """Of each message: its entries that are out, and when the first was taken (None: before the clock jumped)."""
         self._waiting: list[Deferred[None]] = []
         self.count = 0
 
@@ -85,10 +78,7 @@ class OutEntries:
             number = len(message.entries)
             count += number
             known = out.get(message.spool_id)
-            if known is None:
-                out[message.spool_id] = _Out(number, now)
-            else:
-                known.entries += number
+            out[message.spool_id] = (number, now) if known is None else (known[0] + number, known[1])
         self._release(reserved - count)
         return messages
 
@@ -99,17 +89,18 @@ class OutEntries:
 
     def come_back(self, spool_id: SpoolId, count: int) -> bool:
         """Count so many entries of the message as no longer out. Return whether its last one came back now."""
-        known = self._messages.get(spool_id)
+        known = self._messages.pop(spool_id, None)
         if known is None:
             return False
-        is_last = known.entries <= count
-        if is_last:
-            count = known.entries
-            del self._messages[spool_id]
+        left = known[0] - count
+        if left > 0:
+            self._messages[spool_id] = left, known[1]
         else:
-            known.entries -= count
-        self._release(count)
-        return is_last
+            count = known[0]
+        self.count -= count
+        if self._waiting:
+            self.tell_of_room()
+        return left <= 0
 
     def is_out(self, spool_id: SpoolId) -> bool:
         """Whether entries of this message are out."""
@@ -118,12 +109,11 @@ class OutEntries:
     def taken_at(self, spool_id: SpoolId) -> float | None:
         """Return when the first of the message's entries was taken; None: unknown, or before the clock jumped."""
         known = self._messages.get(spool_id)
-        return known.taken_at if known is not None else None
+        return known[1] if known is not None else None
 
     def forget_times(self) -> None:
         """The clock jumped: the times at which entries were taken mean nothing any more."""
-        for known in self._messages.values():
-            known.taken_at = None
+        self._messages = {spool_id: (count, None) for spool_id, (count, _) in self._messages.items()}
 
     # room
 

@@ -41,7 +41,8 @@ def test_every_area_counts_what_stands_in_it(steps: list[tuple[str, int, int, Ar
             index.move(young, number)
         elif young is not None and step == "settle":
             if area is None:
-                index.end(young, number)
+                if number in young.entries:
+                    index.end(young, [number])
             else:
                 index.replace(young, Entry(number, b"r", area, 20.0), 10.0)
         standing = [entry.area for young in index.messages.values() for entry in young.entries.values()]

@@ -12,9 +12,10 @@ from twisted.python.failure import Failure
 from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Unavailable
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.commits import DEFERRED_COMMITS, tell
-from mailismus.queue.interface import Area, CommitListener, M, Settlement, Submission
+from mailismus.queue.entering import removals_of
+from mailismus.queue.interface import Area, CommitListener, EndedEntries, M, Settlement, Submission
 from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.naive.files import StoredMail, read_mails, remove_mail, write_mail
@@ -51,11 +52,11 @@ class NaiveQueue(MemoryQueue):
         self,
         submissions: Sequence[Submission],
         settlements: Sequence[Settlement],
-        ended: Sequence[QueueId],
+        ended: Sequence[EndedEntries],
         listener: CommitListener[M],
         mark: M,
     ) -> None:
-        together = [*settlements, *(Settlement(queue_id, None) for queue_id in ended)]
+        together = [*settlements, *removals_of(ended)]
         if not submissions:
             tell(self._settle_all(together), listener, mark)
             return

@@ -12,8 +12,8 @@ oldest first; a heap of waiting entries; parked messages, which have as many ent
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Generic, TypeVar
 
@@ -31,8 +31,8 @@ class DueMessage:
 
     def __init__(self, message: Message) -> None:
         self.message = message
-        """Facts of the message. Its `entries` are not used, but for those of a new message (`DueIndex.add_new`): it is handed
-        out as it is, if all are taken at once."""
+        """Facts of the message. Its `entries` are not used, but for those of a new message (`DueIndex.add_new`): it is
+        handed out as it is, if all are taken at once."""
         self.entries: dict[int, Entry] = {}
         """By number."""
         self.out: set[int] = set()
@@ -250,16 +250,19 @@ class DueIndex(Generic[M]):
             self.unpark(spool_id)
         return touched
 
-    def end(self, known: M, number: int) -> bool:
-        """Remove an entry. Return whether it was the message's last one."""
-        known.out.discard(number)
+    def end(self, known: M, numbers: Sequence[int]) -> bool:
+        """Remove entries that are there. Return whether the message has none left."""
         entries, spool_id = known.entries, known.message.spool_id
+        known.out.difference_update(numbers)
         if self.given_back:
-            self.given_back.pop(QueueId(spool_id, number), None)
-        over = entries.pop(number, None)
-        if over is not None:
-            self.entry_count -= 1
-            self._areas[over.area].entry_count -= 1
+            for number in numbers:
+                self.given_back.pop(QueueId(spool_id, number), None)
+        if len(numbers) == 1:
+            self._areas[entries.pop(numbers[0]).area].entry_count -= 1
+        else:
+            for area, count in Counter([entries.pop(number).area for number in numbers]).items():
+                self._areas[area].entry_count -= count
+        self.entry_count -= len(numbers)
         if entries:
             self.unpark(spool_id)
             return False

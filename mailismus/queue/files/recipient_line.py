@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.mail.reply import Reply
 from mailismus.mail.words import split_words
 from mailismus.queue.interface import Area, Entry, Message
@@ -29,8 +29,9 @@ LIVE = b" "
 DONE = b"x"
 
 _UNSAFE = re.compile(rb"[^!-$&-~]")
+_UNSAFE_AS_ZERO = bytes(0 if _UNSAFE.match(bytes((byte,))) else byte for byte in range(256))
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
-_NO_REPLY = b"- - - -"
+_NO_REPLY = b" - - - -"
 _EIGHTBIT = b"8BITMIME"
 _DOTS = b"DOTS="
 _USUAL_FLAGS = {b"-": (False, 0), _EIGHTBIT: (True, 0)}
@@ -48,12 +49,10 @@ _MOST_ID = 1 << 63
 
 def escape(value: bytes) -> bytes:
     """One field: never empty, no space, nothing but printable ASCII."""
+    if value and value.translate(_UNSAFE_AS_ZERO) is value:  # `translate` returns what it does not change
+        return value if value != b"-" else b"%2D"
     if not value:
         return b"-"
-    if value == b"-":
-        return b"%2D"
-    if _UNSAFE.search(value) is None:
-        return value
     return _UNSAFE.sub(lambda found: b"%%%02X" % found[0][0], value)
 
 
@@ -68,31 +67,30 @@ def unescape(field: bytes) -> bytes:
 
 def format_lines(message: Message, entries: list[Entry]) -> bytes:
     """The live lines of these entries of the message."""
-    head = b"A %016X " % message.spool_id
-    received_ms = int(message.received_at * 1000 + _ROUNDING)
-    tail = b"%d %b %b %b " % (
+    received_ms = b"%d" % (message.received_at * 1000 + _ROUNDING)
+    head = b"A %b " % spool_name(message.spool_id)
+    middle = b"/%d %b " % (message.recipient_count, received_ms)
+    tail = b" %d %b %b %b " % (
         message.stored_bytes,
-        _flags_of(message),
+        _flags_of(message) if message.stuffed_dots or message.eightbit else b"-",
         escape(message.client),
         escape(message.sender),
     )
-    count = message.recipient_count
-    words = message.words
+    received_at, words = message.received_at, message.words
     lines = []
     for entry in entries:
-        reply = entry.reply
-        line = b"%b%d/%d %d %d %d %b%b %b" % (
-            head,
-            entry.number,
-            count,
-            received_ms,
-            int(entry.due_at * 1000 + _ROUNDING),
-            entry.attempts,
-            tail,
-            escape(entry.recipient),
-            _NO_REPLY
-            if reply is None
-            else b"%d %b %b %b" % (reply.code, escape(reply.enhanced), escape(reply.text), escape(entry.host)),
+        due_at, attempts, reply = entry.due_at, entry.attempts, entry.reply
+        line = b"".join(
+            (
+                head,
+                b"%d" % entry.number,
+                middle,
+                received_ms if due_at == received_at else b"%d" % (due_at * 1000 + _ROUNDING),
+                b" %d" % attempts if attempts else b" 0",
+                tail,
+                escape(entry.recipient),
+                _NO_REPLY if reply is None else _format_reply(reply, entry.host),
+            )
         )
         if words is not None:
             line = b"%b %b" % (line, words)
@@ -100,6 +98,10 @@ def format_lines(message: Message, entries: list[Entry]) -> bytes:
             line = b"%b %b" % (line, entry.words)
         lines.append(b" %b %08x\n" % (line, zlib.crc32(line)))
     return b"".join(lines)
+
+
+def _format_reply(reply: Reply, host: bytes) -> bytes:
+    return b" %d %b %b %b" % (reply.code, escape(reply.enhanced), escape(reply.text), escape(host))
 
 
 def _flags_of(message: Message) -> bytes:

@@ -36,10 +36,18 @@ NEEDLESS: dict[str, str] = {
     "order | clustered/provider.py | ClusteredQueue.close | parts.presence.stop() <> parts.space.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | parts.space.stop() <> parts.pressure.stop()": _APART,
     "order | clustered/provider.py | ClusteredQueue.close | parts.pressure.stop() <> parts.release.stop()": _APART,
-    "order | clustered/control/commit_results.py | CommitResults.commit_is_durable | for queue_id in item.ended: <> "
+    "order | clustered/control/commit_results.py | CommitResults.commit_is_durable | for (journaled, content_offset), draft in "
+    "zip(item.messages, item.drafts, strict=True): <> for spool_id, numbers in item.ended:": (
+        "They are of different messages: one is settled after the commit that brought it."
+    ),
+    "order | clustered/control/commit_results.py | CommitResults.commit_is_durable | for spool_id, numbers in item.ended: <> "
     "for settlement in item.settlements:": "They are of different entries.",
     "order | clustered/control/commit_results.py | CommitResults.commit_is_durable | for settlement in item.settlements: <> "
-    "if not item.messages:": "Who is told is noted here; listeners are told when the whole batch is applied.",
+    "if item.messages and (self._keeps_nothing_back or self._segments.excess):": (
+        "Who is told is noted here; listeners are told when the whole batch is applied."
+    ),
+    "order | clustered/control/commit_results.py | CommitResults.message_is_durable | item.draft.keep() <> "
+    "if self._keeps_nothing_back or self._segments.excess:": "A small draft has nothing on disk that could be kept.",
     "order | clustered/provider.py | ClusteredQueue._settle | self._append(item) <> found = "
     "Deferred.fromCoroutine(self._settle_unknown(unknown, unknown_ended))": (
         "They are of different entries: the unknown ones have no record in the item."

@@ -202,11 +202,11 @@ RULES: dict[str, Rule] = {
     ),
     "bytes wait for the last durable settle": _clustered(
         "control/ledger",
-        "            ending.add(queue_id)\n",
-        "            ending.add(queue_id)\n            self.release.remove(queue_id[0])\n",
+        "            known.append((spool_id, (number,)))\n",
+        "            known.append((spool_id, (number,)))\n            self.release.remove(spool_id)\n",
     ),
     "nothing is said of an entry behind its end": _clustered(
-        "control/ledger", "            if queue_id in self._ending:\n", "            if False:\n"
+        "control/ledger", "            if asked >= _END:\n", "            if False:\n"
     ),
     # checkpoints
     "the horizon is what has been applied": _clustered(
@@ -229,7 +229,7 @@ RULES: dict[str, Rule] = {
         "control/ledger", "        pending.late.add(queue_id)\n", ""
     ),
     "and what was asked for before": _clustered(
-        "index/state", "{queue_id for queue_id in asked if queue_id in entries}", "set()"
+        "index/state", "{QueueId(*key) for key in asked if key in entries}", "set()"
     ),
     "and is owed its mark": _clustered(
         "control/ledger", "                cluster_index.owe(cluster, place.offset)\n", "                pass\n"

@@ -28,10 +28,11 @@ from twisted.python.failure import Failure
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.commits import DEFERRED_COMMITS, tell
-from mailismus.queue.entering import split_ended
+from mailismus.queue.entering import removals_of, split_ended
 from mailismus.queue.interface import (
     Area,
     CommitListener,
+    EndedEntries,
     Filter,
     Flushed,
     IContent,
@@ -114,31 +115,30 @@ class ClusteredQueue:
         self,
         submissions: Sequence[Submission],
         settlements: Sequence[Settlement],
-        ended: Sequence[QueueId],
+        ended: Sequence[EndedEntries],
         listener: CommitListener[M],
         mark: M,
     ) -> None:
         if len(submissions) == 1 and not settlements and not ended:
             submission = submissions[0]
-            draft = submission.draft
-            if submission.placements is None and submission.envelope.words is None and submission.received_at <= self._now():
-                if isinstance(draft, SpoolDraft) and not draft.is_in_silo:
-                    content = draft.content()
-                    journaled = begin_new_message(submission, draft, content)
-                    self.commits.append(MessageItem(self._results, listener, mark, draft, journaled, content))
-                    return
+            draft, envelope, _, placements = submission
+            if placements is None and envelope.words is None and isinstance(draft, SpoolDraft) and not draft.is_in_silo:
+                content = draft.content()
+                journaled = begin_new_message(submission, draft, content)
+                self.commits.append(MessageItem(self._results, listener, mark, draft, journaled, content))
+                return
         if check_words(submissions, settlements, self.max_envelope_bytes):
             self.parts.opened.writer.require_format(FORMAT_WITH_WORDS)
         if settlements:
             settlements, ended = split_ended(settlements, ended)
         if submissions:
             self._submit(CommitItem(self._results, listener, mark), submissions, settlements, ended)
-        elif len(settlements) + len(ended) > self._limits.settlements:
+        elif len(settlements) + sum([len(numbers) for _, numbers in ended]) > self._limits.settlements:
             tell(self._commit_in_parts(settlements, ended), listener, mark)
         else:
             self._settle(CommitItem(self._results, listener, mark), settlements, ended)
 
-    def _settle(self, item: CommitItem, settlements: Sequence[Settlement], ended: Sequence[QueueId]) -> None:
+    def _settle(self, item: CommitItem, settlements: Sequence[Settlement], ended: Sequence[EndedEntries]) -> None:
         """Commit settlements alone."""
         unknown_ended, unknown = self.ledger.add_settlements(item, ended, settlements)
         if not (unknown_ended or unknown) or not self._cluster_index.clusters:
@@ -156,7 +156,7 @@ class ClusteredQueue:
         item: CommitItem,
         submissions: Sequence[Submission],
         settlements: Sequence[Settlement],
-        ended: Sequence[QueueId],
+        ended: Sequence[EndedEntries],
     ) -> None:
         """Commit messages, with settlements or without."""
         drafts = item.drafts
@@ -190,11 +190,17 @@ class ClusteredQueue:
             return range(1, count + 1)
         return [placement.number for placement in submission.placements]
 
-    def _commit_in_parts(self, settlements: Sequence[Settlement], ended: Sequence[QueueId]) -> Deferred[Sequence[SpoolId]]:
+    def _commit_in_parts(
+        self, settlements: Sequence[Settlement], ended: Sequence[EndedEntries]
+    ) -> Deferred[Sequence[SpoolId]]:
         """Commit more settlements than one batch is sure to hold."""
         at_once = self._limits.settlements
         replaced = [(settlements[at : at + at_once], ()) for at in range(0, len(settlements), at_once)]
-        removed = [((), ended[at : at + at_once]) for at in range(0, len(ended), at_once)]
+        removed = [
+            ((), ((spool_id, numbers[at : at + at_once]),))
+            for spool_id, numbers in ended
+            for at in range(0, len(numbers), at_once)
+        ]
         parts: list[Deferred[Sequence[SpoolId]]] = []
         for part_settlements, part_ended in (*replaced, *removed):
             done: Deferred[Sequence[SpoolId]] = Deferred()
@@ -202,9 +208,10 @@ class ClusteredQueue:
             parts.append(done)
         return gatherResults(parts).addCallback(lambda over: [spool_id for part in over for spool_id in part])
 
-    async def _settle_unknown(self, settlements: list[Settlement], ended: list[QueueId]) -> Sequence[SpoolId]:
+    async def _settle_unknown(self, settlements: list[Settlement], ended: list[EndedEntries]) -> Sequence[SpoolId]:
         """Settle entries that were not handed out: search the clusters for them. Entries that are not found ended before."""
-        wanted = {settlement.queue_id for settlement in settlements} | set(ended)
+        settlements += removals_of(ended)
+        wanted = {settlement.queue_id for settlement in settlements}
         cluster_index = self._cluster_index
         for cluster in list(cluster_index.clusters.values()):
             lines = await self.parts.search.live_lines(cluster)
@@ -215,7 +222,6 @@ class ClusteredQueue:
                 if queue_id in wanted and not cluster.is_hidden(line.offset):
                     cluster_index.hold(ClusteredEntry(line.message, line.entry, cluster, line.offset))
         found = [settlement for settlement in settlements if settlement.queue_id in cluster_index.out]
-        found += [Settlement(queue_id, None) for queue_id in ended if queue_id in cluster_index.out]
         return await self.commit((), found) if found else ()
 
     def _not_finished(self, failure: Failure, item: CommitItem) -> None:
@@ -234,7 +240,7 @@ class ClusteredQueue:
         item: CommitItem,
         submissions: Sequence[Submission],
         settlements: Sequence[Settlement],
-        ended: Sequence[QueueId],
+        ended: Sequence[EndedEntries],
     ) -> None:
         for submission, draft in zip(submissions, item.drafts, strict=True):
             item.add_message(begin_message(submission, draft))

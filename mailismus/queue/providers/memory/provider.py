@@ -21,10 +21,11 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.commits import DEFERRED_COMMITS
 from mailismus.queue.due.index import DueIndex
-from mailismus.queue.entering import entries_of, message_of, successor_of
+from mailismus.queue.entering import entries_of, message_of, removals_of, successor_of
 from mailismus.queue.interface import (
     Area,
     CommitListener,
+    EndedEntries,
     Filter,
     Flushed,
     IContent,
@@ -114,7 +115,7 @@ class MemoryQueue:
         self,
         submissions: Sequence[Submission],
         settlements: Sequence[Settlement],
-        ended: Sequence[QueueId],
+        ended: Sequence[EndedEntries],
         listener: CommitListener[M],
         mark: M,
     ) -> None:
@@ -130,7 +131,7 @@ class MemoryQueue:
                 draft = submission.draft
                 assert isinstance(draft, MemoryDraft)
                 draft.finish()
-        together = [*settlements, *(Settlement(queue_id, None) for queue_id in ended)]
+        together = [*settlements, *removals_of(ended)]
         for settlement in together:
             held, number = self._find(settlement.queue_id), settlement.queue_id.number
             if held is not None:
@@ -192,7 +193,7 @@ class MemoryQueue:
             self._index.replace(held, successor_of(old, settlement, settlement.area), self._clock.seconds())
             if held.settling[number]:
                 held.out.add(number)
-        elif self._index.end(held, number):
+        elif self._index.end(held, (number,)):
             spool_id = held.message.spool_id
             del self._order[bisect_left(self._order, spool_id)]
             return spool_id

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
-from mailismus.mail.ids import QueueId
+from mailismus.mail.ids import EntryKey, QueueId
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
@@ -30,7 +30,7 @@ class EntryMover(Protocol):
     """Owns the entries of the memtable and moves them."""
 
     @property
-    def asked(self) -> Collection[QueueId]:
+    def asked(self) -> Collection[EntryKey]:
         """Entries whose settlement has gone into the journal and is not durable yet."""
 
     def move_entries(self, pending: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:

@@ -16,7 +16,7 @@ import attrs
 
 from mailismus.disk.presence import Presence
 from mailismus.disk.worker import IWorker
-from mailismus.mail.ids import QueueId
+from mailismus.mail.ids import EntryKey, QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.checkpoint.cleanup import ClusterCleanup, Kept
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
@@ -62,7 +62,7 @@ class CheckpointFiles:
         self._syncs_all = True
         """The next one syncs the whole file system: what a start removed is durable with it."""
 
-    async def work(self, pending: PendingCheckpoint, asked: Collection[QueueId]) -> WrittenFiles:
+    async def work(self, pending: PendingCheckpoint, asked: Collection[EntryKey]) -> WrittenFiles:
         """Write what is in the memtable now, and make it durable. `asked`: entries whose settlement is in the journal and
         not durable yet. Raises OSError."""
         cluster_index = self._state.cluster_index

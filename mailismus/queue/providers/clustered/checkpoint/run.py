@@ -25,7 +25,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.journal.commit import GroupCommit
-from mailismus.mail.ids import QueueId
+from mailismus.mail.ids import EntryKey
 from mailismus.queue.providers.clustered.checkpoint.files import CheckpointFiles
 from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPolicy
 from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointCounts, CheckpointSealing
@@ -50,7 +50,7 @@ class CheckpointRunner:
         sealing: CheckpointSealing,
         segments: JournalSegments,
         commit: GroupCommit,
-        asked: Collection[QueueId],
+        asked: Collection[EntryKey],
         reactor: IReactorTime,
     ) -> None:
         """`asked`: entries whose settlement is in the journal and not durable yet."""

@@ -9,7 +9,7 @@ from mailismus.journal.commit import IItem
 from mailismus.mail.ids import QueueId
 from mailismus.mail.words import LONGEST_WORDS
 from mailismus.queue.files.recipient_line import format_lines
-from mailismus.queue.interface import Area, CommitListener, Entry, M, Settlement
+from mailismus.queue.interface import Area, CommitListener, EndedEntries, Entry, M, Settlement
 from mailismus.queue.providers.clustered.format.cluster import Place
 from mailismus.queue.providers.clustered.format.record import (
     HEAD,
@@ -105,7 +105,7 @@ class CommitItem(_Item):
         self.messages: list[tuple[JournaledMessage, int]] = []
         """New messages with their entries, and the offset of the content from the start of the item."""
         self.drafts: list[SpoolDraft] = []
-        self.ended: Sequence[QueueId] = ()
+        self.ended: Sequence[EndedEntries] = ()
         self.settlements: Sequence[Settlement] = ()
 
     def add_message(self, journaled: JournaledMessage) -> None:
@@ -117,7 +117,7 @@ class CommitItem(_Item):
         """Who is told of the commit's end."""
         self.listener, self.mark = listener, mark
 
-    def set_ended(self, ended: Sequence[QueueId]) -> None:
+    def set_ended(self, ended: Sequence[EndedEntries]) -> None:
         """Entries that are removed, whose records it has."""
         self.ended = ended
 

@@ -74,9 +74,9 @@ class CommitResults:
             draft.keep()
             ledger.arrive(journaled, segment, offset + content_offset, now)
         gone: list[SpoolId] = []
-        for queue_id in item.ended:
-            if ledger.end(queue_id, now):
-                gone.append(queue_id.spool_id)
+        for spool_id, numbers in item.ended:
+            if ledger.end(spool_id, numbers):
+                gone.append(spool_id)
         for settlement in item.settlements:
             ledger.replace(settlement, now)
         if item.messages and (self._keeps_nothing_back or self._segments.excess):

@@ -15,13 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import EntryKey, QueueId, SpoolId
 from mailismus.queue.entering import entries_of, message_of, new_entries, successor_of
 from mailismus.queue.files.recipient_line import format_lines
-from mailismus.queue.interface import Area, Entry, Settlement, Submission
+from mailismus.queue.interface import Area, EndedEntries, Entry, Message, Settlement, Submission
 from mailismus.queue.providers.clustered.commit.items import CommitItem
 from mailismus.queue.providers.clustered.format.cluster import FoundLine, Place
-from mailismus.queue.providers.clustered.format.record import lines_record, settled_record
+from mailismus.queue.providers.clustered.format.record import (
+    lines_record,
+    settled_in_memtable,
+    settled_text,
+    settled_text_record,
+)
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
@@ -31,6 +36,10 @@ from mailismus.spool.draft import SpoolDraft
 
 CONTENT_BYTES = 32 << 20
 """Bytes of memory for contents of journaled messages; further contents are read from the journal."""
+
+
+_END = 1 << 32
+"""Counts a settlement that removes its entry, behind all that replace it."""
 
 
 class Ledger:
@@ -43,58 +52,86 @@ class Ledger:
         self.cluster_index = state.cluster_index
         self.release = release
         self._contents = Budget(CONTENT_BYTES)
-        self.asked: dict[QueueId, int] = {}
-        """Entries with a settlement in the journal that is not durable yet: number of such settlements
-        (`apply.EntryMover`)."""
-        self._ending: set[QueueId] = set()
-        """Of those: the entries that end with it."""
+        self.asked: dict[EntryKey, int] = {}
+        """Entries with a settlement in the journal that is not durable yet (`apply.EntryMover`): the number of such
+        settlements, and `_END` for the one that removes it."""
         self._in_vain: dict[SpoolId, int] = {}
         """Messages in the journal for which abandoned checkpoints left message files (`PendingCheckpoint.contents`)."""
 
     # records
 
     def add_settlements(
-        self, item: CommitItem, ended: Sequence[QueueId], settlements: Sequence[Settlement]
-    ) -> tuple[list[QueueId], list[Settlement]]:
+        self, item: CommitItem, ended: Sequence[EndedEntries], settlements: Sequence[Settlement]
+    ) -> tuple[list[EndedEntries], list[Settlement]]:
         """Add the records of these settlements. `ended`: entries that are removed; the area of a settlement is not None.
         Return those of unknown entries: neither in the memtable nor handed out."""
         over: list[tuple[QueueId, Place | None]] = []
-        unknown = self._add_ended(item, ended, over)
+        texts, unknown = self._add_ended(item, ended, over)
         unknown_settlements, successors = self._add_replaced(item, settlements, over) if settlements else ([], [])
         if over:
-            item.add(settled_record(over))
+            texts.append(settled_text(over))
+        if texts:
+            item.add(settled_text_record(b"".join(texts)))
         for record in successors:
             item.add(record)
         return unknown, unknown_settlements
 
     def _add_ended(
-        self, item: CommitItem, ended: Sequence[QueueId], over: list[tuple[QueueId, Place | None]]
-    ) -> list[QueueId]:
-        """Add entries that are removed, and their places, to those of a settled record. Return the unknown ones."""
-        unknown: list[QueueId] = []
-        known: list[QueueId] = []
-        messages, out = self.memtable.messages, self.cluster_index.out
-        asked, ending, pending = self.asked, self._ending, self._state.pending
-        for queue_id in ended:
-            place: Place | None = None
-            journaled = messages.get(queue_id[0])
-            if journaled is not None and queue_id[1] in journaled.entries:
-                if pending is not None:
-                    place = self._place_in_checkpoint(queue_id, journaled.entries[queue_id[1]])
+        self, item: CommitItem, ended: Sequence[EndedEntries], over: list[tuple[QueueId, Place | None]]
+    ) -> tuple[list[bytes], list[EndedEntries]]:
+        """Note entries that are removed. Return texts of a settled record for those in the memtable, and the unknown ones;
+        add the others, with their places, to `over`."""
+        texts: list[bytes] = []
+        unknown: list[EndedEntries] = []
+        known: list[EndedEntries] = []
+        messages, asked, is_moving = self.memtable.messages, self.asked, self._state.pending is not None
+        for group in ended:
+            spool_id, numbers = group
+            journaled = messages.get(spool_id)
+            if journaled is None or is_moving or not all(map(journaled.entries.__contains__, numbers)):
+                self._add_ended_singly(group, over, known, unknown)
+                continue
+            for number in numbers:
+                key = spool_id, number
+                if key in asked:
+                    break
+                asked[key] = _END
             else:
-                clustered = out.get(queue_id)
+                texts.append(settled_in_memtable(spool_id, numbers))
+                known.append(group)
+                continue
+            for taken_back in numbers[: numbers.index(number)]:
+                del asked[spool_id, taken_back]
+            self._add_ended_singly(group, over, known, unknown)
+        item.set_ended(known)
+        return texts, unknown
+
+    def _add_ended_singly(
+        self,
+        group: EndedEntries,
+        over: list[tuple[QueueId, Place | None]],
+        known: list[EndedEntries],
+        unknown: list[EndedEntries],
+    ) -> None:
+        spool_id, numbers = group
+        journaled = self.memtable.messages.get(spool_id)
+        for number in numbers:
+            queue_id, place = QueueId(spool_id, number), None
+            entry = journaled.entries.get(number) if journaled is not None else None
+            if entry is not None:
+                place = self._place_in_checkpoint(queue_id, entry)
+            else:
+                clustered = self.cluster_index.out.get(queue_id)
                 if clustered is None:
-                    unknown.append(queue_id)
+                    unknown.append((spool_id, (number,)))
                     continue
                 place = clustered.place
-            if queue_id in ending:
+            asked = self.asked.get(queue_id, 0)
+            if asked >= _END:
                 continue  # the entry is settled already: a record behind that one would be live at the next start
-            ending.add(queue_id)
-            asked[queue_id] = asked.get(queue_id, 0) + 1
-            known.append(queue_id)
+            self.asked[queue_id] = asked + _END
+            known.append((spool_id, (number,)))
             over.append((queue_id, place))
-        item.set_ended(known)
-        return unknown
 
     def _add_replaced(
         self, item: CommitItem, settlements: Sequence[Settlement], over: list[tuple[QueueId, Place | None]]
@@ -122,7 +159,7 @@ class Ledger:
                     unknown.append(settlement)
                     continue
                 message, entry, place = clustered.message, clustered.entry, clustered.place
-            if queue_id in self._ending:
+            if asked.get(queue_id, 0) >= _END:
                 continue  # as above
             known.append(settlement)
             asked[queue_id] = asked.get(queue_id, 0) + 1
@@ -155,38 +192,66 @@ class Ledger:
             self.release.track(journaled.message, len(journaled.entries))
 
     def arrive_new(self, journaled: JournaledMessage, segment: int, offset: int, now: float) -> None:
-        """Add a durable message whose entries can all be taken at once, and whose content is in the journal."""
+        """Add durable new mail whose content is in the journal."""
         journaled.arrive(segment, offset)
         content = journaled.content
         if content is not None and not self._contents.take(len(content)):
             journaled.leave_content(content)
-        self.memtable.add_new(journaled, Area.INCOMING, journaled.message.entries, now)
+        message = journaled.message
+        if message.received_at <= now:
+            self.memtable.add_new(journaled, Area.INCOMING, message.entries, now)
+        else:
+            self.memtable.add(journaled, now)
 
-    def end(self, queue_id: QueueId, now: float) -> bool:
-        """Apply the durable end of an entry. Return whether it was the last of its message."""
-        self.unask(queue_id)
-        spool_id, number = queue_id
+    def end(self, spool_id: SpoolId, numbers: Sequence[int]) -> bool:
+        """Apply the durable end of entries. Return whether the message is surely over."""
+        self._unask_ended(spool_id, numbers)
         memtable = self.memtable
         journaled = memtable.messages.get(spool_id)
-        if journaled is not None and number in journaled.entries:
-            is_last = memtable.end(journaled, number)
-            if journaled.is_in_silo:
-                return self.release.entry_is_over(journaled.message, number)
-            if is_last:
-                self._contents.give_back(journaled.drop_content())
-                if self._in_vain:
-                    self._remove_in_vain(queue_id)
-            return is_last
-        clustered = self.cluster_index.settle(queue_id)
-        if clustered is None:
-            return False
-        memtable.unpark(spool_id)
-        return self.release.entry_is_over(clustered.message, number)
+        if journaled is None or not all(map(journaled.entries.__contains__, numbers)):
+            return self._end_singly(spool_id, numbers)
+        is_last = memtable.end(journaled, numbers)
+        if journaled.is_in_silo:
+            return self._release(journaled.message, numbers)
+        if is_last:
+            self._contents.give_back(journaled.drop_content())
+            if self._in_vain:
+                self._remove_in_vain(spool_id, numbers)
+        return is_last
 
-    def _remove_in_vain(self, queue_id: QueueId) -> None:
-        """Remove the file that an abandoned checkpoint left of a message whose last entry is over."""
-        spool_id, pending = queue_id.spool_id, self._state.pending
-        if spool_id in self._in_vain and (pending is None or queue_id not in pending.entries):
+    def _end_singly(self, spool_id: SpoolId, numbers: Sequence[int]) -> bool:
+        """End entries of which some are in clusters, or ended before."""
+        is_over = False
+        for number in numbers:
+            journaled = self.memtable.messages.get(spool_id)
+            if journaled is not None and number in journaled.entries:
+                is_last = self.memtable.end(journaled, (number,))
+                if journaled.is_in_silo:
+                    is_last = self._release(journaled.message, (number,))
+                elif is_last:
+                    self._contents.give_back(journaled.drop_content())
+                    self._remove_in_vain(spool_id, (number,))
+                is_over = is_over or is_last
+                continue
+            clustered = self.cluster_index.settle(QueueId(spool_id, number))
+            if clustered is not None:
+                self.memtable.unpark(spool_id)
+                is_over = self._release(clustered.message, (number,)) or is_over
+        return is_over
+
+    def _release(self, message: Message, numbers: Sequence[int]) -> bool:
+        """Note that entries of a message in its silo are over. Return whether one was surely the last."""
+        is_over = False
+        for number in numbers:
+            is_over = self.release.entry_is_over(message, number) or is_over
+        return is_over
+
+    def _remove_in_vain(self, spool_id: SpoolId, numbers: Sequence[int]) -> None:
+        """Remove the file that an abandoned checkpoint left of a message whose last entries are over."""
+        pending = self._state.pending
+        if spool_id in self._in_vain and (
+            pending is None or all(QueueId(spool_id, number) not in pending.entries for number in numbers)
+        ):
             self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
 
     def replace(self, settlement: Settlement, now: float) -> None:
@@ -217,14 +282,22 @@ class Ledger:
             self.asked[queue_id] = left
         else:
             del self.asked[queue_id]
-            self._ending.discard(queue_id)
+
+    def _unask_ended(self, spool_id: SpoolId, numbers: Sequence[int]) -> None:
+        """Note that the settlement that removes these entries is durable, or does not count."""
+        asked = self.asked
+        for number in numbers:
+            key = spool_id, number
+            left = asked.pop(key) - _END
+            if left:
+                asked[key] = left
 
     def refuse(self, item: CommitItem) -> None:
         """Note that a commit failed: its settlements do not count."""
-        for queue_id in item.ended:
-            self.unask(queue_id)
-            self._ending.discard(queue_id)
-            self._take_back(queue_id)
+        for spool_id, numbers in item.ended:
+            self._unask_ended(spool_id, numbers)
+            for number in numbers:
+                self._take_back(QueueId(spool_id, number))
         for settlement in item.settlements:
             self.unask(settlement.queue_id)
             self._take_back(settlement.queue_id)

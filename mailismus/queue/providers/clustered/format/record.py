@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from mailismus.errors import Corrupt
-from mailismus.mail.ids import QueueId, SpoolId, parse_queue_id
+from mailismus.mail.ids import QueueId, SpoolId, parse_queue_id, spool_name
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place, format_place, parse_place
 
@@ -78,22 +78,34 @@ def lines_record(area: Area, spool_id: SpoolId, lines: bytes) -> bytes:
 def settled_record(entries: Iterable[tuple[QueueId, Place | None]]) -> bytes:
     """A settled record. Place: that of the line in its cluster; None: the entry was in the memtable when this was
     written."""
-    return _placed(b"S", entries)
+    return settled_text_record(settled_text(entries))
 
 
-def places_record(entries: Iterable[tuple[QueueId, Place]]) -> bytes:
-    """A places record."""
-    return _placed(b"P", entries)
+def settled_in_memtable(spool_id: SpoolId, numbers: Iterable[int]) -> bytes:
+    """The text of a settled record for entries of one message that are in the memtable when it is written."""
+    name = spool_name(spool_id)
+    return b"".join([b"%b-%d -\n" % (name, number) for number in numbers])
 
 
-def _placed(kind: bytes, entries: Iterable[tuple[QueueId, Place | None]]) -> bytes:
-    text = b"".join(
+def settled_text_record(text: bytes) -> bytes:
+    """A settled record with this text."""
+    return HEAD.pack(b"S", b"-", 0, len(text), 0) + text
+
+
+def settled_text(entries: Iterable[tuple[QueueId, Place | None]]) -> bytes:
+    """The text of a settled record."""
+    return b"".join(
         [
             b"%016X-%d -\n" % queue_id if place is None else b"%016X-%d %b\n" % (*queue_id, format_place(place))
             for queue_id, place in entries
         ]
     )
-    return HEAD.pack(kind, b"-", 0, len(text), 0) + text
+
+
+def places_record(entries: Iterable[tuple[QueueId, Place]]) -> bytes:
+    """A places record."""
+    text = settled_text(entries)
+    return HEAD.pack(b"P", b"-", 0, len(text), 0) + text
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 import attrs
 
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import EntryKey, QueueId, SpoolId
 from mailismus.queue.interface import Entry
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
@@ -52,10 +52,10 @@ class PendingCheckpoint:
     unread: set[int] = attrs.field(factory=set)
     """Numbers of the segments that hold such contents."""
 
-    def begin(self, entries: dict[QueueId, Entry], asked: Collection[QueueId]) -> None:
+    def begin(self, entries: dict[QueueId, Entry], asked: Collection[EntryKey]) -> None:
         """Begin to move these entries. `asked`: entries whose settlement is in the journal and not durable yet."""
         self.entries = entries
-        self.late = {queue_id for queue_id in asked if queue_id in entries}
+        self.late = {QueueId(*key) for key in asked if key in entries}
 
     def mark_sealed(self) -> None:
         """Note that the record is appended to the journal now: no entry is late from here on."""
