@@ -7,7 +7,6 @@ take turns. Everything is bounded in number and time, and every process is ended
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,35 +26,15 @@ from benchmarks.measure.costs import Machine, cpu_of, pss_bytes
 from benchmarks.measure.profiling import RATE_HZ, profiler, record
 from benchmarks.results.report import Run, figures, ratios
 from benchmarks.results.workloads import WORKLOADS, Workload
+from benchmarks.stage.contenders import check_out
 from benchmarks.stage.directories import Stage, say, stage
-from benchmarks.stage.load import Sink, send
+from benchmarks.stage.load import send
 from benchmarks.stage.providers import add_option, chosen
-from benchmarks.stage.servers import TREE, Other, Ours, Place, Postfix, Server
+from benchmarks.stage.running import QUIET_S, TIMEOUT_S, running
+from benchmarks.stage.servers import TREE, Other, Ours, Postfix, Server
 from tests.support.processes import TrialError
 
-WARM_UP = 300
 BARRIER_MESSAGES = 1000
-TIMEOUT_S = 240.0
-QUIET_S = 0.6  # after the last message: the outcome's records and files belong to the message
-
-
-@contextlib.contextmanager
-def running(
-    make: Callable[[], Server], at: Stage, workload: Workload, wrapper: Sequence[str] = ()
-) -> Iterator[tuple[Server, Sink, Place]]:
-    """A server and its sink, warmed up."""
-    with contextlib.ExitStack() as stack:
-        sink = Sink(at.logs)
-        stack.callback(sink.close)
-        place = stack.enter_context(at.place(sink.port))
-        server = make()
-        stack.callback(server.close)
-        server.start(place, wrapper)
-        warm_up = WARM_UP if workload.recipients == 1 else WARM_UP // 10
-        send(workload, warm_up, server.port, place.logs, TIMEOUT_S)
-        sink.wait_for(warm_up, TIMEOUT_S)
-        yield server, sink, place
-        server.stop()
 
 
 def measure(make: Callable[[], Server], at: Stage, workload: Workload, messages: int) -> Run:
@@ -177,19 +156,6 @@ class Results:
         }
         runs = [attrs.asdict(run) for run in self.runs]
         return json.dumps({"machine": machine, "runs": runs, "barriers": barriers, "budgets": self.budgets}, indent=1)
-
-
-def check_out(revision: str, directory: Path) -> Path:
-    """The tree of another revision, unpacked below `directory`. Raises: TrialError."""
-    target = directory / "previous"
-    target.mkdir()
-    packed = subprocess.run(
-        ["git", "-C", str(TREE), "archive", "--format=tar", revision], capture_output=True, timeout=60, check=False
-    )
-    if packed.returncode:
-        raise TrialError(f"git archive {revision}: {packed.stderr.decode('utf-8', 'replace').strip()}")
-    subprocess.run(["tar", "-x", "-C", str(target)], input=packed.stdout, timeout=60, check=True)
-    return target
 
 
 def arguments() -> argparse.ArgumentParser:

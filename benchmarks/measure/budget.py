@@ -194,10 +194,15 @@ def shares(profile: Profile, thread_cpu_s: Mapping[int, float], workload: Worklo
                 received += share
             else:
                 found[part] += share
+    share_out(found, received, workload)
+    return found
+
+
+def share_out(found: dict[str, float], received: float, workload: Workload) -> None:
+    """Add what was found in RECEIVE to the parts that the receives serve."""
     needs = receives(workload)
     for part, number_of in needs.items():
         found[part] += received * number_of / sum(needs.values())
-    return found
 
 
 def budget_table(part_shares: Mapping[str, float], cpu_ms: float, workload: Workload) -> str:
