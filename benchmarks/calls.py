@@ -1,4 +1,4 @@
-"""Calls a message by part of the hot path, and instructions: `python -m benchmarks.calls`. What it counts: docs/benchmarks.md."""
+"""Calls a message by part of the hot path, and instructions: `python -m benchmarks.calls`. Details: docs/benchmarks.md."""
 
 from __future__ import annotations
 

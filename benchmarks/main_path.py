@@ -22,11 +22,12 @@ import attrs
 
 from benchmarks.measure import barriers as trace
 from benchmarks.measure.budget import BUDGET_US, budget_table, heaviest, shares, thread_shares
+from benchmarks.measure.calls import Calls, count_calls
 from benchmarks.measure.costs import Machine, cpu_of, pss_bytes
 from benchmarks.measure.profiling import RATE_HZ, profiler, record
 from benchmarks.results.report import Run, figures, ratios
 from benchmarks.results.workloads import WORKLOADS, Workload
-from benchmarks.stage.contenders import check_out
+from benchmarks.stage.contenders import Contender, check_out
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import send
 from benchmarks.stage.providers import add_option, chosen
@@ -91,8 +92,10 @@ def measure_barriers(make: Callable[[], Server], at: Stage, workload: Workload) 
         file.unlink(missing_ok=True)
 
 
-def measure_budget(make: Callable[[], Server], at: Stage, workload: Workload, messages: int, cpu_ms: float) -> str:
-    """The table of the hot-path budget, from a profile in a run of its own."""
+def measure_budget(
+    make: Callable[[], Server], at: Stage, workload: Workload, messages: int, cpu_ms: float, calls: Calls
+) -> str:
+    """The table of the hot-path budget, from a profile in a run of its own, with the calls a message beside it."""
     with running(make, at, workload) as (server, sink, place):
         before, errors = sink.count(), list[Exception]()
 
@@ -112,7 +115,8 @@ def measure_budget(make: Callable[[], Server], at: Stage, workload: Workload, me
         if errors:
             raise errors[0]
         sink.wait_for(before + messages, TIMEOUT_S)
-    text = [budget_table(shares(taken.profile, taken.thread_cpu_s, workload), cpu_ms, workload), ""]
+    found = shares(taken.profile, taken.thread_cpu_s, workload)
+    text = [budget_table(found, cpu_ms, workload, calls.of_parts(workload)), ""]
     text.append(f"- threads: {thread_shares(taken.profile, taken.thread_cpu_s)}")
     for part in BUDGET_US:
         frames = ", ".join(f"{frame} {samples}" for frame, samples in heaviest(taken.profile, part))
@@ -196,8 +200,8 @@ def contenders(options: argparse.Namespace, at: Stage) -> dict[str, Callable[[],
 def carry_out(options: argparse.Namespace, at: Stage, results: Results) -> None:
     """All runs, in turn."""
     servers = contenders(options, at)
-    chosen = [WORKLOADS[name] for name in options.workload or WORKLOADS]
-    for workload in chosen:
+    workloads = [WORKLOADS[name] for name in options.workload or WORKLOADS]
+    for workload in workloads:
         for turn in range(options.runs):
             for name, make in servers.items():
                 messages = options.messages or (workload.messages_postfix if name == "postfix" else workload.messages)
@@ -217,10 +221,12 @@ def carry_out(options: argparse.Namespace, at: Stage, results: Results) -> None:
     if profiler() is None:
         say("no profile: py-spy is not installed")
         return
-    for workload in chosen:
+    for workload in workloads:
         own = [run.cpu_ms for run in results.runs if run.server == first and run.workload == workload.name]
         messages = options.messages or workload.messages
-        results.budgets[workload.name] = measure_budget(servers[first], at, workload, messages, sorted(own)[len(own) // 2])
+        calls = count_calls(Contender(first), at, workload, provider=chosen(options))
+        cpu_ms = sorted(own)[len(own) // 2]
+        results.budgets[workload.name] = measure_budget(servers[first], at, workload, messages, cpu_ms, calls)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

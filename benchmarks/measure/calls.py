@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -48,6 +47,11 @@ class Calls:
                 found[part] = found.get(part, 0.0) + count
         share_out(found, received, workload)
         return found
+
+    def of_parts(self, workload: Workload) -> dict[str, float]:
+        """Of both kinds together, by part."""
+        python, c = self.by_part(PYTHON, workload), self.by_part(C, workload)
+        return {part: python.get(part, 0.0) + c.get(part, 0.0) for part in {**python, **c}}
 
     def total(self, kind: str) -> float:
         """Of one kind."""
@@ -173,8 +177,3 @@ def functions_table(calls: Calls, limit: int = 40) -> str:
     """The functions with most calls a message."""
     rows = [[function, part, number(count)] for function, part, count in calls.most(limit)]
     return table(["function", "part", "calls/msg"], rows)
-
-
-def interpreter() -> str:
-    """For the tables: calls differ a little between versions of Python."""
-    return f"Python {sys.version.split()[0]}"

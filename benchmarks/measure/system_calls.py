@@ -117,3 +117,28 @@ def kinds_table(counted: Mapping[str, SystemCalls], least: float = 0.02) -> str:
     rows.append(["all", *(number(calls.total) for calls in counted.values())])
     rows.append(["of them failed", *(number(calls.failed) for calls in counted.values())])
     return table(["system call", *counted], rows)
+
+
+RECEIVED, SENT, READ, WRITTEN = "received", "sent", "read from files", "written to files"
+_MOVES = {
+    **dict.fromkeys(("recvfrom", "recvmsg"), RECEIVED),
+    **dict.fromkeys(("sendto", "sendmsg", "sendfile"), SENT),
+    **dict.fromkeys(("read", "readv", "pread64", "preadv", "preadv2"), READ),
+    **dict.fromkeys(("write", "writev", "pwrite64", "pwritev", "pwritev2"), WRITTEN),
+}
+_RESULT = re.compile(r"= (\d+)(?: |$)")
+
+
+def bytes_moved(lines: Iterable[str], span: tuple[float, float]) -> dict[str, int]:
+    """Bytes that calls ended in a span moved between the process and the kernel, by way."""
+    found: dict[str, int] = {}
+    for line in lines:
+        match = _RESUMED.match(line) or LINE.match(line)
+        way = _MOVES.get(match["name"]) if match else None
+        if match is None or way is None or line.endswith("<unfinished ...>"):
+            continue
+        at = float(line.split()[1])
+        results = _RESULT.findall(match["rest"])
+        if results and span[0] <= at < span[1]:
+            found[way] = found.get(way, 0) + int(results[-1])
+    return found

@@ -24,10 +24,12 @@ TIMEOUT_S = 240.0
 QUIET_S = 0.6  # after the last message: the outcome's records and files belong to the message
 K = TypeVar("K")
 T = TypeVar("T")
+Running = tuple[Server, Sink, Place]
+"""A server, the sink that it relays to, and where it lives."""
 
 
 @contextlib.contextmanager
-def started(make: Callable[[], Server], at: Stage, wrapper: Sequence[str] = ()) -> Iterator[tuple[Server, Sink, Place]]:
+def started(make: Callable[[], Server], at: Stage, wrapper: Sequence[str] = ()) -> Iterator[Running]:
     """A server with an empty queue and its sink. It is stopped cleanly, or ended after an error."""
     with contextlib.ExitStack() as stack:
         sink = Sink(at.logs)
@@ -41,9 +43,7 @@ def started(make: Callable[[], Server], at: Stage, wrapper: Sequence[str] = ()) 
 
 
 @contextlib.contextmanager
-def running(
-    make: Callable[[], Server], at: Stage, workload: Workload, wrapper: Sequence[str] = ()
-) -> Iterator[tuple[Server, Sink, Place]]:
+def running(make: Callable[[], Server], at: Stage, workload: Workload, wrapper: Sequence[str] = ()) -> Iterator[Running]:
     """A server and its sink, warmed up."""
     with started(make, at, wrapper) as (server, sink, place):
         warm_up = WARM_UP if workload.recipients == 1 else WARM_UP // 10
@@ -76,9 +76,7 @@ LOADS: Mapping[str, Loads] = {"W1": Loads(200, 1200), "W2": Loads(200, 1200), "W
 """By workload: enough that two runs differ by about one in a hundred, few enough for a server that is much slowed."""
 
 
-def load_twice(
-    running_server: tuple[Server, Sink, Place], workload: Workload, loads: Loads, mark: Callable[[], T]
-) -> tuple[T, T, T]:
+def load_twice(running_server: Running, workload: Workload, loads: Loads, mark: Callable[[], T]) -> tuple[T, T, T]:
     """What `mark` gives before the first load, between both and behind the second. Raises: TrialError."""
     server, sink, place = running_server
     load(server, sink, place, workload, loads.first)  # a warm-up of the same kind: nothing happens for the first time below

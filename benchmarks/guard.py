@@ -1,0 +1,170 @@
+"""What a message costs more than in another revision: `python -m benchmarks.guard REVISION`, in ten minutes.
+
+Counts of the working tree and of the revision, W1 to W3: calls by part, system calls by kind, instructions. No time
+is measured, so the machine may be busy. Exit code 1 when anything grew by more than LIMIT. Details: docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from benchmarks.measure.calls import PYTHON, C, count_calls
+from benchmarks.measure.instructions import count_instructions, is_installed
+from benchmarks.measure.system_calls import count_system_calls
+from benchmarks.results.report import number, table
+from benchmarks.results.workloads import WORKLOADS
+from benchmarks.stage.contenders import Contender, add_directory, contenders
+from benchmarks.stage.directories import Stage, say, stage
+from tests.support.processes import TrialError
+
+GUARDED = ("W1", "W2", "W3")
+LIMIT = 1.02
+ROUNDS = 2
+"""Servers of both trees take turns, and the least of each figure counts: a smaller batch only ever adds to it."""
+LATEST_S = 270.0
+"""No further round begins later than that: the last one of a busy machine takes as long again."""
+
+
+class Figure(enum.Enum):
+    """What is compared."""
+
+    CALLS = "calls"
+    SYSTEM_CALLS = "system calls"
+    INSTRUCTIONS = "thousand instructions"
+
+
+MORE: Mapping[Figure, float] = {Figure.CALLS: 1.0, Figure.SYSTEM_CALLS: 0.2, Figure.INSTRUCTIONS: 10.0}
+"""Growth of no more than this is not told, however large its share: it is a few batches more or less."""
+Key = tuple[str, Figure, str]
+"""Workload, figure, part or kind; `ALL` for the sum."""
+ALL = "all"
+
+
+@attrs.frozen
+class Compared:
+    """One figure of both trees, a message."""
+
+    key: Key
+    before: float
+    after: float
+
+    @property
+    def has_grown(self) -> bool:
+        """By more than the limit, and by more than a few batches explain."""
+        return self.after > self.before * LIMIT and self.after - self.before > MORE[self.key[1]]
+
+    def row(self) -> list[str]:
+        """For the table."""
+        ratio = f"{self.after / self.before:.3f}" if self.before > 0 else "-"
+        cells = [number(self.before), number(self.after), ratio, "**grew**" if self.has_grown else ""]
+        workload, figure, part = self.key
+        return [workload, figure.value, part, *cells]
+
+
+def compare(before: Mapping[Key, float], after: Mapping[Key, float]) -> list[Compared]:
+    """In the order of the first tree; a part that one of them does not have is 0 there."""
+    return [Compared(key, before.get(key, 0.0), after.get(key, 0.0)) for key in {**before, **after}]
+
+
+def least(rounds: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
+    """The least of each figure."""
+    keys = {key: None for one in rounds for key in one}
+    return {key: min(one.get(key, 0.0) for one in rounds) for key in keys}
+
+
+def calls_of(server: Contender, at: Stage) -> Iterator[tuple[Key, float]]:
+    """By part, and all, Python and C together."""
+    for name in GUARDED:
+        calls = count_calls(server, at, WORKLOADS[name])
+        for part, count in calls.of_parts(WORKLOADS[name]).items():
+            yield (name, Figure.CALLS, part), count
+        yield (name, Figure.CALLS, ALL), calls.total(PYTHON) + calls.total(C)
+
+
+def system_calls_of(server: Contender, at: Stage) -> Iterator[tuple[Key, float]]:
+    """By kind, and all."""
+    for name in GUARDED:
+        calls = count_system_calls(server, at, WORKLOADS[name])
+        for kind, count in sorted(calls.by_kind.items(), key=lambda item: -item[1]):
+            yield (name, Figure.SYSTEM_CALLS, kind), count
+        yield (name, Figure.SYSTEM_CALLS, ALL), calls.total
+
+
+def instructions_of(server: Contender, at: Stage) -> Iterator[tuple[Key, float]]:
+    """In all."""
+    for name, count in count_instructions(server, at, [WORKLOADS[name] for name in GUARDED]).items():
+        yield (name, Figure.INSTRUCTIONS, ALL), count / 1000
+
+
+def carry_out(at: Stage, servers: Sequence[Contender], rounds: int) -> list[list[Compared]]:
+    """The figures of both trees, one kind of figure after the other. Raises: TrialError."""
+    found = []
+    counters = [calls_of, system_calls_of]
+    if is_installed():
+        counters.append(instructions_of)
+    else:
+        say("no instructions: valgrind is not installed")
+    began_s = time.monotonic()
+    for counter in counters:
+        taken: dict[str, list[dict[Key, float]]] = {server.name: [] for server in servers}
+        for turn in range(rounds):
+            if turn and time.monotonic() - began_s > LATEST_S:
+                say("late: no further round")
+                break
+            for server in servers:
+                say(f"{counter.__name__.removesuffix('_of').replace('_', ' ')}, {server.name} {turn + 1}/{rounds}")
+                taken[server.name].append(dict(counter(server, at)))
+        after, before = (least(taken[server.name]) for server in servers)
+        found.append(compare(before, after))
+    return found
+
+
+def markdown(found: Sequence[Sequence[Compared]]) -> str:
+    """A table of the sums, and one of what grew."""
+    header = ["workload", "a message", "part or kind", "before", "after", "ratio", ""]
+    every = [one for figure in found for one in figure]
+    sums = [one for one in every if one.key[2] == ALL or one.key[1] == Figure.CALLS]
+    grown = [one for one in every if one.has_grown]
+    text = table(header, [one.row() for one in sums])
+    if grown:
+        text += "\n\nGrown by more than 2 %:\n\n" + table(header, [one.row() for one in grown])
+    return text
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.guard", description="What a message costs more than in another revision."
+    )
+    parser.add_argument("revision", help="the revision that the working tree is compared with")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of each tree; the least counts (default: 2)")
+    add_directory(parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Gives the exit code: 0 when nothing grew, 1 when something did or could not be counted."""
+    options = arguments().parse_args(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with stage(options.directory) as at:
+            found = carry_out(at, contenders(at, options.revision, None), options.rounds)
+    except (TrialError, OSError, subprocess.SubprocessError, KeyboardInterrupt) as e:
+        say(f"stopped: {e or 'interrupted'}")
+        return 1
+    print(markdown(found))
+    has_grown = any(one.has_grown for figure in found for one in figure)
+    print("\n**grew**" if has_grown else "\ngood: nothing grew")
+    return 1 if has_grown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
