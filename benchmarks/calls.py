@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import subprocess
 import sys
@@ -57,10 +58,7 @@ class Results:
             }
             first = next(iter(figures.values()), [])
             for name, values in figures.items():
-                ratios = [
-                    f"{one / other:.3f}" if other == other and one == one else "-"
-                    for one, other in zip(first, values, strict=True)
-                ]
+                ratios = [ratio(one, other) for one, other in zip(first, values, strict=True)]
                 rows.append(
                     [
                         f"{workload} {name}",
@@ -69,6 +67,11 @@ class Results:
                 )
         header = ["", "Python calls/msg", "ours / it", "C calls/msg", "ours / it", "thousand instructions/msg", "ours / it"]
         return table(header, rows)
+
+
+def ratio(one: float, other: float) -> str:
+    """Of two figures; none where one of them was not counted."""
+    return "-" if math.isnan(one) or math.isnan(other) or not other else f"{one / other:.3f}"
 
 
 def carry_out(

@@ -18,15 +18,15 @@ from benchmarks.measure.instructions import Callgrind
 from benchmarks.measure.passes import Pass, calibrate, passes
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import Connections, Workload
-from benchmarks.stage.contenders import Contender, add_directory, contenders
+from benchmarks.stage.contenders import LASTING, Contender, add_directory, contenders
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import send
 from benchmarks.stage.running import QUIET_S, TIMEOUT_S, Running, started
-from benchmarks.stage.servers import Extras, Ours
+from benchmarks.stage.servers import Ours
 from tests.support.processes import TrialError
 
-HELD = Extras(queue="<journal><maxage>1h</maxage></journal>", deliver="<delay_start>1d</delay_start>")
-"""Nothing is delivered, and nothing is moved from the journal to message files."""
+HELD = attrs.evolve(LASTING, deliver="<delay_start>1d</delay_start>")
+"""Nothing is delivered, either."""
 LEAST = 0.02
 Figures = dict[str, float]
 """By C function, or by way through the kernel: for each byte of content."""
@@ -76,7 +76,7 @@ def carry(running: Running, workload: Workload, messages: int, way: Way) -> None
 
 def server_for(contender: Contender, way: Way) -> Ours:
     """A contender's server for one way."""
-    return Ours(contender.name, contender.tree, HELD if way is Way.IN else None)
+    return Ours(contender.name, contender.tree, HELD if way is Way.IN else LASTING)
 
 
 def count_copies(contender: Contender, at: Stage, pair: Pair, way: Way) -> Figures:
@@ -124,7 +124,7 @@ def count_kernel(contender: Contender, at: Stage, pair: Pair, way: Way) -> Figur
 def callers(contender: Contender, at: Stage, pair: Pair) -> dict[str, set[str]]:
     """The parts of the hot path that call a function in C more often for a larger message. Raises: TrialError."""
     found = []
-    with started(lambda: CountedOurs(contender.name, contender.tree), at) as running:
+    with started(lambda: CountedOurs(contender.name, contender.tree, LASTING), at) as running:
         snapshots = Snapshots(running[2].logs, running[0].pid)
         for size in (pair.small_bytes, pair.large_bytes):
             before = snapshots.take()

@@ -14,7 +14,7 @@ from benchmarks.measure.budget import BUDGET_US, FRAME, RECEIVE, share_out
 from benchmarks.measure.call_counter import SNAPSHOT
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import Workload
-from benchmarks.stage.contenders import Contender
+from benchmarks.stage.contenders import Contender, extras_of
 from benchmarks.stage.directories import Stage
 from benchmarks.stage.providers import CLUSTERED, ServedProvider
 from benchmarks.stage.running import LOADS, Loads, load_twice, started
@@ -152,7 +152,7 @@ def count_calls(
     def make() -> Ours | Other:
         if contender.command:
             return CountedOther(contender.command, contender.name)
-        return CountedOurs(contender.name, contender.tree, provider=provider)
+        return CountedOurs(contender.name, contender.tree, extras_of(provider), provider)
 
     with started(make, at) as running:
         server, _, place = running

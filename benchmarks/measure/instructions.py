@@ -2,30 +2,29 @@
 
 The one figure here that does not depend on what else the machine does. Rules: the counting begins behind the start, and
 each load is dumped by itself, so that one start serves all workloads; all threads count, child processes do not. Valgrind
-slows the server some fifty times: what happens by the clock (housekeeping, records of outcomes) happens more often a
-message than at full speed, and batches are of another size. Not here: the kernel's part; by part of the program (`calls`).
+slows the server some fifty times: what happens by the clock happens more often a message than at full speed (flushing by
+age is put off, see `contenders.LASTING`), and batches are of another size, which is most of the noise. Not here: the kernel's part; by part of the program (`calls`).
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
 from benchmarks.results.workloads import Workload
-from benchmarks.stage.contenders import Contender
+from benchmarks.stage.contenders import Contender, maker
 from benchmarks.stage.directories import Stage
 from benchmarks.stage.load import program
 from benchmarks.stage.providers import CLUSTERED, ServedProvider
 from benchmarks.stage.running import Loads, load_twice, started
-from benchmarks.stage.servers import Other, Ours, Server
 from tests.support.processes import TrialError, wait_until
 
 ASK_S = 60.0
-LOADS: Mapping[str, Loads] = {"W1": Loads(100, 600), "W2": Loads(100, 600), "W3": Loads(20, 120), "W4": Loads(30, 130)}
+LOADS: Mapping[str, Loads] = {"W1": Loads(100, 600), "W2": Loads(100, 600), "W3": Loads(50, 150), "W4": Loads(50, 150)}
 """By workload: smaller than for other counts, since each message takes fifty times as long."""
 _NAMED = re.compile(r"(c?fn)=\((\d+)\)(?: (.*))?")
 _COST = re.compile(r"(?:[+-]?\d+|\*|0x[0-9a-f]+) (\d+)$")
@@ -111,13 +110,6 @@ class Callgrind:
             raise TrialError(f"valgrind did not answer within {ASK_S:.0f} s: {' '.join(words)}") from None
         if done.returncode:
             raise TrialError(f"vgdb {' '.join(words)}: {done.stderr.decode('utf-8', 'replace').strip()}")
-
-
-def maker(contender: Contender, provider: ServedProvider) -> Callable[[], Server]:
-    """A contender's server, as it is."""
-    if contender.command:
-        return lambda: Other(contender.command, contender.name)
-    return lambda: Ours(contender.name, contender.tree, provider=provider)
 
 
 def count_instructions(

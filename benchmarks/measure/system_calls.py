@@ -15,10 +15,9 @@ from pathlib import Path
 import attrs
 
 from benchmarks.measure.barriers import LINE
-from benchmarks.measure.instructions import maker
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import Workload
-from benchmarks.stage.contenders import Contender
+from benchmarks.stage.contenders import Contender, maker
 from benchmarks.stage.directories import Stage
 from benchmarks.stage.load import program
 from benchmarks.stage.providers import CLUSTERED, ServedProvider

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 
 from benchmarks.stage.directories import Stage
-from benchmarks.stage.servers import TREE
+from benchmarks.stage.providers import CLUSTERED, ServedProvider
+from benchmarks.stage.servers import TREE, Extras, Other, Ours, Server
 from tests.support.processes import TrialError
+
+LASTING = Extras(queue="<journal><maxage>1h</maxage></journal>")
+"""Nothing is moved from the journal to files because of its age: what is counted must not depend on how slow the tool is."""
 
 
 @attrs.frozen
@@ -57,3 +62,15 @@ def check_out(revision: str, directory: Path) -> Path:
         raise TrialError(f"git archive {revision}: {packed.stderr.decode('utf-8', 'replace').strip()}")
     subprocess.run(["tar", "-x", "-C", str(target)], input=packed.stdout, timeout=60, check=True)
     return target
+
+
+def extras_of(provider: ServedProvider) -> Extras:
+    """The configuration in which calls of all kinds are counted."""
+    return LASTING if provider.name == CLUSTERED.name else Extras()
+
+
+def maker(contender: Contender, provider: ServedProvider) -> Callable[[], Server]:
+    """A contender's server, to be counted."""
+    if contender.command:
+        return lambda: Other(contender.command, contender.name)
+    return lambda: Ours(contender.name, contender.tree, extras_of(provider), provider)
