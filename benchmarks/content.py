@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from benchmarks.measure import copies, instructions, system_calls
-from benchmarks.measure.calls import C, CountedOurs, Snapshots, minus
+from benchmarks.measure.calls import C, CountedOurs, Key, Snapshots, minus
 from benchmarks.measure.instructions import Callgrind
 from benchmarks.measure.passes import Pass, calibrate, passes
 from benchmarks.results.report import number, table
@@ -122,7 +122,8 @@ def count_kernel(contender: Contender, at: Stage, pair: Pair, way: Way) -> Figur
 
 
 def callers(contender: Contender, at: Stage, pair: Pair) -> dict[str, set[str]]:
-    """The parts of the hot path that call a function in C more often for a larger message. Raises: TrialError."""
+    """The parts of the hot path that call a function in C more often for a larger message, or else at all. Raises:
+    TrialError."""
     found = []
     with started(lambda: CountedOurs(contender.name, contender.tree, LASTING), at) as running:
         snapshots = Snapshots(running[2].logs, running[0].pid)
@@ -130,11 +131,18 @@ def callers(contender: Contender, at: Stage, pair: Pair) -> dict[str, set[str]]:
             before = snapshots.take()
             carry(running, pair.workload(size), pair.messages, Way.BOTH)
             found.append(minus(snapshots.take(), before))
-    parts: dict[str, set[str]] = {}
-    for (kind, function, part), count in found[1].items():
-        if kind == C and count - found[0].get((kind, function, part), 0) >= pair.messages / 2:
-            parts.setdefault(function, set()).add(part)
-    return parts
+    return parts_calling(*found, pair.messages / 2)
+
+
+def parts_calling(small: Mapping[Key, int], large: Mapping[Key, int], least: float) -> dict[str, set[str]]:
+    """By function in C: the parts that call it at least so many times more for the large messages, or else at all."""
+    growing, all_parts = dict[str, set[str]](), dict[str, set[str]]()
+    for (kind, function, part), count in large.items():
+        if kind == C and count - small.get((kind, function, part), 0) >= least:
+            growing.setdefault(function, set()).add(part)
+        if kind == C and count >= least:
+            all_parts.setdefault(function, set()).add(part)
+    return {**all_parts, **growing}
 
 
 def out(found: Mapping[Way, Figures]) -> dict[str, tuple[float, float]]:

@@ -1,9 +1,10 @@
 """Instructions a message, in user mode, of a server that runs under valgrind's tool callgrind.
 
-The one figure here that does not depend on what else the machine does. Rules: the counting begins behind the start, and
-each load is dumped by itself, so that one start serves all workloads; all threads count, child processes do not. Valgrind
-slows the server some fifty times: what happens by the clock happens more often a message than at full speed (flushing by
-age is put off, see `contenders.LASTING`), and batches are of another size, which is most of the noise. Not here: the kernel's part; by part of the program (`calls`).
+The one figure of processor time here that the use of the machine by others hardly changes. Rules: the counting begins
+behind the start, and each load is dumped by itself, so that one start serves all workloads; all threads count, child
+processes do not. Valgrind slows the server some fifty times: what happens by the clock happens more often a message than at
+full speed (flushing by age is put off: `LASTING`), and batches are of another size, which is most of the noise.
+Not here: the kernel's part; by part of the program (`calls`).
 """
 
 from __future__ import annotations

@@ -139,6 +139,12 @@ def test_the_way_out_is_what_the_whole_way_needs_more_than_the_way_in() -> None:
     assert "| all | 2 | 2 |  |" in text
 
 
+def test_a_pass_is_ascribed_to_the_parts_that_call_more_often_for_more_content() -> None:
+    small = {("c", "bytes.find", "body"): 10, ("c", "bytes.find", "client"): 10, ("c", "zlib.crc32", "journal"): 10}
+    large = {("c", "bytes.find", "body"): 30, ("c", "bytes.find", "client"): 10, ("c", "zlib.crc32", "journal"): 10}
+    assert content.parts_calling(small, large, 5) == {"bytes.find": {"body"}, "zlib.crc32": {"journal"}}
+
+
 def test_only_growth_by_a_share_and_by_more_than_a_few_batches_is_told() -> None:
     key = ("W1", Figure.CALLS, "log")
     assert Compared(key, 40.0, 42.0).has_grown
