@@ -131,7 +131,7 @@ def callers(contender: Contender, at: Stage, pair: Pair) -> dict[str, set[str]]:
             before = snapshots.take()
             carry(running, pair.workload(size), pair.messages, Way.BOTH)
             found.append(minus(snapshots.take(), before))
-    return parts_calling(*found, pair.messages / 2)
+    return parts_calling(found[0], found[1], pair.messages / 2)
 
 
 def parts_calling(small: Mapping[Key, int], large: Mapping[Key, int], least: float) -> dict[str, set[str]]:

@@ -72,7 +72,7 @@ class ThreadCounts:
 
 
 def name_of(function: object) -> str:
-    """Of a function in C: `bytes.find`, `time.monotonic`."""
+    """Of a function in C: "bytes.find", "time.monotonic"."""
     name = getattr(function, "__qualname__", "?")
     module = getattr(function, "__module__", None)
     return f"{module}.{name}" if module and module != "builtins" else name
