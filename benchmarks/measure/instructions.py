@@ -21,12 +21,10 @@ from benchmarks.stage.contenders import Contender, maker
 from benchmarks.stage.directories import Stage
 from benchmarks.stage.load import program
 from benchmarks.stage.providers import CLUSTERED, ServedProvider
-from benchmarks.stage.running import Loads, load_twice, started
+from benchmarks.stage.running import LOADS, load_twice, started
 from tests.support.processes import TrialError, wait_until
 
 ASK_S = 60.0
-LOADS: Mapping[str, Loads] = {"W1": Loads(100, 600), "W2": Loads(100, 600), "W3": Loads(50, 150), "W4": Loads(50, 150)}
-"""By workload: smaller than for other counts, since each message takes fifty times as long."""
 _NAMED = re.compile(r"(c?fn)=\((\d+)\)(?: (.*))?")
 _COST = re.compile(r"(?:[+-]?\d+|\*|0x[0-9a-f]+) (\d+)$")
 

@@ -72,7 +72,7 @@ class Loads:
         return {key: value for key, value in found.items() if value}
 
 
-LOADS: Mapping[str, Loads] = {"W1": Loads(200, 1200), "W2": Loads(200, 1200), "W3": Loads(50, 250), "W4": Loads(50, 250)}
+LOADS: Mapping[str, Loads] = {"W1": Loads(100, 600), "W2": Loads(100, 600), "W3": Loads(50, 150), "W4": Loads(50, 150)}
 """By workload: with all sessions from the first load on; few enough for a server that is slowed."""
 
 
