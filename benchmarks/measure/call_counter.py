@@ -56,18 +56,17 @@ class ThreadCounts:
     """The counts of one thread, which alone adds to them."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self._part_of = parts.of
         self.python: dict[tuple[int, str], int] = {}
         self.c: dict[tuple[str, str], int] = {}
 
     def on_event(self, frame: FrameType, event: str, argument: object) -> None:
         """The thread's profile function."""
         if event == "call":
-            part = self._parts.of(frame)
-            key = (id(frame.f_code), part)
+            key = (id(frame.f_code), self._part_of(frame))
             self.python[key] = self.python.get(key, 0) + 1
         elif event == "c_call":
-            named = (name_of(argument), self._parts.of(frame))
+            named = (name_of(argument), self._part_of(frame))
             self.c[named] = self.c.get(named, 0) + 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.measure.budget import BUDGET_US, FRAME, RECEIVE, share_out
+from benchmarks.measure.budget import BUDGET_US, FRAME, RECEIVE, REST, share_out
 from benchmarks.measure.call_counter import SNAPSHOT
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import Workload
@@ -33,6 +33,8 @@ class Calls:
     """Calls a message, by kind, function and part; the part RECEIVE is not shared out yet."""
 
     by_function: Mapping[Key, float]
+    has_parts: bool = True
+    """Whether the rules know the program; if not, all that is not a rule's is the rest, what comes of receiving included."""
 
     def by_part(self, kind: str, workload: Workload) -> dict[str, float]:
         """Of one kind; receiving is shared out as in the budget."""
@@ -45,7 +47,10 @@ class Calls:
                 received += count
             else:
                 found[part] = found.get(part, 0.0) + count
-        share_out(found, received, workload)
+        if self.has_parts:
+            share_out(found, received, workload)
+        else:
+            found[REST] += received
         return found
 
     def of_parts(self, workload: Workload) -> dict[str, float]:
@@ -158,7 +163,7 @@ def count_calls(
         server, _, place = running
         snapshots = Snapshots(place.directory if contender.command else place.logs, server.pid)
         before, between, after = load_twice(running, workload, loads, snapshots.take)
-    return Calls(loads.difference(minus(between, before), minus(after, between)))
+    return Calls(loads.difference(minus(between, before), minus(after, between)), has_parts=not contender.command)
 
 
 def parts_table(counted_servers: Mapping[str, Calls], workload: Workload) -> str:

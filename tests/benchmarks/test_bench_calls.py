@@ -143,6 +143,12 @@ def test_receiving_is_shared_out_and_nothing_gets_lost() -> None:
     assert sum(CALLS.of_parts(WORKLOADS["W2"]).values()) == pytest.approx(17.6)
 
 
+def test_a_program_that_the_rules_do_not_know_has_no_parts_to_share_receiving_out_to() -> None:
+    parts = Calls(CALLS.by_function, has_parts=False).by_part(PYTHON, WORKLOADS["W2"])
+    assert parts[budget.REST] == 6
+    assert parts[budget.CLIENT] == 0
+
+
 def test_the_functions_with_most_calls_come_first_with_the_parts_that_call_them() -> None:
     most = CALLS.most(2)
     assert most[0][:2] == ("bytes.find (C)", budget.COMMANDS)
