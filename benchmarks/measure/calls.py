@@ -162,7 +162,7 @@ def count_calls(
     with started(make, at) as running:
         server, _, place = running
         snapshots = Snapshots(place.directory if contender.command else place.logs, server.pid)
-        before, between, after = load_twice(running, workload, loads, snapshots.take)
+        [(before, between, after)] = load_twice(running, workload, loads, snapshots.take)
     return Calls(loads.difference(minus(between, before), minus(after, between)), has_parts=not contender.command)
 
 

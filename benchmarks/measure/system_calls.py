@@ -94,7 +94,7 @@ def count_system_calls(
     loads, trace = loads or LOADS[workload.name], at.root / f"trace-{contender.name}"
     try:
         with started(maker(contender, provider), at, command(trace)) as running:
-            before, between, after = load_twice(running, workload, loads, time.time)
+            [(before, between, after)] = load_twice(running, workload, loads, time.time)
         with trace.open(errors="replace") as lines:
             first, second = count((line.rstrip("\n") for line in lines), [(before, between), (between, after)])
     finally:

@@ -76,17 +76,19 @@ LOADS: Mapping[str, Loads] = {"W1": Loads(100, 600), "W2": Loads(100, 600), "W3"
 """By workload: with all sessions from the first load on; few enough for a server that is slowed."""
 
 
-def load_twice(running_server: Running, workload: Workload, loads: Loads, mark: Callable[[], T]) -> tuple[T, T, T]:
-    """What `mark` gives before the first load, between both and behind the second. Raises: TrialError."""
+def load_twice(
+    running_server: Running, workload: Workload, loads: Loads, mark: Callable[[], T], turns: int = 1
+) -> list[tuple[T, T, T]]:
+    """What `mark` gives before a first load, between it and a second, and behind that, in each turn. Raises: TrialError."""
     server, sink, place = running_server
     load(server, sink, place, workload, loads.first)  # a warm-up of the same kind: nothing happens for the first time below
     time.sleep(QUIET_S)
     marks = [mark()]
-    for messages in (loads.first, loads.second):
+    for messages in (loads.first, loads.second) * turns:
         before = sink.count()
         load(server, sink, place, workload, messages)
         time.sleep(QUIET_S)
         if sink.count() != before + messages:
             raise TrialError(f"{server.name} {workload.name}: {messages} messages sent, {sink.count() - before} at the sink")
         marks.append(mark())
-    return marks[0], marks[1], marks[2]
+    return [(marks[index], marks[index + 1], marks[index + 2]) for index in range(0, 2 * turns, 2)]

@@ -155,6 +155,19 @@ def test_only_growth_by_a_share_and_by_more_than_a_few_batches_is_told() -> None
     assert Compared(key, 0.0, 5.0).row() == ["W1", "calls", "log", "0", "5", "-", "**grew**"]
 
 
+def test_calls_that_wait_are_not_judged_and_errors_are_no_kinds_of_their_own() -> None:
+    by_kind = {"futex": 3.0, "futex EAGAIN": 1.0, "epoll_wait": 2.0, "epoll_ctl add": 1.0, "shutdown": 0.5}
+    found = guard.judged({**by_kind, "shutdown ENOTCONN": 0.75, "getsockopt SO_ERROR": 1.0})
+    assert found == {"shutdown": 1.25, "epoll_ctl add": 1.0, "getsockopt SO_ERROR": 1.0}
+    assert next(iter(found)) == "shutdown"
+
+
+def test_instructions_may_differ_more_than_calls() -> None:
+    key = ("W1", Figure.INSTRUCTIONS, ALL)
+    assert not Compared(key, 1000.0, 1040.0).has_grown
+    assert Compared(key, 1000.0, 1060.0).has_grown
+
+
 def test_trees_are_compared_key_by_key_and_a_sum_is_shown_although_nothing_grew() -> None:
     key, gone = ("W1", Figure.SYSTEM_CALLS, ALL), ("W1", Figure.SYSTEM_CALLS, "brk")
     before = least([{key: 12.0, gone: 1.0}, {key: 11.0}])
