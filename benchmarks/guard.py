@@ -33,6 +33,8 @@ ROUNDS = 2
 batch only ever adds to it."""
 LATEST_S = 270.0
 """No further round begins later than that: the last one of a busy machine takes as long again."""
+INSTRUCTIONS_S = 330.0
+"""Later than that instructions, which take the longest and tell the least, are left out."""
 
 
 class Figure(enum.Enum):
@@ -129,6 +131,9 @@ def carry_out(at: Stage, servers: Sequence[Contender], rounds: int) -> list[list
         say("no instructions: valgrind is not installed")
     began_s = time.monotonic()
     for counter in counters:
+        if counter is instructions_of and time.monotonic() - began_s > INSTRUCTIONS_S:
+            say("late: no instructions")
+            break
         taken: dict[str, list[dict[Key, float]]] = {server.name: [] for server in servers}
         for turn in range(1 if counter is instructions_of else rounds):
             if turn and time.monotonic() - began_s > LATEST_S:
