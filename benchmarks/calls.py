@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             servers = contenders(at, options.previous, options.other)
             carry_out(at, servers, options.workload or DEFAULT, chosen(options), options.only or "", results)
     except (TrialError, OSError, subprocess.SubprocessError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
         code = 1
     if results.calls or results.instructions:
         print(results.markdown(options.functions))

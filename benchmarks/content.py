@@ -226,7 +226,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with stage(options.directory) as at:
             carry_out(at, options)
     except (TrialError, OSError, subprocess.SubprocessError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
         return 1
     return 0
 

@@ -31,9 +31,9 @@ WAITING = ("futex", "epoll_wait")
 ROUNDS = 2
 """Servers of both trees take turns (those for instructions once: their loads do). The least of each figure counts: a smaller
 batch only ever adds to it."""
-LATEST_S = 270.0
+LATEST_S = 240.0
 """No further round begins later than that: the last one of a busy machine takes as long again."""
-INSTRUCTIONS_S = 330.0
+INSTRUCTIONS_S = 240.0
 """Later than that instructions, which take the longest and tell the least, are left out."""
 
 
@@ -121,9 +121,8 @@ def instructions_of(server: Contender, at: Stage) -> Iterator[tuple[Key, float]]
         yield (name, Figure.INSTRUCTIONS, ALL), count / 1000
 
 
-def carry_out(at: Stage, servers: Sequence[Contender], rounds: int) -> list[list[Compared]]:
-    """The figures of both trees, one kind of figure after the other. Raises: TrialError."""
-    found = []
+def carry_out(at: Stage, servers: Sequence[Contender], rounds: int, found: list[list[Compared]]) -> None:
+    """The figures of both trees, one kind of figure after the other, into `found`. Raises: TrialError."""
     counters = [calls_of, system_calls_of]
     if is_installed():
         counters.append(instructions_of)
@@ -144,7 +143,6 @@ def carry_out(at: Stage, servers: Sequence[Contender], rounds: int) -> list[list
                 taken[server.name].append(dict(counter(server, at)))
         after, before = (least(taken[server.name]) for server in servers)
         found.append(compare(before, after))
-    return found
 
 
 def markdown(found: Sequence[Sequence[Compared]]) -> str:
@@ -171,19 +169,24 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Gives the exit code: 0 when nothing grew, 1 when something did or could not be counted."""
+    """Gives the exit code: 0 when nothing grew, 1 when something did or was not counted (what was until then is shown)."""
     options = arguments().parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    found: list[list[Compared]] = []
+    is_whole = False
     try:
         with stage(options.directory) as at:
-            found = carry_out(at, contenders(at, options.revision, None), options.rounds)
+            carry_out(at, contenders(at, options.revision, None), options.rounds, found)
+        is_whole = True
     except (TrialError, OSError, subprocess.SubprocessError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
+    if not found:
         return 1
     print(markdown(found))
     has_grown = any(one.has_grown for figure in found for one in figure)
-    print("\n**grew**" if has_grown else "\ngood: nothing grew")
-    return 1 if has_grown else 0
+    verdict = "**grew**" if has_grown else "good: nothing grew" if is_whole else "nothing of this grew"
+    print(f"\n{verdict}", flush=True)
+    return 0 if is_whole and not has_grown else 1
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     found.setdefault(name, {})[server.name] = calls
                     say(f"{name} {server.name}: {calls.total:.1f} system calls, {calls.failed:.1f} failed")
     except (TrialError, OSError, subprocess.SubprocessError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
         code = 1
     for name, counted in found.items():
         about = f"{name} ({WORKLOADS[name].sentence}): system calls a message."
