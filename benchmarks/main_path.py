@@ -7,7 +7,6 @@ take turns. Everything is bounded in number and time, and every process is ended
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,39 +22,20 @@ import attrs
 
 from benchmarks.measure import barriers as trace
 from benchmarks.measure.budget import BUDGET_US, budget_table, heaviest, shares, thread_shares
+from benchmarks.measure.calls import Calls, count_calls
 from benchmarks.measure.costs import Machine, cpu_of, pss_bytes
 from benchmarks.measure.profiling import RATE_HZ, profiler, record
 from benchmarks.results.report import Run, figures, ratios
 from benchmarks.results.workloads import WORKLOADS, Workload
+from benchmarks.stage.contenders import Contender, check_out
 from benchmarks.stage.directories import Stage, say, stage
-from benchmarks.stage.load import Sink, send
+from benchmarks.stage.load import send
 from benchmarks.stage.providers import add_option, chosen
-from benchmarks.stage.servers import TREE, Other, Ours, Place, Postfix, Server
+from benchmarks.stage.running import QUIET_S, TIMEOUT_S, running
+from benchmarks.stage.servers import TREE, Other, Ours, Postfix, Server
 from tests.support.processes import TrialError
 
-WARM_UP = 300
 BARRIER_MESSAGES = 1000
-TIMEOUT_S = 240.0
-QUIET_S = 0.6  # after the last message: the outcome's records and files belong to the message
-
-
-@contextlib.contextmanager
-def running(
-    make: Callable[[], Server], at: Stage, workload: Workload, wrapper: Sequence[str] = ()
-) -> Iterator[tuple[Server, Sink, Place]]:
-    """A server and its sink, warmed up."""
-    with contextlib.ExitStack() as stack:
-        sink = Sink(at.logs)
-        stack.callback(sink.close)
-        place = stack.enter_context(at.place(sink.port))
-        server = make()
-        stack.callback(server.close)
-        server.start(place, wrapper)
-        warm_up = WARM_UP if workload.recipients == 1 else WARM_UP // 10
-        send(workload, warm_up, server.port, place.logs, TIMEOUT_S)
-        sink.wait_for(warm_up, TIMEOUT_S)
-        yield server, sink, place
-        server.stop()
 
 
 def measure(make: Callable[[], Server], at: Stage, workload: Workload, messages: int) -> Run:
@@ -112,8 +92,10 @@ def measure_barriers(make: Callable[[], Server], at: Stage, workload: Workload) 
         file.unlink(missing_ok=True)
 
 
-def measure_budget(make: Callable[[], Server], at: Stage, workload: Workload, messages: int, cpu_ms: float) -> str:
-    """The table of the hot-path budget, from a profile in a run of its own."""
+def measure_budget(
+    make: Callable[[], Server], at: Stage, workload: Workload, messages: int, cpu_ms: float, calls: Calls
+) -> str:
+    """The table of the hot-path budget, from a profile in a run of its own, with the calls a message beside it."""
     with running(make, at, workload) as (server, sink, place):
         before, errors = sink.count(), list[Exception]()
 
@@ -133,7 +115,8 @@ def measure_budget(make: Callable[[], Server], at: Stage, workload: Workload, me
         if errors:
             raise errors[0]
         sink.wait_for(before + messages, TIMEOUT_S)
-    text = [budget_table(shares(taken.profile, taken.thread_cpu_s, workload), cpu_ms, workload), ""]
+    found = shares(taken.profile, taken.thread_cpu_s, workload)
+    text = [budget_table(found, cpu_ms, workload, calls.of_parts(workload)), ""]
     text.append(f"- threads: {thread_shares(taken.profile, taken.thread_cpu_s)}")
     for part in BUDGET_US:
         frames = ", ".join(f"{frame} {samples}" for frame, samples in heaviest(taken.profile, part))
@@ -179,19 +162,6 @@ class Results:
         return json.dumps({"machine": machine, "runs": runs, "barriers": barriers, "budgets": self.budgets}, indent=1)
 
 
-def check_out(revision: str, directory: Path) -> Path:
-    """The tree of another revision, unpacked below `directory`. Raises: TrialError."""
-    target = directory / "previous"
-    target.mkdir()
-    packed = subprocess.run(
-        ["git", "-C", str(TREE), "archive", "--format=tar", revision], capture_output=True, timeout=60, check=False
-    )
-    if packed.returncode:
-        raise TrialError(f"git archive {revision}: {packed.stderr.decode('utf-8', 'replace').strip()}")
-    subprocess.run(["tar", "-x", "-C", str(target)], input=packed.stdout, timeout=60, check=True)
-    return target
-
-
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.main_path", description="Mailismus against Postfix.")
@@ -230,8 +200,8 @@ def contenders(options: argparse.Namespace, at: Stage) -> dict[str, Callable[[],
 def carry_out(options: argparse.Namespace, at: Stage, results: Results) -> None:
     """All runs, in turn."""
     servers = contenders(options, at)
-    chosen = [WORKLOADS[name] for name in options.workload or WORKLOADS]
-    for workload in chosen:
+    workloads = [WORKLOADS[name] for name in options.workload or WORKLOADS]
+    for workload in workloads:
         for turn in range(options.runs):
             for name, make in servers.items():
                 messages = options.messages or (workload.messages_postfix if name == "postfix" else workload.messages)
@@ -251,10 +221,12 @@ def carry_out(options: argparse.Namespace, at: Stage, results: Results) -> None:
     if profiler() is None:
         say("no profile: py-spy is not installed")
         return
-    for workload in chosen:
+    for workload in workloads:
         own = [run.cpu_ms for run in results.runs if run.server == first and run.workload == workload.name]
         messages = options.messages or workload.messages
-        results.budgets[workload.name] = measure_budget(servers[first], at, workload, messages, sorted(own)[len(own) // 2])
+        calls = count_calls(Contender(first), at, workload, provider=chosen(options))
+        cpu_ms = sorted(own)[len(own) // 2]
+        results.budgets[workload.name] = measure_budget(servers[first], at, workload, messages, cpu_ms, calls)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

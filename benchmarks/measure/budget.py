@@ -194,14 +194,21 @@ def shares(profile: Profile, thread_cpu_s: Mapping[int, float], workload: Worklo
                 received += share
             else:
                 found[part] += share
-    needs = receives(workload)
-    for part, number_of in needs.items():
-        found[part] += received * number_of / sum(needs.values())
+    share_out(found, received, workload)
     return found
 
 
-def budget_table(part_shares: Mapping[str, float], cpu_ms: float, workload: Workload) -> str:
-    """The budget against what was measured, at `cpu_ms` a message in all.
+def share_out(found: dict[str, float], received: float, workload: Workload) -> None:
+    """Add what was found in RECEIVE to the parts that the receives serve."""
+    needs = receives(workload)
+    for part, number_of in needs.items():
+        found[part] += received * number_of / sum(needs.values())
+
+
+def budget_table(
+    part_shares: Mapping[str, float], cpu_ms: float, workload: Workload, calls: Mapping[str, float] | None = None
+) -> str:
+    """The budget against what was measured, at `cpu_ms` a message in all, and calls a message by part beside it.
 
     What is at twice its budget is marked, for small messages to one recipient: the budget is theirs.
     """
@@ -209,17 +216,20 @@ def budget_table(part_shares: Mapping[str, float], cpu_ms: float, workload: Work
     rows = []
     for part, budget in BUDGET_US.items():
         used = part_shares.get(part, 0.0) * cpu_ms * 1000
+        count = "-" if calls is None else number(calls.get(part, 0.0))
         rows.append(
             [
                 part,
                 number(budget),
                 number(used),
                 f"{part_shares.get(part, 0.0):.0%}",
+                count,
                 "**twice its budget**" if meant and used >= 2 * budget else "",
             ]
         )
-    rows.append(["all", number(sum(BUDGET_US.values())), number(cpu_ms * 1000), "100%", ""])
-    return table(["part", "budget us/msg", "measured us/msg", "share", ""], rows)
+    count = "-" if calls is None else number(sum(calls.values()))
+    rows.append(["all", number(sum(BUDGET_US.values())), number(cpu_ms * 1000), "100%", count, ""])
+    return table(["part", "budget us/msg", "measured us/msg", "share", "calls/msg", ""], rows)
 
 
 def thread_shares(profile: Profile, thread_cpu_s: Mapping[int, float]) -> str:

@@ -163,8 +163,8 @@ class Single:
 
     def stop(self) -> None:
         """A clean stop. A wrapper is left to end by itself, when all that it wraps has gone."""
-        if self._wrapped:
-            for pid in self._to_be_asked():
+        if self._wrapped and (asked := self._to_be_asked()):  # none: the wrapper has become the server
+            for pid in asked:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
             with contextlib.suppress(TrialError):

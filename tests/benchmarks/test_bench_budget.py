@@ -89,7 +89,15 @@ def test_a_part_at_twice_its_budget_is_marked() -> None:
     rows = {line.split(" | ")[0].strip("| "): line for line in text.splitlines()}
     assert "twice" not in rows[budget.CONNECTION]  # 160 of 90
     assert "twice" in rows[budget.LOG]  # 16 of 8
-    assert "| 320 | 320 |" in rows["all"]
+    assert "| 320 | 320 | 100% | - |" in rows["all"]
+
+
+def test_calls_stand_beside_the_budget() -> None:
+    text = budget_table({budget.LOG: 1.0}, 0.008, WORKLOADS["W1"], {budget.LOG: 42.4, budget.POLICY: 4})
+    rows = {line.split(" | ")[0].strip("| "): line for line in text.splitlines()}
+    assert rows[budget.LOG] == "| log | 8 | 8 | 100% | 42.4 |  |"
+    assert rows[budget.METRICS].endswith("| 0 |  |")
+    assert rows["all"] == "| all | 320 | 8 | 100% | 46.4 |  |"
 
 
 def test_the_budget_is_not_held_against_other_messages_than_its_own() -> None:
