@@ -15,11 +15,11 @@ import socket
 from typing import Protocol
 
 from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorFDSet, IReactorTime, IReadDescriptor
-from twisted.internet.tcp import Server
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from mailismus.net.connection import AcceptedConnection
 from mailismus.net.listen import ListeningSocket
 from mailismus.net.peer import plain_host
 
@@ -38,9 +38,6 @@ _GONE = (
     errno.ENETUNREACH,
 )
 """Errors of one client: it has gone, or a firewall refused it; the next client may be fine (accept(2))."""
-READ_SIZE = 32768
-"""Bytes of a connection read at once, and so the most that can wait behind a final dot. In all, with TLS, a connection takes
-less than 64 KiB."""
 EARLY_SIZE = 4096
 """Bytes read from a client that speaks first, so that it can read our reply: closing with unread bytes resets the
 connection."""
@@ -52,12 +49,6 @@ class Gate(Protocol):
     def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
         """The session for the client at this IP address, or the last reply to it (`b""`: none). `made`: its socket, to be
         used only for its number and for bytes that it has sent already."""
-
-
-class Accepted(Server):
-    """The transport of an accepted connection."""
-
-    bufferSize = READ_SIZE
 
 
 def discard_early_input(made: socket.socket) -> bool:
@@ -87,8 +78,7 @@ class Acceptor:
     def __init__(self, listening: ListeningSocket, gate: Gate, poll: IReactorFDSet, clock: IReactorTime) -> None:
         self._socket: socket.socket = listening.bound
         self._gate, self._poll, self._clock = gate, poll, clock
-        self._realPortNumber = listening.port  # the name that Twisted's connections read
-        self._connections = 0
+        self._port = listening.port
         self._expected = 1
         self._pause: IDelayedCall | None = None
         self._logged_at = -LOG_EVERY_S
@@ -136,28 +126,24 @@ class Acceptor:
 
     def connectionLost(self, reason: Failure) -> None:
         """Close the socket, which the reactor can't poll."""
-        self.log.error(
-            "Listening on port {port} ended: {reason}", port=self._realPortNumber, reason=reason.getErrorMessage()
-        )
+        self.log.error("Listening on port {port} ended: {reason}", port=self._port, reason=reason.getErrorMessage())
         self._socket.close()
 
     def _begin(self, made: socket.socket, address: tuple[object, ...]) -> None:
-        self._connections += 1
         transport = None
         try:
             protocol = self._gate.admit(plain_host(str(address[0])), made)
             if isinstance(protocol, bytes):
                 turn_away(made, protocol)
                 return
-            # Accepted expects Twisted's own Port, but uses only its number.
-            transport = Accepted(made, protocol, address, self, self._connections, self._poll)  # type: ignore[arg-type]
+            transport = AcceptedConnection(made, protocol, address, self._poll, self._clock)
             protocol.makeConnection(transport)
         except Exception:
             self.log.failure("A session did not begin")
             if transport is None:
                 made.close()
             else:
-                transport.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's
+                transport.abortConnection()
 
     def _pause_accepting(self, error: OSError) -> None:
         self.pauses += 1

@@ -4,8 +4,8 @@ A Twisted transport stores bytes and asks the reactor to report when the socket 
 every reply. Here a plain TCP socket without waiting bytes is written at once.
 
 *Rules*: bytes keep the order of the calls, also mixed with `transport.write`: nothing overtakes waiting bytes. Bytes that do
-not fit, other transports (a test's) and errors take the usual way. A transport with a `wire` (TLS) sends at once by itself;
-its bytes wait in the `wire`.
+not fit, other transports (a test's) and errors take the usual way. A connection of an accepted client (`net.connection`)
+and a transport with a `wire` (TLS) send at once by themselves; bytes under TLS wait in the `wire`.
 
 *Weakness*: `dataBuffer` and `_tempDataBuffer` are private names of Twisted: no public interface tells that nothing waits.
 They are used in this file alone, have been there since Twisted 2, and tests check their meaning.
@@ -20,6 +20,8 @@ from twisted.internet.interfaces import IPullProducer, ITransport
 from twisted.internet.tcp import Connection
 from zope.interface import implementer
 
+from mailismus.net.connection import AcceptedConnection
+
 
 class Sent(enum.Enum):
     """Where the bytes are: all with the kernel (or lost with the connection), or some waiting in the transport."""
@@ -33,6 +35,8 @@ def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
 
     On a closing or closed transport it does only what `write` does.
     """
+    if isinstance(transport, AcceptedConnection):
+        return Sent.ALL if transport.send(parts[0] if len(parts) == 1 else b"".join(parts)) else Sent.WAITING
     if not isinstance(transport, Connection) or transport.TLS:
         transport.writeSequence(parts)
         return Sent.WAITING if is_backed_up(transport) else Sent.ALL
@@ -59,6 +63,8 @@ def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
 def is_backed_up(transport: ITransport) -> bool:
     """Whether bytes wait in a TCP transport, under TLS too; False for other transports: their `write` handles that."""
     transport = getattr(transport, "wire", transport)
+    if isinstance(transport, AcceptedConnection):
+        return transport.waiting_bytes > 0
     return isinstance(transport, Connection) and bool(transport.dataBuffer or transport._tempDataBuffer)
 
 
@@ -67,7 +73,11 @@ def when_drained(transport: ITransport, done: Callable[[], None]) -> None:
 
     For a transport with waiting bytes (`Sent.WAITING`) and without a producer.
     """
-    _Drain(getattr(transport, "wire", transport), done)
+    wire = getattr(transport, "wire", transport)
+    if isinstance(wire, AcceptedConnection):
+        wire.when_drained(done)
+    else:
+        _Drain(wire, done)
 
 
 @implementer(IPullProducer)

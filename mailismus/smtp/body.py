@@ -6,9 +6,10 @@ true end: servers that take a bare CR or LF for the end of a line let mail be sm
 The content stays as on the wire: dot-stuffed, without the final dot line. Its size is that of the message, so the first dot
 of each line that begins with one is counted apart (RFC 1870 3, RFC 5321 4.5.2): size = content - `stuffed_dots`.
 
-No piece ends with a CR that an LF may follow. So a piece is clean if it has two bytes of CR or LF for each end of a line:
-two passes of C code, whatever the length of the lines. No piece ends within CRLF and a dot either, so one search finds the
-end or the first stuffed dot, and only content with a stuffed dot is counted.
+No piece ends with a CR that an LF may follow. So a piece is clean if it has no NUL, and is the same after all CRs are
+removed and one is put before each LF. No piece ends within CRLF and a dot either, so one search finds the end or the first
+stuffed dot, and only content with a stuffed dot is counted. All that goes by single bytes, which C code finds ten times as
+fast as two bytes together.
 
 *Not here*: what is done with the content, limits of its size, its header.
 """
@@ -17,7 +18,21 @@ from __future__ import annotations
 
 END = b"\r\n.\r\n"
 _DOT = b"\r\n."
+_BYTES_A_DOT = 256
+"""Where more dots than one in so many bytes begin no line, one search for CRLF and a dot costs less than one for each."""
 _PREFIXES = (b"\r\n.\r", b"\r\n.", b"\r\n", b"\r")
+
+
+def _find_dot(buffer: bytes, begin: int) -> int:
+    """Return where the first dot at the beginning of a line has its CRLF, from `begin` on; -1: there is none."""
+    dot = buffer.find(b".", begin)
+    for _ in range(len(buffer) // _BYTES_A_DOT):  # few dots: those of a header, none in base64
+        if dot < 0:
+            return -1
+        if buffer.startswith(_DOT, dot - 2) and dot - 2 >= begin:
+            return dot - 2
+        dot = buffer.find(b".", dot + 1)
+    return buffer.find(_DOT, max(begin, dot - 2)) if dot >= 0 else -1
 
 
 class BodyScanner:
@@ -47,11 +62,9 @@ class BodyScanner:
         else:
             buffer, start, shift = data, position, 0
         begin = start - skip
-        found = dot = buffer.find(b".", begin)  # a search for one byte is 30 times as fast: content in base64 has no dot
-        if dot >= 0:
-            found = dot = buffer.find(_DOT, max(begin, dot - 2))
-            if dot >= 0 and not buffer.startswith(END, dot):
-                found = buffer.find(END, dot)
+        found = dot = _find_dot(buffer, begin)
+        if dot >= 0 and not buffer.startswith(END, dot):
+            found = buffer.find(END, dot)
         if found >= 0:
             self.end = found + len(END) + shift
             stop = found + 2
@@ -69,7 +82,5 @@ class BodyScanner:
             self.stuffed_dots += buffer.count(_DOT, dot, stop)
         piece = buffer[start:stop]
         if self.is_clean and piece:
-            # `splitlines` of bytes ends lines at CR, LF and CRLF alone. If each end has two bytes, each is a CRLF.
-            ends = len(piece.splitlines()) - (piece[-1] not in b"\r\n")
-            self.is_clean = len(piece) - len(piece.translate(None, b"\r\n")) == 2 * ends and b"\0" not in piece
+            self.is_clean = piece.replace(b"\r", b"").replace(b"\n", b"\r\n") == piece and b"\0" not in piece
         return piece

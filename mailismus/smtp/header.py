@@ -22,7 +22,7 @@ MAX_MESSAGE_ID = 250
 MAX_RECEIVED = 50
 """Received fields. A message with more is in a loop."""
 
-_MESSAGE_ID = re.compile(rb"\nmessage-id[ \t]*:(?:[ \t]|\r\n[ \t])*([^\r\n]*)", re.I).search
+_MESSAGE_ID = re.compile(rb"\nmessage-id[ \t]*:(?:[ \t]|\r\n[ \t])*([^\r\n]*)", re.I).match
 _SHORTEST = len(b"\nReceived:") * (MAX_RECEIVED + 1)
 _FIELD = re.compile(rb"\n(?=[^ \t])").finditer
 _BEGINNING = 1024
@@ -72,8 +72,8 @@ class HeaderScan:
             last = found.start()
         fields, rest = header[: last + 1], header[last:]
         self._received += fields.lower().count(b"\nreceived:")
-        if self._found is None and (identity := _MESSAGE_ID(fields)):
-            self._found = identity[1]
+        if self._found is None:
+            self._found = _find_message_id(fields)
         if len(rest) > MOST_KEPT:  # the middle is not needed; no line ends in its place
             rest = rest[:_BEGINNING].rstrip(b"\r\n") + b"-" + rest[-4:]
         self._header = rest
@@ -89,6 +89,17 @@ class HeaderScan:
         """Return the Message-ID as written, at most `MAX_MESSAGE_ID` bytes, any but CR and LF; `b""`: none."""
         identity = self._found
         if identity is None:
-            found = _MESSAGE_ID(self._header)
-            identity = found[1] if found else b""
+            identity = _find_message_id(self._header) or b""
         return identity[:MAX_MESSAGE_ID].rstrip(b" \t")
+
+
+def _find_message_id(fields: bytes) -> bytes | None:
+    """Return the first Message-ID of these fields; None: there is none."""
+    lowered = fields.lower()  # a search for fixed bytes costs a tenth of one by the expression
+    at = lowered.find(b"\nmessage-id")
+    while at >= 0:
+        found = _MESSAGE_ID(fields, at)
+        if found is not None:
+            return found[1]
+        at = lowered.find(b"\nmessage-id", at + 1)
+    return None

@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.net.close import close_now
+from mailismus.net.connection import AcceptedConnection
 from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.smtp import replies
 from mailismus.smtp.server.engine import ServerEngine
@@ -27,6 +28,9 @@ from mailismus.submit.ending import Ending
 from mailismus.submit.policy import Standing
 from mailismus.submit.reception import Reception
 from mailismus.submit.terms import SessionOwner
+
+# Read for each packet: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
+_CONTENT, _HANDSHAKE, _CLOSED = ServerState.CONTENT, ServerState.HANDSHAKE, ServerState.CLOSED
 
 MIN_RATE = 100
 """Bytes per second of content that a client must send, on average over two `timeout`s. The slowest modem sends ten times as
@@ -49,6 +53,7 @@ class ServerSession:
         "_host",
         "_is_draining",
         "_is_paused",
+        "_plain",
         "_reception",
         "_server",
         "_standing",
@@ -72,16 +77,17 @@ class ServerSession:
         """Begin the session: a client has connected."""
         factory = self._factory
         self.transport = transport
+        self._plain = transport if isinstance(transport, AcceptedConnection) else None
         terms = self._terms = factory.terms
         standing = self._standing
         self._reception = Reception(factory.desk, self._host, standing, self._answer)
         limits = terms.relay_limits if standing is Standing.RELAY_CLIENT else terms.limits
         self._server = ServerEngine(limits, self._reception)
         factory.enter(self)
-        if self._server.state is ServerState.HANDSHAKE:
+        if self._server.state is _HANDSHAKE:
             self._begin_tls()
         else:
-            send_now(transport, (factory.greeting,))
+            self._write(factory.greeting)
 
     def connectionMade(self) -> None:
         """`makeConnection` has done everything."""
@@ -93,9 +99,9 @@ class ServerSession:
         if out:
             self._tick = self._factory.tick
             self._send(out)
-        elif server.state is ServerState.CONTENT:
+        elif server.state is _CONTENT:
             self._tick = self._factory.tick
-        if server.is_asking:
+        if server.is_asking:  # else reading goes on
             self._regulate()
 
     def connectionLost(self, reason: Failure) -> None:
@@ -110,21 +116,22 @@ class ServerSession:
         self._tick = self._factory.tick
         tls = self._terms.tls
         assert tls is not None  # `limits.security` says that there is TLS
+        self._plain = None
         self.transport = tls.begin(self.transport, self)
 
     def handshake_completed(self, tls: bytes) -> None:
         """Begin the session anew under TLS; if the connection began with TLS, greet the client now."""
-        if self._server.state is ServerState.CLOSED:  # the session gave up the handshake meanwhile
+        if self._server.state is _CLOSED:  # the session gave up the handshake meanwhile
             return
         self._tick = self._factory.tick
         self._server.begin_secure()
         self._reception.secure(tls)
         if self._terms.limits.security is Security.FIRST:
-            send_now(self.transport, (self._factory.greeting,))
+            self._write(self._factory.greeting)
 
     def handshake_failed(self, why: bytes) -> None:
         """Log that the handshake failed; `connectionLost` follows."""
-        if self._server.state is ServerState.CLOSED:
+        if self._server.state is _CLOSED:
             why = b"not done in time"
         self._factory.endings.note(Ending.NO_TLS, self._host, why)
 
@@ -132,33 +139,41 @@ class ServerSession:
 
     def _answer(self, reply: bytes) -> None:
         """Take the answer of the reception to the open question."""
-        self._tick = self._factory.tick
-        server = self._server
-        if server.state is ServerState.CLOSED:
+        factory, server = self._factory, self._server
+        self._tick = factory.tick
+        if server.state is _CLOSED:
             return
         out = server.answer(reply)
         if out:
             self._send(out)
-        if self._factory.desk.is_closing and not server.is_asking:
+        if server.is_asking:
+            self._regulate()
+        elif factory.desk.is_closing:
             self.shut_down()
-        else:
+        elif self._is_paused:
             self._regulate()
 
+    def _write(self, data: bytes) -> bool:
+        """Send these bytes at once. Return whether none wait."""
+        plain = self._plain
+        return send_now(self.transport, (data,)) is Sent.ALL if plain is None else plain.send(data)
+
     def _send(self, out: bytes) -> None:
-        server, transport = self._server, self.transport
+        server, plain = self._server, self._plain
         while True:
-            sent = send_now(transport, (out,))
-            if server.state is ServerState.CLOSED:
+            is_sent = self._write(out) if plain is None else plain.send(out)
+            state = server.state
+            if state is _CLOSED:
                 if out.endswith(replies.TOO_MANY_ERRORS):
                     self._factory.endings.note(Ending.TOO_MANY_ERRORS, self._host, _place_of(server, server.last_state))
                 self._close()
                 return
-            if server.state is ServerState.HANDSHAKE:
+            if state is _HANDSHAKE:
                 self._begin_tls()
                 return
-            if sent is Sent.WAITING and not self._is_draining:
+            if not is_sent and not self._is_draining:
                 self._is_draining = True
-                when_drained(transport, self._drained)
+                when_drained(self.transport, self._drained)
                 self._regulate()
             if self._is_draining or not server.has_more:
                 return
@@ -168,17 +183,17 @@ class ServerSession:
         self._is_draining = False
         self._tick = self._factory.tick
         server = self._server
-        if server.state is not ServerState.CLOSED and server.has_more:
+        if server.state is not _CLOSED and server.has_more:
             self._send(server.receive(b""))
         self._regulate()
 
     def _end(self, reply: bytes) -> None:
         """End the session with a last reply; without one during a handshake."""
-        may_reply = self._server.state is not ServerState.HANDSHAKE
+        may_reply = self._server.state is not _HANDSHAKE
         self._server.close()
         self._reception.reset()
         if may_reply:
-            send_now(self.transport, (reply,))
+            self._write(reply)
             self._close()
         else:
             self._abort()
@@ -192,9 +207,9 @@ class ServerSession:
     def _regulate(self) -> None:
         """Pause or resume reading: pause while the client does not take replies, or too much waits for an answer."""
         server = self._server
-        if server.state is ServerState.CLOSED:
+        if server.state is _CLOSED:
             return
-        is_paused = self._is_draining or (server.is_asking and (server.is_congested or server.state is ServerState.CONTENT))
+        is_paused = self._is_draining or (server.is_asking and (server.is_congested or server.state is _CONTENT))
         if is_paused is not self._is_paused:
             self._is_paused = is_paused
             # ITransport does not name IPushProducer, every transport of a stream has it
@@ -208,10 +223,10 @@ class ServerSession:
         factory, server = self._factory, self._server
         tick, since = factory.tick, self._tick
         patience = factory.stranger_ticks if self._standing is Standing.STRANGER else factory.timeout_ticks
-        if server.state is ServerState.CLOSED:
+        if server.state is _CLOSED:
             if tick - since > CLOSE_TICKS:
                 self._abort()
-        elif server.state is ServerState.HANDSHAKE:
+        elif server.state is _HANDSHAKE:
             if tick - since > min(factory.handshake_ticks, patience):
                 self._abort()
         elif server.is_asking:  # the client waits for us
@@ -223,7 +238,7 @@ class ServerSession:
                 self._cut_off(Ending.NOT_READING)
         elif tick - since > patience:
             self._cut_off(Ending.TIMED_OUT)
-        elif server.state is ServerState.CONTENT:
+        elif server.state is _CONTENT:
             self._check_content(tick, patience)
 
     def _check_content(self, tick: int, patience: int) -> None:
@@ -261,7 +276,7 @@ class ServerSession:
     def shut_down(self) -> None:
         """End the session: the service stops. If a message waits for the disk after its final dot, its reply goes first."""
         server = self._server
-        if server.state is not ServerState.CLOSED and (server.state is ServerState.CONTENT or not server.is_asking):
+        if server.state is not _CLOSED and (server.state is _CONTENT or not server.is_asking):
             self._end(replies.SHUTTING_DOWN)
 
     def give_up(self) -> None:

@@ -57,11 +57,18 @@ class Desk:
             self.log.warn("Mail is refused with 4xx: {trouble}", trouble=str(trouble))
 
     def on_durable(self, marks: Sequence[Reception], gone: Sequence[Sequence[SpoolId]]) -> None:
-        """Messages are durable (`queue.interface.CommitListener`)."""
+        """Messages are durable (`queue.interface.CommitListener`): log all of them, then answer 250 to each client."""
+        lines: list[bytes] = []
+        for reception in marks:
+            try:
+                reception.log_accepted(lines)
+            except Exception:  # a defect: the message is safe, and the others are answered all the same
+                self.log.failure("Logging a message broke")
+        self.maillog.write_lines(lines)
         for reception in marks:
             try:
                 reception.accepted()
-            except Exception:  # a defect: the message is safe, and the others are answered all the same
+            except Exception:  # as above
                 self.log.failure("Answering a message broke")
 
     def on_failed(self, marks: Sequence[Reception], error: StorageError) -> None:
@@ -86,6 +93,7 @@ class Reception:
     __slots__ = (
         "_accepting",
         "_answer",
+        "_client",
         "_desk",
         "_draft",
         "_eightbit",
@@ -112,6 +120,7 @@ class Reception:
         """`standing`: of the host, by the present policy of the desk."""
         self._desk, self._host, self._standing, self._answer = desk, host, standing, answer
         self._policy = desk.policy
+        self._client = host.encode("ascii", "replace")
         self._messages = 0
         self._name = self._protocol = self._opening = self._sender = self._trace = self._known = self._tls = b""
         self._recipients = Recipients()
@@ -136,7 +145,7 @@ class Reception:
         if policy is not self._policy:  # the configuration was reloaded; a transaction keeps the rules that it began with
             self._policy, self._standing = policy, policy.standing_of(self._host)
         reply = replies.SHUTTING_DOWN if desk.is_closing else policy.check_sender(size_bytes, self._messages)
-        if not replies.is_positive(reply):
+        if reply is not replies.SENDER_OK:
             return self._reject(b"MAIL", reply, sender)
         # `eightbit` is what the client declared; the content itself decides
         self._sender, self._eightbit = sender, False
@@ -216,7 +225,7 @@ class Reception:
         self._recipients.clear()
         self._messages += 1
         self._known, self._is_asked = b"", False
-        envelope = Envelope(sender, recipients, self._host.encode("ascii", "replace"), self._eightbit, stuffed_dots)
+        envelope = Envelope(sender, recipients, self._client, self._eightbit, stuffed_dots)
         self._accepting = (draft, envelope, header.message_id())
         desk = self._desk
         desk.manager.accept(draft, envelope, desk, self)
@@ -233,29 +242,32 @@ class Reception:
 
     # -- its outcome
 
-    def accepted(self) -> None:
-        """The message is durable: log it, and answer 250."""
+    def log_accepted(self, lines: list[bytes]) -> None:
+        """The message is durable: count it, and add its log lines. `accepted` follows."""
         assert self._accepting is not None  # end_content set it
         desk, (draft, envelope, message_id) = self._desk, self._accepting
-        self._accepting = None
-        spool_id, stored_bytes = draft.spool_id, draft.stored_bytes
+        spool_id, stored_bytes, recipients = draft.spool_id, draft.stored_bytes, len(envelope.recipients)
         desk.messages += 1
-        desk.recipients += len(envelope.recipients)
+        desk.recipients += recipients
         desk.content_bytes += stored_bytes
-        desk.maillog.write_lines(
-            (
-                b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol),
-                b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
-                % (
-                    spool_id,
-                    envelope.sender,
-                    stored_bytes - envelope.stuffed_dots,
-                    len(envelope.recipients),
-                    plain(message_id) or b"<>",
-                ),
+        lines.append(b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol))
+        lines.append(
+            b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
+            % (
+                spool_id,
+                envelope.sender,
+                stored_bytes - envelope.stuffed_dots,
+                recipients,
+                plain(message_id) if message_id else b"<>",
             )
         )
-        self._settle(replies.queued(spool_id))
+
+    def accepted(self) -> None:
+        """The message is durable and logged: answer 250."""
+        assert self._accepting is not None  # as above
+        reply = replies.queued(self._accepting[0].spool_id)
+        self._accepting = None
+        self._settle(reply)
 
     def not_accepted(self, error: StorageError) -> None:
         """The message is not durable: answer 4xx."""
@@ -285,7 +297,7 @@ class Reception:
             % (
                 b"NOQUEUE" if spool_id is None else b"%016X" % spool_id,
                 command,
-                self._host.encode("ascii", "replace"),
+                self._client,
                 reply[:-2],
                 sender,
                 b"" if recipient is None else b" to=<%b>" % recipient,

@@ -11,6 +11,8 @@ from twisted.internet.task import Clock
 from twisted.internet.tcp import Server
 from zope.interface import implementer
 
+from mailismus.net.connection import AcceptedConnection
+
 
 @implementer(IReactorFDSet)
 class FakeReactor(Clock):
@@ -62,16 +64,22 @@ class Lost(Protocol):
 
 
 class Pair:
-    """A transport and the socket at its other end, which holds little."""
+    """A transport and the socket at its other end, which holds little. The transport is that of an accepted client, or one
+    of Twisted's."""
 
-    def __init__(self, protocol: Any = None) -> None:
+    def __init__(self, protocol: Any = None, *, is_accepted: bool = True) -> None:
         ours, self.peer = socket.socketpair()
         for end in (ours, self.peer):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         self.peer.setblocking(False)
         self.reactor, self.protocol = FakeReactor(), protocol or Lost()
         server: Any = None
-        self.transport: Any = Server(ours, self.protocol, ("192.0.2.1", 1), server, 1, self.reactor)
+        address = ("192.0.2.1", 1)
+        self.transport: Any = (
+            AcceptedConnection(ours, self.protocol, address, self.reactor, self.reactor)
+            if is_accepted
+            else Server(ours, self.protocol, address, server, 1, self.reactor)
+        )
         self.protocol.makeConnection(self.transport)
 
     def received(self) -> bytes:
@@ -103,6 +111,5 @@ class Pair:
 
     def close(self) -> None:
         self.peer.close()
-        if self.transport.connected:
-            self.transport.abortConnection()
-            self.reactor.advance(0)
+        self.transport.abortConnection()
+        self.reactor.advance(0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from twisted.internet.interfaces import IProtocol
@@ -15,6 +16,7 @@ from twisted.logger import globalLogPublisher
 
 from mailismus.errors import StartError
 from mailismus.net.accept import PAUSE_S, Acceptor, discard_early_input
+from mailismus.net.connection import AcceptedConnection
 from mailismus.net.listen import ListeningSocket, bind, close_all
 from tests.net.sockets import FakeReactor, Lost
 
@@ -76,7 +78,7 @@ def bench() -> Iterator[Bench]:
     made.acceptor.stop()
     for reader in tuple(made.reactor.readers):
         reader.abortConnection()
-    made.reactor.advance(0)
+    made.clock.advance(0)
 
 
 def test_each_client_has_a_session(bench: Bench) -> None:
@@ -96,7 +98,26 @@ def test_an_accepted_connection_sends_small_writes_at_once(bench: Bench) -> None
     with bench.connect():
         bench.acceptor.doRead()
         transport: Any = bench.gate.made[0].transport
-        assert transport.getTcpNoDelay()
+        with socket.socket(fileno=os.dup(transport.fileno())) as ours:
+            assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_an_aborted_connection_is_reset_and_a_closed_one_ends(bench: Bench) -> None:
+    with bench.connect() as aborted, bench.connect() as closed:
+        while len(bench.gate.made) < 2:
+            bench.acceptor.doRead()
+        aborting, closing = (cast(AcceptedConnection, session.transport) for session in bench.gate.made)
+        if aborting.getPeer().port != aborted.getsockname()[1]:
+            aborting, closing = closing, aborting
+        aborting.abortConnection()
+        closing.close()
+        bench.clock.advance(0)
+        aborted.settimeout(5)
+        closed.settimeout(5)
+        assert closed.recv(1) == b""
+        with pytest.raises(ConnectionResetError):
+            aborted.recv(1)
+        assert [session.losses for session in bench.gate.made] == [1, 1]
 
 
 def test_who_is_turned_away_has_the_last_words_and_nothing_is_made_for_him(bench: Bench) -> None:
@@ -220,7 +241,7 @@ def test_a_session_that_does_not_begin_costs_nobody_else(bench: Bench) -> None:
             bench.acceptor.doRead()
             bench.acceptor.doRead()
     assert [type(session) for session in bench.gate.made] == [Failing, Lost]
-    bench.reactor.advance(0)
+    bench.clock.advance(0)
     assert bench.gate.made[0].losses == 1
 
 

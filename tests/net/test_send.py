@@ -1,4 +1,4 @@
-"""Sending and closing at once, on real sockets of Twisted's."""
+"""Sending and closing at once, on real sockets: connections of accepted clients, and Twisted's own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from hypothesis import strategies as st
 from twisted.internet.testing import StringTransport
 
 from mailismus.net.close import close_now
+from mailismus.net.connection import AcceptedConnection
 from mailismus.net.send import Sent, is_backed_up, send_now, when_drained
 from tests.net.sockets import Pair
 
 
+@pytest.fixture(params=["accepted", "twisted"])
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    made = Pair(is_accepted=request.param == "accepted")
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def pair() -> Iterator[Pair]:
-    made = Pair()
+def twisted_pair() -> Iterator[Pair]:
+    made = Pair(is_accepted=False)
     yield made
     made.close()
 
@@ -37,16 +45,23 @@ def test_what_does_not_fit_follows_in_order(pair: Pair) -> None:
     assert not is_backed_up(pair.transport)
 
 
-def test_nothing_passes_what_was_written_the_usual_way(pair: Pair) -> None:
-    pair.transport.write(b"first ")
-    assert send_now(pair.transport, (b"second",)) is Sent.WAITING
-    assert pair.received() == b""
-    assert pair.drain() == b"first second"
+def test_nothing_passes_what_was_written_the_usual_way(twisted_pair: Pair) -> None:
+    twisted_pair.transport.write(b"first ")
+    assert send_now(twisted_pair.transport, (b"second",)) is Sent.WAITING
+    assert twisted_pair.received() == b""
+    assert twisted_pair.drain() == b"first second"
 
 
-def test_more_parts_than_a_call_takes_are_sent_all_the_same(pair: Pair) -> None:
-    assert send_now(pair.transport, [b"x"] * 3000) is Sent.WAITING
-    assert pair.drain() == b"x" * 3000
+def test_more_parts_than_a_call_takes_are_sent_all_the_same(twisted_pair: Pair) -> None:
+    assert send_now(twisted_pair.transport, [b"x"] * 3000) is Sent.WAITING
+    assert twisted_pair.drain() == b"x" * 3000
+
+
+def test_an_accepted_connection_sends_each_write_at_once(pair: Pair) -> None:
+    if isinstance(pair.transport, AcceptedConnection):
+        pair.transport.write(b"first ")
+        pair.transport.writeSequence([b"x"] * 3000)
+        assert pair.received() == b"first " + b"x" * 3000
 
 
 def test_a_closing_connection_sends_what_the_usual_way_sends(pair: Pair) -> None:
@@ -116,9 +131,11 @@ def test_closing_sends_what_waits_first(pair: Pair) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["now", "write", "turn", "read"]), st.integers(1, 9000)), max_size=20))
-def test_bytes_arrive_in_the_order_of_the_calls(steps: list[tuple[str, int]]) -> None:
-    pair, sent, got = Pair(), b"", b""
+@given(
+    st.lists(st.tuples(st.sampled_from(["now", "write", "turn", "read"]), st.integers(1, 9000)), max_size=20), st.booleans()
+)
+def test_bytes_arrive_in_the_order_of_the_calls(steps: list[tuple[str, int]], is_accepted: bool) -> None:
+    pair, sent, got = Pair(is_accepted=is_accepted), b"", b""
     for number, (step, size) in enumerate(steps):
         data = b"%d:" % number * size
         if step == "now":
@@ -133,3 +150,27 @@ def test_bytes_arrive_in_the_order_of_the_calls(steps: list[tuple[str, int]]) ->
             got += pair.received()
     assert got + pair.drain() == sent
     pair.close()
+
+
+def test_an_accepted_connection_has_no_second_end(pair: Pair) -> None:
+    pair.transport.abortConnection()
+    pair.transport.abortConnection()
+    close_now(pair.transport)
+    send_now(pair.transport, (b"x",))
+    pair.transport.resumeProducing()
+    pair.reactor.advance(0)
+    assert pair.protocol.losses == 1
+    assert not pair.reactor.writers
+    assert pair.received() == b""
+
+
+def test_the_end_of_the_peer_is_the_end() -> None:
+    for end in (b"", b"last words"):
+        pair = Pair()
+        pair.peer.sendall(end)
+        pair.peer.close()
+        while pair.transport in pair.reactor.readers:
+            pair.transport.doRead()
+        assert (pair.protocol.data, pair.protocol.losses, pair.transport.fileno()) == (end, 1, -1)
+        pair.transport.doRead()
+        assert pair.protocol.losses == 1

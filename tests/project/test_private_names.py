@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.protocol import Protocol
-from twisted.internet.tcp import Connection, Port
+from twisted.internet.tcp import Connection
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 
 from tests.project import rules
@@ -31,7 +31,6 @@ newest at that time."""
 UNDERSCORED: dict[type, frozenset[str]] = {
     EPollReactor: frozenset({"_poller", "_selectables", "_doReadOrWrite", "_disconnectSelectable"}),
     Connection: frozenset({"_tempDataBuffer"}),
-    Port: frozenset({"_realPortNumber"}),
     TLSMemoryBIOProtocol: frozenset({"_lostTLSConnection"}),
     argparse.ArgumentParser: frozenset({"_actions"}),
 }
@@ -40,7 +39,7 @@ UNDERSCORED: dict[type, frozenset[str]] = {
 PUBLIC_BY_NAME: dict[type, frozenset[str]] = {
     EPollReactor: frozenset({"doIteration"}),
     Connection: frozenset(
-        {"TLS", "bufferSize", "connected", "dataBuffer", "disconnecting", "producer", "protocol", "socket", "connectionLost"}
+        {"TLS", "connected", "dataBuffer", "disconnecting", "producer", "protocol", "socket", "connectionLost"}
     ),
     TLSMemoryBIOProtocol: frozenset({"wrappedProtocol", "getHandle", "abortConnection"}),
 }
@@ -113,7 +112,6 @@ def test_this_twisted_has_each_name() -> None:
     instances: dict[type, object] = {
         EPollReactor: reactor,
         Connection: connection,
-        Port: Port,
         TLSMemoryBIOProtocol: TLSMemoryBIOProtocol,
         argparse.ArgumentParser: argparse.ArgumentParser(),
     }

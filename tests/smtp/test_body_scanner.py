@@ -140,3 +140,17 @@ def test_the_dot_that_ends_the_content_is_not_counted_nor_what_follows_it() -> N
     scanner = BodyScanner()
     assert scanner.scan(b"..\r\n.\r\nMAIL\r\n.x\r\n..x\r\n", 0) == b"..\r\n"
     assert scanner.stuffed_dots == 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([b".", b"a.b", b"\r\n", b"\r\n.x", b"\n.", b"\r.", END]), st.integers(0, 700)), max_size=12
+    ),
+    st.integers(0, 3000),
+)
+def test_in_long_content_few_dots_and_many_are_told_apart_as_the_plain_rule_does(
+    parts: list[tuple[bytes, int]], place: int
+) -> None:
+    wire = b"".join(part + b"x" * size for part, size in parts) + END
+    assert feed([wire]) == reference(wire)
+    assert feed(cut(wire, [place])) == reference(wire)

@@ -83,7 +83,7 @@ class ServerEngine(ServerFraming):
             elif 0 < limit < self.wire_bytes - scanner.stuffed_dots:
                 self._refuse_content(replies.TOO_LARGE)
             elif piece and not self._receiver.add_content(piece):
-                self._on_answer = self._end_content if is_over else self._go_on
+                self._ask(self._end_content if is_over else self._go_on)
                 return scanner.end if is_over else len(data)
         if not is_over:
             return len(data)
@@ -106,16 +106,10 @@ class ServerEngine(ServerFraming):
         if self._refusal:
             reply, self._refusal = self._refusal, b""
             return reply
-        return self._give(self._receiver.end_content(scanner.stuffed_dots), self._after_content)
+        given = self._receiver.end_content(scanner.stuffed_dots)
+        return self._ask(self._after_content) if given is None else self._after_content(given)
 
     # -- replies, and what they count
-
-    def _give(self, reply: bytes | None, on_answer: Callable[[bytes], bytes]) -> bytes | None:
-        """Pass on a reply of the receiver; None: leave the question open."""
-        if reply is None:
-            self._on_answer = on_answer
-            return None
-        return on_answer(reply)
 
     def _refuse(self, reply: bytes) -> bytes:
         """Pass on a refusal of the receiver. 421 ends the session. Too many refusals are errors: the client guesses
@@ -172,7 +166,9 @@ class ServerEngine(ServerFraming):
         if isinstance(parsed, bytes):
             self._move(ServerEvent.MAIL_REFUSED)
             return self._count_error(parsed)
-        return self._give(self._receiver.check_sender(*parsed), self._after_mail)
+        sender, size_bytes, eightbit = parsed
+        given = self._receiver.check_sender(sender, size_bytes, eightbit)
+        return self._ask(self._after_mail) if given is None else self._after_mail(given)
 
     def _after_mail(self, reply: bytes) -> bytes:
         if replies.is_positive(reply):
@@ -185,7 +181,10 @@ class ServerEngine(ServerFraming):
         recipient, refusal = parse_rcpt(line)
         if refusal:
             return self._count_error(refusal)
-        return self._give(self._receiver.check_recipient(recipient), self._after_rcpt)
+        given = self._receiver.check_recipient(recipient)
+        if given is replies.RECIPIENT_OK and self.state is _RECIPIENTS:  # the usual answer changes nothing
+            return given
+        return self._ask(self._after_rcpt) if given is None else self._after_rcpt(given)
 
     def _after_rcpt(self, reply: bytes) -> bytes:
         if replies.is_positive(reply):
@@ -197,7 +196,8 @@ class ServerEngine(ServerFraming):
     def _data(self, line: bytes) -> bytes | None:
         if len(line) != 4 and not is_alone(line):
             return self._reject(line, replies.BAD_ARGUMENT)
-        return self._give(self._receiver.begin_content(), self._after_data)
+        given = self._receiver.begin_content()
+        return self._ask(self._after_data) if given is None else self._after_data(given)
 
     def _after_data(self, reply: bytes) -> bytes:
         if reply.startswith(b"3"):
@@ -210,7 +210,8 @@ class ServerEngine(ServerFraming):
     def _after_content(self, reply: bytes) -> bytes:
         if replies.is_positive(reply):
             self._idle_commands = 0
-            self._refused = max(0, self._refused - FORGIVEN)
+            if self._refused:
+                self._refused = max(0, self._refused - FORGIVEN)
             return reply
         return self._refuse(reply)
 

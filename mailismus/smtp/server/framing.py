@@ -27,21 +27,33 @@ Commands = Mapping[ServerState, Mapping[bytes, Callable[[Any, bytes], bytes | No
 """State -> verb -> method of the engine. It takes the line, and returns the reply, or None if it asked the receiver."""
 
 
+def _ignore(reply: bytes) -> bytes:
+    """No question is open."""
+    return b""
+
+
 class ServerFraming(ABC):
     """What `ServerEngine` is built on: the state, and the bytes of one session.
 
-    `state`: the present state; `last_state`: the state before CLOSED.
+    `state`: the present state; `last_state`: the state before CLOSED. `is_asking`: whether a question to the receiver is
+    open. `has_more`: whether commands wait because `MAX_REPLIES` was reached; `receive(b"")` goes on; valid after `receive`
+    and `answer` alone. The caller only reads them: they are attributes, because a property is a call for each packet.
     """
 
-    __slots__ = ("_commands", "_is_line_too_long", "_on_answer", "_out", "_rest", "_table", "last_state", "state")
+    __slots__ = (
+        *("_commands", "_is_line_too_long", "_on_answer", "_out", "_rest", "_table"),
+        *("has_more", "is_asking", "last_state", "state"),
+    )
 
     def __init__(self, state: ServerState, table: Commands) -> None:
         self.state = self.last_state = state
         self._table = table
         self._commands = table[state]
         self._is_line_too_long = False
-        self._on_answer: Callable[[bytes], bytes | None] | None = None
-        """Takes the answer to the open question; None: no question is open."""
+        self.is_asking = False
+        self.has_more = False
+        self._on_answer: Callable[[bytes], bytes | None] = _ignore
+        """Takes the answer to the open question."""
         self._out: list[bytes] = []
         """Replies of this turn."""
         self._rest = b""
@@ -50,46 +62,77 @@ class ServerFraming(ABC):
     # -- what the caller does
 
     @property
-    def is_asking(self) -> bool:
-        """Whether a question to the receiver is open."""
-        return self._on_answer is not None
-
-    @property
     def is_congested(self) -> bool:
         """Whether so many bytes wait that the caller should stop reading."""
         return len(self._rest) > MAX_WAITING
-
-    @property
-    def has_more(self) -> bool:
-        """Whether commands wait because `MAX_REPLIES` was reached; `receive(b"")` goes on. Valid after `receive` and
-        `answer` alone."""
-        return bool(self._rest) and self._on_answer is None and b"\r\n" in self._rest
 
     def receive(self, data: bytes) -> bytes:
         """Parse bytes of the client. Return the replies to send."""
         if self._rest:
             data = self._rest + data
-        if self._on_answer is not None:
+        if self.is_asking:
             self._rest = data
             return b""
-        return self._parse(data)
+        out, position, size = self._out, 0, len(data)
+        while position < size and not self.is_asking and len(out) < MAX_REPLIES:
+            state = self.state
+            if state is _CONTENT:
+                position = self._take_content(data, position)
+                continue
+            if state is _CLOSED or state is _HANDSHAKE:
+                position = size
+                break
+            stop = data.find(b"\r\n", position)
+            if stop < 0:
+                if size - position > MAX_LINE + 1:  # discard the line as it comes, up to its end
+                    self._is_line_too_long = True
+                    position = size - data.endswith(b"\r")
+                break
+            line = data[position:stop]
+            position = stop + 2
+            if self._is_line_too_long or len(line) > MAX_LINE:
+                self._is_line_too_long = False
+                out.append(self._count_error(replies.LINE_TOO_LONG))
+                continue
+            verb = line.partition(b" ")[0]
+            command = self._commands.get(verb) or self._commands.get(verb.upper())
+            reply = self._reject(line, replies.UNKNOWN_COMMAND) if command is None else command(self, line)
+            if reply:
+                out.append(reply)
+        self._keep(data, position)
+        if not out:
+            return b""
+        joined = out[0] if len(out) == 1 else b"".join(out)
+        out.clear()
+        return joined
+
+    def _keep(self, data: bytes, position: int) -> None:
+        """Keep the bytes from `position` on for the next turn."""
+        if position == len(data):
+            self._rest, self.has_more = b"", False
+        else:
+            self._rest = rest = data[position:]
+            self.has_more = not self.is_asking and b"\r\n" in rest
 
     def answer(self, reply: bytes) -> bytes:
         """Take the answer to the open question, then parse the bytes behind it. Return the replies to send."""
-        on_answer, self._on_answer = self._on_answer, None
-        if on_answer is None or self.state is _CLOSED:
+        if not self.is_asking or self.state is _CLOSED:
             return b""
-        given = on_answer(reply)
+        self.is_asking = False
+        given = self._on_answer(reply)
+        if not self._rest:
+            return given or b""
         if given:
             self._out.append(given)
-        return self._parse(self._rest)
+        return self.receive(b"")
 
     def close(self) -> None:
         """End the session: no further call of the receiver, no further reply. May be repeated."""
         if self.state is not _CLOSED:
             self.last_state = self.state
             self._move(ServerEvent.CLOSE)
-        self._on_answer, self._rest = None, b""
+        self.is_asking = self.has_more = False
+        self._on_answer, self._rest = _ignore, b""
 
     # -- what the engine adds
 
@@ -116,37 +159,7 @@ class ServerFraming(ABC):
         """Return the reply to a line that is an error. Bad bytes go first, whatever else is wrong."""
         return self._count_error(replies.BAD_BYTES if has_bad_bytes(line) else reply)
 
-    def _parse(self, data: bytes) -> bytes:
-        out, position, size = self._out, 0, len(data)
-        while position < size and self._on_answer is None and len(out) < MAX_REPLIES:
-            state = self.state
-            if state is _CONTENT:
-                position = self._take_content(data, position)
-            elif state is _CLOSED or state is _HANDSHAKE:
-                position = size
-            else:
-                stop = data.find(b"\r\n", position)
-                if stop < 0:
-                    if size - position > MAX_LINE + 1:  # discard the line as it comes, up to its end
-                        self._is_line_too_long = True
-                        position = size - data.endswith(b"\r")
-                    break
-                reply = self._take_line(data[position:stop])
-                position = stop + 2
-                if reply:
-                    out.append(reply)
-        self._rest = data[position:] if position else data
-        if not out:
-            return b""
-        joined = out[0] if len(out) == 1 else b"".join(out)
-        out.clear()
-        return joined
-
-    def _take_line(self, line: bytes) -> bytes | None:
-        if self._is_line_too_long or len(line) > MAX_LINE:
-            self._is_line_too_long = False
-            return self._count_error(replies.LINE_TOO_LONG)
-        command = self._commands.get(line.partition(b" ")[0].upper())
-        if command is None:
-            return self._reject(line, replies.UNKNOWN_COMMAND)
-        return command(self, line)
+    def _ask(self, on_answer: Callable[[bytes], bytes | None]) -> bytes | None:
+        """Leave a question to the receiver open until `answer`. Return None: there is no reply yet."""
+        self.is_asking, self._on_answer = True, on_answer
+        return None
