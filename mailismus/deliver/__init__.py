@@ -21,6 +21,7 @@ Modules, each with what it is:
     file_systems  the file system of each maildir, by the mount table
     watch       finds hanging local deliveries and logs them
     local       deliveries into maildirs
+    counters    totals of delivery
     settling    outcomes to the queue and the mail log
     log_line    the `status=` line. Pure
     metrics     metrics of delivery

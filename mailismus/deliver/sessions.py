@@ -66,7 +66,7 @@ class Sessions:
     ) -> None:
         self._settings = settings
         self._clock, self.monotonic = clock, monotonic
-        self._queue, self._settling = queue, settling
+        self._settling = settling
         self._held = held
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.quirks = QuirkMemory()
@@ -241,11 +241,11 @@ class Sessions:
         """Whether a transaction may begin now; if not, `wake` is called when the queue allows it."""
         if self._is_stopping:
             return False
-        if self._queue.may_begin:
+        if self._settling.may_begin:
             return True
         if not self._waits_to_begin:
             self._waits_to_begin = True
-            self._queue.when_may_begin().addCallback(lambda _: self._clock.callLater(0, self.wake))
+            self._settling.when_may_begin().addCallback(lambda _: self._clock.callLater(0, self.wake))
         return False
 
     def _may_go_on(self, session: ClientSession) -> bool:

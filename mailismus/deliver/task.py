@@ -23,6 +23,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReac
 from twisted.logger import Logger
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
+from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import MAX_THREADS
@@ -36,7 +37,7 @@ from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import Local, NextHop, Router
 from mailismus.deliver.schedule import Hop
 from mailismus.deliver.sessions import Sessions
-from mailismus.deliver.settling import DeliveryCounters, Settling
+from mailismus.deliver.settling import Settling
 from mailismus.deliver.watch import HangWatch
 from mailismus.disk.worker import IWorker, ThreadPool
 from mailismus.errors import StorageError
@@ -95,7 +96,7 @@ class DeliverTask:
         self._queue = queue
         self._context = context
         self._clock, self._monotonic = context.clock, context.monotonic
-        self._settling = Settling(queue, maillog, context.clock.seconds, context.monotonic, audits)
+        self._settling = Settling(queue, maillog, context.clock, context.monotonic, audits)
         self._hosts = Hosts(deaths)
         self._held = HeldEntries()
         self.sessions = Sessions(
@@ -178,7 +179,6 @@ class DeliverTask:
         """Begin, after `delay_start`."""
         self._is_running = True
         self._context.local_workers.start()
-        self._held.listen(self._on_free)
         self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
 
     def stop(self, deadline: float) -> Deferred[None]:
@@ -203,8 +203,11 @@ class DeliverTask:
                 finished.callback(None)
 
         done.addCallback(in_time)
-        finished.addCallback(lambda _: self._context.local_workers.leave())
-        return finished
+        return finished.addCallback(self._end)
+
+    def _end(self, _: None) -> None:
+        self._settling.flush()
+        self._context.local_workers.leave()
 
     def forget_deaths(self) -> None:
         """Treat no host as dead any more (after a flush)."""
@@ -224,10 +227,6 @@ class DeliverTask:
             self._is_pump_scheduled = True
             self._clock.callLater(0, self._pump)
 
-    def _on_free(self) -> None:
-        if not self._is_pump_scheduled and self._held.room() >= self._enough_room and any(self._is_open.values()):
-            self._schedule_pump()
-
     def _pump(self) -> None:
         self._is_pump_scheduled = False
         if self._is_pumping or not self._is_running:
@@ -236,14 +235,16 @@ class DeliverTask:
         if wait_s > 0:
             self._poll_in(wait_s)
             return
-        if not self._queue.may_begin:
+        if not self._settling.may_begin:
             if not self._waits_to_begin:
                 self._waits_to_begin = True
-                self._queue.when_may_begin().addCallback(self._on_may_begin)
+                self._settling.when_may_begin().addCallback(self._on_may_begin)
             return
         area = self._next_area()
         room = self._held.room()
         if area is None or room < self._enough_room:
+            if area is not None:
+                self._held.wait_for(self._enough_room, self._schedule_pump)
             self._poll_in(self._interval_s(is_idle=area is None))
             return
         self._is_pumping = True
