@@ -13,6 +13,7 @@ Modules, each with what it is:
     schedule    which job goes next, over which connection. Pure
     locator     the hosts of a next hop, in order
     connector   a connection to the host that the schedule chooses
+    content     reads a content in pieces, as there is room
     protocol    one session over a socket
     sessions    all sessions: gives them jobs, collects outcomes
     deposit     one message into one maildir

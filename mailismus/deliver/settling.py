@@ -71,25 +71,22 @@ class Settling:
     def settle(self, job: Job, entries: list[Entry], reply: Reply, host: bytes, known_for_s: float | None = None) -> None:
         """Settle, in this turn, entries of a job that share this reply: 2xx delivered, 4xx deferred, 5xx failed.
         `known_for_s`: as in `mail.outcome.Outcome`."""
-        code = reply.code
-        kind = _DELIVERED if code < 300 else _DEFERRED if code < 500 else _FAILED
-        self._note(job, entries, Outcome(kind, reply, host, known_for_s))
-
-    def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
-        """Settle a job without a transaction: the outcome is our own."""
-        job.begin(self._monotonic())
-        self._note(job, job.entries, outcome)
-
-    def _note(self, job: Job, entries: list[Entry], outcome: Outcome) -> None:
         if not entries:
             return
-        self._noted.append((job, entries, outcome))
+        code = reply.code
+        kind = _DELIVERED if code < 300 else _DEFERRED if code < 500 else _FAILED
+        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s)))
         self._count += len(entries)
         if self._count >= MAX_NOTED:
             self.flush()
         elif not self._is_flush_scheduled:
             self._is_flush_scheduled = True
             self._clock.callLater(0, self._end_turn)
+
+    def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
+        """Settle a job without a transaction: the outcome is our own."""
+        job.begin(self._monotonic())
+        self.settle(job, job.entries, outcome.reply, outcome.host)
 
     def _end_turn(self) -> None:
         self._is_flush_scheduled = False

@@ -42,6 +42,7 @@ from mailismus.deliver.watch import HangWatch
 from mailismus.disk.worker import IWorker, ThreadPool
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
+from mailismus.mail.outcome import Outcome
 from mailismus.maildir.names import NameSource
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
@@ -352,29 +353,32 @@ class DeliverTask:
     def _distribute(self, messages: list[Message]) -> None:
         """Make jobs of the taken entries: one for the recipients of a message with the same next hop."""
         now = self._monotonic()
-        route_of = self._router.route
-        add = self.sessions.add
+        router, add, each = self._router, self.sessions.add, self._max_recipients
         touched: set[Hop[ClientSession]] = set()
         for message in messages:
             entries = message.entries
             if len(entries) == 1:
-                route = route_of(entries[0].recipient, message.sender, message.client)
+                route = router.route(entries[0].recipient, message.sender, message.client)
                 if isinstance(route, NextHop):
                     touched.add(add(route, Job(message, entries, now)))
-                    continue
-            by_hop: dict[NextHop, list[Entry]] = {}
-            for entry in entries:
-                route = route_of(entry.recipient, message.sender, message.client)
-                if isinstance(route, NextHop):
-                    by_hop.setdefault(route, []).append(entry)
-                elif isinstance(route, Local):
-                    self.local.add(route.user, Job(message, [entry], now))
                 else:
-                    self._held.drop(1)
-                    self._settling.settle_unrouted(Job(message, [entry], now), route)
-            each = self._max_recipients
+                    self._settle_here(message, entries[0], route, now)
+                continue
+            by_hop, others = router.split(message)
             for next_hop, group in by_hop.items():
                 for start in range(0, len(group), each):
-                    touched.add(add(next_hop, Job(message, group[start : start + each], now)))
+                    some = group[start : start + each] if len(group) > each else group
+                    touched.add(add(next_hop, Job(message, some, now)))
+            for entry, other in others:
+                self._settle_here(message, entry, other, now)
         self.sessions.dispatch(touched)
         self.local.dispatch()
+
+    def _settle_here(self, message: Message, entry: Entry, route: Local | Outcome, now: float) -> None:
+        """Deliver an entry into a maildir, or settle it: it has no next hop."""
+        job = Job(message, [entry], now)
+        if isinstance(route, Local):
+            self.local.add(route.user, job)
+        else:
+            self._held.drop(1)
+            self._settling.settle_unrouted(job, route)
