@@ -13,6 +13,7 @@ Modules, each with what it is:
     schedule    which job goes next, over which connection. Pure
     locator     the hosts of a next hop, in order
     connector   a connection to the host that the schedule chooses
+    content     reads a content in pieces, as there is room
     protocol    one session over a socket
     sessions    all sessions: gives them jobs, collects outcomes
     deposit     one message into one maildir
@@ -21,6 +22,7 @@ Modules, each with what it is:
     file_systems  the file system of each maildir, by the mount table
     watch       finds hanging local deliveries and logs them
     local       deliveries into maildirs
+    counters    totals of delivery
     settling    outcomes to the queue and the mail log
     log_line    the `status=` line. Pure
     metrics     metrics of delivery

@@ -92,7 +92,7 @@ class LocalDeliveries:
         self._is_dispatching = True
         try:
             while self._underway.has_room and (user := self._turns.next()) is not None:
-                if not self._queue.may_begin:
+                if not self._settling.may_begin:
                     self._wait_to_begin()
                     break
                 self._serve(user, self._monotonic())
@@ -148,7 +148,7 @@ class LocalDeliveries:
     def _wait_to_begin(self) -> None:
         if not self._waits_to_begin:
             self._waits_to_begin = True
-            self._queue.when_may_begin().addCallback(self._resume)
+            self._settling.when_may_begin().addCallback(self._resume)
 
     def _resume(self, _: None) -> None:
         self._waits_to_begin = False

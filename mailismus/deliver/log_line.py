@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
-from mailismus.observe.text import plain
+from mailismus.observe.text import is_plain, plain
 from mailismus.queue.outcome.disposition import Disposition
 
 _STATUS = {disposition: disposition.value.encode("ascii") for disposition in Disposition}
@@ -31,7 +31,9 @@ def compact(seconds: float) -> bytes:
 
 def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: float) -> bytes:
     """The four delays, equal for all recipients of one transaction."""
-    return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
+    if setup_s:
+        return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
+    return b"%b/%b/0/%b" % (compact(before_s), compact(waiting_s), compact(sending_s))
 
 
 def format_lines(
@@ -45,9 +47,16 @@ def format_lines(
     """One line for each recipient of an outcome, without control bytes."""
     reply = outcome.reply
     dsn = reply.enhanced or b"%d.0.0" % (reply.code // 100)
+    head = b"%016X: to=<" % spool_id
     middle = b">, relay=%b, delay=%b, delays=%b, dsn=%b, status=" % (outcome.host, compact(delay_s), delays, dsn)
     end = b" (%b)" % bytes(reply)
+    if not is_plain(recipients[0] if len(recipients) == 1 else b"".join(recipients)):
+        recipients = [plain(recipient) for recipient in recipients]
+    first = dispositions[0]
+    if dispositions.count(first) == len(recipients):
+        rest = middle + _STATUS[first] + end
+        return [head + recipient + rest for recipient in recipients]
     return [
-        b"%016X: to=<%b%b%b%b" % (spool_id, plain(recipient), middle, _STATUS[disposition], end)
+        head + recipient + middle + _STATUS[disposition] + end
         for recipient, disposition in zip(recipients, dispositions, strict=True)
     ]

@@ -1,15 +1,16 @@
-"""One session over a socket: Twisted's transport around the client engine, its deadlines, and content in pieces.
+"""One session over a socket: Twisted's transport around the client engine, and its deadlines.
 
 *Rules*:
 - Each session has one deadline, a number that the tick of `sessions` compares (no timer for each). A complete reply or a
   sent piece of content extends it; a single byte of a reply never does.
 - After the final dot `timeout_final` applies, once. Before it the transaction as a whole has a time limit, and so have
   greeting, EHLO and HELO together.
-- Memory is bounded: the next piece of content is fetched when the transport has room.
+- Memory is bounded: the next piece of content is fetched when no bytes wait in the transport.
 - A message that the host can't take, by its EHLO reply, fails without a transaction.
 - Quirks of the host that a session finds are remembered (`quirks`).
 
-*Not here*: the choice of the next job, the consequences of an outcome (`sessions`, `settling`).
+*Not here*: reading content in pieces (`content`), the choice of the next job, the consequences of an outcome (`sessions`,
+`settling`).
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from collections.abc import Callable, Sequence
 from typing import Protocol as Seam
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IConsumer, IPullProducer, ITCPTransport
+from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from mailismus.config.values.settings import ClientSettings
 from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
+from mailismus.deliver.content import PieceReader
 from mailismus.deliver.job import Job
 from mailismus.deliver.quirks import HostQuirks, QuirkMemory
 from mailismus.deliver.schedule import Hop
@@ -34,7 +35,7 @@ from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.net.peer import set_no_delay
-from mailismus.net.send import send_now
+from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.queue.interface import IContent
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
@@ -65,6 +66,13 @@ class ClientSessionState(enum.Enum):
     GONE = "gone"
 
 
+# Read for each event: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
+_CONNECTING, _GREETING, _BUSY = ClientSessionState.CONNECTING, ClientSessionState.GREETING, ClientSessionState.BUSY
+_IDLE, _QUITTING, _GONE = ClientSessionState.IDLE, ClientSessionState.QUITTING, ClientSessionState.GONE
+_OVER = Phase.OVER
+_WAITING = Sent.WAITING
+
+
 class ClientSessionOwner(Seam):
     """The owner of all sessions, as one session uses it."""
 
@@ -74,10 +82,10 @@ class ClientSessionOwner(Seam):
     def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
 
-    def next_job(self, session: ClientSession) -> Job | None:
-        """The next job of its next hop, or None: the session becomes idle or ends."""
+    def next_job(self, session: ClientSession, now: float) -> Job | None:
+        """The next job of its next hop, or None: the session becomes idle or ends. `now`: monotonic seconds."""
 
-    def next_pipelined(self, session: ClientSession) -> Job | None:
+    def next_pipelined(self, session: ClientSession, now: float) -> Job | None:
         """The next job, to be pipelined behind a final dot."""
 
     def keep_idle(self, session: ClientSession) -> bool:
@@ -105,7 +113,6 @@ class ClientSessionOwner(Seam):
         """Read a message, as `DeliveryQueue.read`."""
 
 
-@implementer(IPullProducer)
 class ClientSession(Protocol):
     """One connection to one host of a next hop."""
 
@@ -124,13 +131,15 @@ class ClientSession(Protocol):
         self._owner = owner
         self._settings = settings
         self._monotonic = owner.monotonic
+        self._now = self._monotonic()
+        """When the event that is handled, or the last one, began."""
         self.hop = hop
         self.address = address
         next_hop = hop.next_hop
         self.label = f"{host_name}[{address}]:{next_hop.port}".encode("ascii", "replace")
         """The host as logged behind `relay=`."""
-        self.state = ClientSessionState.CONNECTING
-        self.opened_at = self._monotonic()
+        self.state = _CONNECTING
+        self.opened_at = self._now
         self._host = (address, next_hop.port)
         self._quirks = quirks = owner.quirks.of(self._host, self.opened_at)
         self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo)
@@ -144,11 +153,13 @@ class ClientSession(Protocol):
         self._cap = 0.0
         """When the newest transaction must have sent its final dot; before the first: when the session must be
         established."""
+        self._timeout_s, self._final_s = settings.timeout_s, settings.timeout_final_s
         self._steps_s = 3 * settings.timeout_s + settings.timeout_final_s
-        self._content: IContent | None = None
-        self._is_reading = False
+        self._pieces: PieceReader | None = None
+        """Reads the content that is sent in pieces."""
+        self._sent = Sent.ALL
+        """Where the bytes are that were sent last."""
         self._socket: ITCPTransport
-        self._consumer: IConsumer
 
     # ------------------------------------------------------------------ called by Twisted
 
@@ -156,20 +167,21 @@ class ClientSession(Protocol):
         assert self.transport is not None
         transport: ITCPTransport = self.transport  # type: ignore[assignment]  # Twisted types it by the widest interface
         self._socket = transport
-        self._consumer = self.transport  # type: ignore[assignment]  # TCP transports are consumers too; no interface says so
-        if self.state is ClientSessionState.GONE:  # given up while it was connecting
+        if self.state is _GONE:  # given up while it was connecting
             transport.abortConnection()
             return
         set_no_delay(transport)
-        self.state = ClientSessionState.GREETING
-        now = self._monotonic()
+        self.state = _GREETING
+        now = self._now = self._monotonic()
         self._cap = now + SETUP_STEPS * self._settings.timeout_s
         self.deadline = now + self._settings.timeout_s
 
     def dataReceived(self, data: bytes) -> None:
-        if self.state is ClientSessionState.QUITTING:
+        if self.state is _QUITTING:
             self._socket.loseConnection()
-        elif self.client.receive(data):
+            return
+        self._now = self._monotonic()
+        if self.client.receive(data):
             self._extend()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -179,7 +191,8 @@ class ClientSession(Protocol):
 
     def begin(self, job: Job) -> None:
         """Give work to an idle session."""
-        self.state = ClientSessionState.BUSY
+        self._now = self._monotonic()
+        self.state = _BUSY
         if self._takes(job):
             self._charge(job)
             self.client.begin(job)
@@ -194,16 +207,16 @@ class ClientSession(Protocol):
 
     def on_deadline(self) -> None:
         """Act on the passed deadline."""
-        if self.state is ClientSessionState.IDLE:
+        if self.state is _IDLE:
             self.quit()
         else:
-            if self.state is ClientSessionState.CONNECTING:
+            if self.state is _CONNECTING:
                 self._owner.session_failed(self, Reply(451, b"4.4.1", b"connect timed out"))
             self.give_up(b"timed out")
 
     def quit(self) -> None:
         """Send QUIT; no transaction is under way."""
-        self.state = ClientSessionState.QUITTING
+        self.state = _QUITTING
         self.deadline = self._monotonic() + QUIT_S
         self.client.quit()
         self._owner.session_left(self)
@@ -216,10 +229,10 @@ class ClientSession(Protocol):
 
     def cut_off(self) -> None:
         """Stop: begin nothing, put back a transaction before its final dot, wait for one after it."""
-        if self.state is ClientSessionState.IDLE:
+        if self.state is _IDLE:
             self.quit()
             self._socket.loseConnection()
-        elif self.state in (ClientSessionState.CONNECTING, ClientSessionState.GREETING, ClientSessionState.BUSY):
+        elif self.state in (_CONNECTING, _GREETING, _BUSY):
             waits = self.client.cut_off()
             self._stop_reading()
             if not waits:
@@ -230,32 +243,29 @@ class ClientSession(Protocol):
     # ------------------------------------------------------------------ called by the engine
 
     def send(self, parts: Sequence[bytes]) -> None:
-        if self._content is None:
-            send_now(self._socket, parts)
-        else:
-            self._socket.writeSequence(parts)  # the usual way, in which the transport asks for more when it has room
+        self._sent = send_now(self._socket, parts)
 
     def on_ready(self) -> None:
-        if self.state is ClientSessionState.GREETING:
+        if self.state is _GREETING:
             self._set_up()
-        job = self._owner.next_job(self)
+        job = self._owner.next_job(self, self._now)
         while job is not None and not self._takes(job):
-            job = self._owner.next_job(self)
+            job = self._owner.next_job(self, self._now)
         if job is not None:
             self._charge(job)
             self.client.begin(job)
         elif self._owner.keep_idle(self):
-            self.state = ClientSessionState.IDLE
-            self.deadline = self._monotonic() + IDLE_S
+            self.state = _IDLE
+            self.deadline = self._now + IDLE_S
             self.hop.idle.append(self)
         else:
             self.quit()
 
     def next_transaction(self) -> Job | None:
-        self._dot_at = self._monotonic()
-        job = self._owner.next_pipelined(self)
+        now = self._dot_at = self._now
+        job = self._owner.next_pipelined(self, now)
         while job is not None and not self._takes(job):
-            job = self._owner.next_pipelined(self)
+            job = self._owner.next_pipelined(self, now)
         if job is not None:
             self._charge(job)
         return job
@@ -268,16 +278,15 @@ class ClientSession(Protocol):
             return None
         if isinstance(content, bytes):
             return content
-        self._is_reading = True  # set first: a fired Deferred calls `_on_content` here, which clears it
-        content.addCallbacks(self._on_content, self._on_read_error)
+        content.addCallbacks(self._on_content, self._on_not_opened)
         return None
 
     def on_refused(self, transaction: Job, position: int, reply: Reply) -> None:
         self._owner.settle_refused(self, transaction, position, reply)
 
     def on_finished(self, transaction: Job, reply: Reply) -> None:
-        if self._dot_at and transaction.phase is Phase.OVER:
-            self.hop.note_reply(self._monotonic() - self._dot_at)
+        if self._dot_at and transaction.phase is _OVER:
+            self.hop.note_reply(self._now - self._dot_at)
             self._dot_at = 0.0
         self._owner.settle(self, transaction, reply)
 
@@ -296,54 +305,56 @@ class ClientSession(Protocol):
 
     # ------------------------------------------------------------------ content in pieces
 
-    def resumeProducing(self) -> None:
-        """The transport has room for another piece."""
-        if self._content is not None and not self._is_reading:
-            self._is_reading = True
-            self._content.next().addCallbacks(self._on_piece, self._on_read_error)
+    def on_piece(self, piece: bytes) -> bool:
+        """See `content.PieceOwner`."""
+        self._now = self._monotonic()
+        self._extend()
+        self.client.send_piece(piece)
+        if self._sent is not _WAITING:
+            return True
+        when_drained(self._socket, self._on_room)
+        return False
 
-    def stopProducing(self) -> None:
-        """Ignored: the connection is gone, and `connectionLost` follows."""
+    def on_last_piece(self) -> None:
+        """See `content.PieceOwner`."""
+        self._now = self._monotonic()
+        self._pieces = None
+        self.client.end_content()
+        self._extend()
 
-    def _on_content(self, content: IContent) -> None:
-        self._is_reading = False
-        if self.state is not ClientSessionState.BUSY:
-            content.close()
-            return
-        self._content = content
-        self._consumer.registerProducer(self, False)
-
-    def _on_piece(self, piece: bytes) -> None:
-        self._is_reading = False
-        if self._content is None:
-            return
-        if piece:
-            self._extend()
-            self.client.send_piece(piece)
-        else:
-            self._stop_reading()
-            self.client.end_content()
-            self._extend()
-
-    def _on_read_error(self, failure: Failure) -> None:
-        failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
-        self._is_reading = False
-        if self.state is ClientSessionState.BUSY:
-            self._stop_reading()
+    def on_unreadable(self) -> None:
+        """See `content.PieceOwner`."""
+        self._pieces = None
+        if self.state is _BUSY:
             self.client.spoil_content(UNREADABLE)
 
-    def _stop_reading(self) -> None:
-        content, self._content = self._content, None
-        if content is not None:
-            self._consumer.unregisterProducer()
+    def _on_room(self) -> None:
+        """No bytes wait in the transport any more."""
+        if self._pieces is not None:
+            self._pieces.fetch()
+
+    def _on_content(self, content: IContent) -> None:
+        if self.state is _BUSY:
+            self._pieces = PieceReader(self, content)
+            self._pieces.fetch()
+        else:
             content.close()
+
+    def _on_not_opened(self, failure: Failure) -> None:
+        failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+        self.on_unreadable()
+
+    def _stop_reading(self) -> None:
+        pieces, self._pieces = self._pieces, None
+        if pieces is not None:
+            pieces.close()
 
     # ------------------------------------------------------------------ internal
 
     def _set_up(self) -> None:
         """Begin to work: greeting and EHLO succeeded."""
-        self.setup_s = self._monotonic() - self.opened_at
-        self.state = ClientSessionState.BUSY
+        self.setup_s = self._now - self.opened_at
+        self.state = _BUSY
         self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
         self._owner.session_established(self)
 
@@ -352,7 +363,7 @@ class ClientSession(Protocol):
         reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
         if reply is None:
             return True
-        job.begin(self._monotonic())
+        job.begin(self._now)
         self._owner.settle(self, job, reply)
         return False
 
@@ -376,32 +387,33 @@ class ClientSession(Protocol):
 
     def _charge(self, job: Job) -> None:
         self.begun += 1
-        now = self._monotonic()
-        self._cap = now + self._steps_s + job.message.stored_bytes / SLOWEST_BYTES_S
+        now, message = self._now, job.message
+        self._cap = now + self._steps_s + (message.size_bytes + message.stuffed_dots) / SLOWEST_BYTES_S
         job.begin(now)
         if self.setup_s:
             job.charge(min(self.setup_s, max(0.0, now - job.queued_at)))
             self.setup_s = 0.0
 
     def _extend(self) -> None:
-        if self.state is not ClientSessionState.BUSY and self.state is not ClientSessionState.GREETING:
+        if self.state is not _BUSY and self.state is not _GREETING:
             return
         if self.client.waits_for_final:
-            self.deadline = self._monotonic() + self._settings.timeout_final_s
+            self.deadline = self._now + self._final_s
         else:
-            self.deadline = min(self._monotonic() + self._settings.timeout_s, self._cap)
+            deadline = self._now + self._timeout_s
+            self.deadline = deadline if deadline < self._cap else self._cap
 
     def _end(self, why: bytes) -> None:
-        if self.state in (ClientSessionState.GREETING, ClientSessionState.BUSY, ClientSessionState.IDLE):
+        if self.state in (_GREETING, _BUSY, _IDLE):
             self.client.lost(why)
         self._leave()
 
     def _leave(self) -> None:
         """Leave the owner's books, whenever the socket closes. Harmless when repeated."""
-        state, self.state = self.state, ClientSessionState.GONE
+        state, self.state = self.state, _GONE
         self._stop_reading()
-        if state is not ClientSessionState.GONE:
+        if state is not _GONE:
             self._remember_quirks()
-            if state is not ClientSessionState.QUITTING:
+            if state is not _QUITTING:
                 self._owner.session_left(self)
             self._owner.session_closed(self)

@@ -39,11 +39,11 @@ class DeliveryQueue(Protocol):
         soon."""
 
     @property
-    def may_begin(self) -> bool:
-        """Whether to begin deliveries. False: too many outcomes are not durable, and a crash would repeat more."""
+    def in_doubt(self) -> int:
+        """Outcomes that are settled and not durable: a crash now would repeat so many deliveries."""
 
     def when_may_begin(self) -> Deferred[None]:
-        """Fires when `may_begin` is true."""
+        """Fires when fewer than `queue.not_durable.MAX_IN_DOUBT` outcomes are in doubt."""
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """The content: bytes if it is in memory, else in pieces. Raises or fails with `StorageError`."""

@@ -23,9 +23,13 @@ from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Entry, Message
 
 HOST_NONE = b"none"
 """The host of an outcome that came from no host."""
+
+MAX_KNOWN = 10_000
+"""Domains whose next hop is remembered."""
 
 UNKNOWN_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user here"), b"local")
 
@@ -80,6 +84,8 @@ class Router:
         self._by_sender: dict[bytes, _SenderRule] = {}
         self._by_domain: dict[bytes, NextHop] = {}
         self._default: NextHop | None = None
+        self._known: dict[bytes, NextHop] = {}
+        """Next hops of domains as they were written, with the `@`, where no sender's rule can decide."""
         for relay in relays:
             next_hop = NextHop(relay.host.lower(), relay.port)
             for domain in relay.destdomains:
@@ -89,8 +95,32 @@ class Router:
             if not relay.destdomains and not relay.senders:
                 self._default = next_hop
 
+    def split(self, message: Message) -> tuple[dict[NextHop, list[Entry]], list[tuple[Entry, Local | Outcome]]]:
+        """Return the entries of a message by next hop, in order, and those that have no next hop, with their routes."""
+        by_hop: dict[NextHop, list[Entry]] = {}
+        others: list[tuple[Entry, Local | Outcome]] = []
+        group: list[Entry] = []
+        of_group: bytes | None = None
+        """The domain of the entries in `group`, as it is written, with its `@`: the bare postmaster has none."""
+        for entry in message.entries:
+            recipient = entry.recipient
+            domain = recipient[recipient.rfind(b"@") :]
+            if domain != of_group:
+                route = self.route(recipient, message.sender, message.client)
+                if not isinstance(route, NextHop):
+                    others.append((entry, route))
+                    continue
+                group = by_hop.setdefault(route, [])
+                of_group = domain
+            group.append(entry)
+        return by_hop, others
+
     def route(self, recipient: bytes, sender: bytes = b"", client: bytes = b"-") -> Route:
         """The route of this recipient now; an Outcome if there is none. `client`: as in the entry's message."""
+        written = recipient[recipient.rfind(b"@") :]
+        known = self._known.get(written)
+        if known is not None:
+            return known
         domain = domain_of(recipient)
         if domain in self._directory.domains or not domain:
             user = self._directory.user_of(recipient) if self._directory.is_local(recipient) else None
@@ -101,4 +131,10 @@ class Router:
                 if rule is not None and rule.is_for(client):
                     return rule.next_hop
         next_hop = self._by_domain.get(domain, self._default)
-        return next_hop or NextHop(domain.decode("ascii"), self._mx_port, HostFinding.MX)
+        if next_hop is None:
+            next_hop = NextHop(domain.decode("ascii"), self._mx_port, HostFinding.MX)
+        if not self._by_sender:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[written] = next_hop
+        return next_hop

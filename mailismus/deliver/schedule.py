@@ -154,10 +154,6 @@ class Hop(Generic[S]):
             jobs = [job for job in jobs if job.queued_at <= until]
         return jobs
 
-    def may_pipeline(self) -> bool:
-        """Whether another transaction may be pipelined behind a final dot."""
-        return bool(self.pending) and self.reply_s < SLOW_REPLY_S
-
     def note_reply(self, took_s: float) -> None:
         """Record the time to a final reply."""
         self.reply_s += (took_s - self.reply_s) / 4

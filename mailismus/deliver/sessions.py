@@ -29,7 +29,7 @@ from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
 from mailismus.deliver.route import NextHop
-from mailismus.deliver.schedule import Hop, Schedule
+from mailismus.deliver.schedule import SLOW_REPLY_S, Hop, Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -46,6 +46,7 @@ merely busy has shorter turns: those must not extend time-outs for ever."""
 HOPS_A_TICK = 250
 """Next hops handled in one tick; the others follow in later ticks, so that thousands do not block the reactor."""
 GIVE_BACK_DELAY_S = 0.0
+_ASKED, _IN_DOUBT = Phase.ASKED, Phase.IN_DOUBT  # names of the module: an attribute of an enum is slow in Python 3.11
 
 
 class Sessions:
@@ -66,7 +67,7 @@ class Sessions:
     ) -> None:
         self._settings = settings
         self._clock, self.monotonic = clock, monotonic
-        self._queue, self._settling = queue, settling
+        self._settling = settling
         self._held = held
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.quirks = QuirkMemory()
@@ -156,32 +157,38 @@ class Sessions:
     def session_established(self, session: ClientSession) -> None:
         self.schedule.session_established(session.hop, self._all[session])
 
-    def next_job(self, session: ClientSession) -> Job | None:
+    def next_job(self, session: ClientSession, now: float) -> Job | None:
         hop = session.hop
-        if not (hop.pending or hop.returned) or not self._request_begin() or not self._may_go_on(session):
+        if not (hop.pending or hop.returned) or not self._request_begin() or not self._may_go_on(session, now):
             return None
         job = hop.next_job(session.begun)
         if job is not None:
             self._settling.counters.count_transaction()
         return job
 
-    def next_pipelined(self, session: ClientSession) -> Job | None:
-        return self.next_job(session) if session.hop.may_pipeline() else None
+    def next_pipelined(self, session: ClientSession, now: float) -> Job | None:
+        hop = session.hop
+        return self.next_job(session, now) if hop.pending and hop.reply_s < SLOW_REPLY_S else None
 
     def keep_idle(self, session: ClientSession) -> bool:
         host = self._all[session]
-        if self._is_stopping or self.schedule.is_wanted_by_others(session.hop, host) or not self._may_go_on(session):
+        if (
+            self._is_stopping
+            or self.schedule.is_wanted_by_others(session.hop, host)
+            or not self._may_go_on(session, self.monotonic())
+        ):
             return False
         self._idle.add(session, host)
         return True
 
     def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
-        if job.phase is Phase.ASKED and self._may_go_elsewhere(session, job):
+        phase = job.phase
+        if phase is _ASKED and self._may_go_elsewhere(session, job):
             self._lost[session] = reply
             self.put_back(session, job)
             return
-        entries = job.remaining()
-        if job.phase is Phase.IN_DOUBT:
+        entries = job.remaining() if job.refused else job.entries
+        if phase is _IN_DOUBT:
             self._settling.counters.count_in_doubt(len(entries))
         self.release(session.hop, len(entries))
         self._settling.settle(job, entries, reply, session.label)
@@ -241,18 +248,18 @@ class Sessions:
         """Whether a transaction may begin now; if not, `wake` is called when the queue allows it."""
         if self._is_stopping:
             return False
-        if self._queue.may_begin:
+        if self._settling.may_begin:
             return True
         if not self._waits_to_begin:
             self._waits_to_begin = True
-            self._queue.when_may_begin().addCallback(lambda _: self._clock.callLater(0, self.wake))
+            self._settling.when_may_begin().addCallback(lambda _: self._clock.callLater(0, self.wake))
         return False
 
-    def _may_go_on(self, session: ClientSession) -> bool:
+    def _may_go_on(self, session: ClientSession, now: float) -> bool:
         """Whether a session may begin another transaction; always if it has begun none."""
         if not session.begun:
             return True
-        if session.begun >= self._max_messages or self.monotonic() - session.opened_at >= MAX_AGE_S:
+        if session.begun >= self._max_messages or now - session.opened_at >= MAX_AGE_S:
             return False
         schedule = self.schedule
         return not ((schedule.starved or schedule.waiting) and schedule.must_yield(session.hop, self._all[session]))
@@ -302,7 +309,7 @@ class Sessions:
             if hop.idle:
                 session = hop.idle.pop()
                 self._idle.discard(session, self._all[session])
-                job = self.next_job(session)
+                job = self.next_job(session, now)
                 if job is None:
                     session.quit()
                 else:

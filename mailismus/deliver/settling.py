@@ -1,12 +1,20 @@
-"""Settling: gives each outcome to the queue as soon as it is known, and writes the queue's disposition to the mail log.
+"""Settling: gives the outcomes of a turn to the queue in one call, and writes the queue's dispositions to the mail log.
 
-Counters are plain numbers; metrics read them on demand.
+*Rules*
+- An outcome is noted when it is known and settled in the same turn of the reactor, or at once when `MAX_NOTED` entries are
+  noted. Their entries stay out until then.
+- Noted outcomes count as outcomes in doubt: `may_begin` keeps the bound of `queue.not_durable` for both together.
+- The owner calls `flush` when no turn may follow: at a stop nothing is left behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.job import Job
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
@@ -15,140 +23,112 @@ from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
-from mailismus.observe.metrics import Distribution
 from mailismus.queue.audited import audited
 from mailismus.queue.interface import Entry, Message
+from mailismus.queue.not_durable import MAX_IN_DOUBT
 from mailismus.queue.outcome.disposition import Disposition
 
-QUEUED_S = (0.1, 0.5, 1, 5, 30, 60, 300, 900, 3600, 14400, 43200, 86400, 259200)
-SENDING_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
+MAX_NOTED = 50
+"""Entries whose outcomes wait for the end of the turn; as many are settled at once."""
 _LOCAL = b"local"
 """The host of an outcome that came from a maildir (`deliver.local`)."""
 
-
-class DeliveryCounters:
-    """Totals of delivery since the start."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-        """Entries taken from the queue."""
-        self.delivered = self.deferred = self.failed = 0
-        """Entries by outcome."""
-        self.expired = 0
-        """Deferred entries that have expired."""
-        self.content_bytes = 0
-        """Content bytes of successful transactions and local deliveries."""
-        self.queued_s = Distribution(QUEUED_S)
-        """From arrival to delivery, of each delivered entry."""
-        self.sending_s = Distribution(SENDING_S)
-        """Duration of transactions and local deliveries that delivered something."""
-        self.given_back = 0
-        """Entries given back untried."""
-        self.in_doubt = 0
-        """Entries that may have been sent (deferred)."""
-        self.connections = self.connections_failed = 0
-        self.transactions = 0
-        self.local_deliveries = 0
-        self.lookups = 0
-
-    def count_taken(self, entries: int) -> None:
-        self.taken += entries
-
-    def count_outcome(self, kind: OutcomeKind, entries: int) -> None:
-        """Count entries with an outcome of this kind."""
-        if kind is OutcomeKind.DELIVERED:
-            self.delivered += entries
-        elif kind is OutcomeKind.DEFERRED:
-            self.deferred += entries
-        else:
-            self.failed += entries
-
-    def count_delivery(self, stored_bytes: int, entries: int, queued_s: float, sending_s: float) -> None:
-        """Count a transaction or a local delivery that delivered so many entries."""
-        self.content_bytes += stored_bytes
-        self.queued_s.note(queued_s, entries)
-        self.sending_s.note(sending_s)
-
-    def count_expired(self, entries: int) -> None:
-        self.expired += entries
-
-    def count_given_back(self, entries: int) -> None:
-        self.given_back += entries
-
-    def count_in_doubt(self, entries: int) -> None:
-        self.in_doubt += entries
-
-    def count_connection(self) -> None:
-        self.connections += 1
-
-    def count_failed_connection(self) -> None:
-        self.connections_failed += 1
-
-    def count_transaction(self) -> None:
-        self.transactions += 1
-
-    def count_local_delivery(self) -> None:
-        self.local_deliveries += 1
+# Read for each outcome: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
+_DELIVERED, _DEFERRED, _FAILED = OutcomeKind.DELIVERED, OutcomeKind.DEFERRED, OutcomeKind.FAILED
+_EXPIRED = Disposition.EXPIRED
 
 
 class Settling:
-    """The only way back into the queue. `utc` and `monotonic` return seconds."""
+    """The only way back into the queue. `clock` tells UTC, `monotonic` never jumps."""
 
     def __init__(
         self,
         queue: DeliveryQueue,
         maillog: MailLog,
-        utc: Callable[[], float],
+        clock: IReactorTime,
         monotonic: Callable[[], float],
         audits: Audits = NO_AUDITS,
     ) -> None:
         self._queue, self._maillog, self._audits = queue, maillog, audits
-        self._utc, self._monotonic = utc, monotonic
+        self._clock, self._monotonic = clock, monotonic
+        self._noted: list[tuple[Job, list[Entry], Outcome]] = []
+        """Outcomes that are known and not yet given to the queue, in the order in which they came."""
+        self._count = 0
+        """Entries of `_noted`."""
+        self._is_flush_scheduled = False
         self.counters = DeliveryCounters()
 
+    @property
+    def may_begin(self) -> bool:
+        """Whether another delivery may begin: fewer than `MAX_IN_DOUBT` outcomes are known and not durable."""
+        return self._count + self._queue.in_doubt < MAX_IN_DOUBT
+
+    def when_may_begin(self) -> Deferred[None]:
+        """Settle noted outcomes. Fires when `may_begin` is true."""
+        self.flush()
+        return self._queue.when_may_begin()
+
     def settle(self, job: Job, entries: list[Entry], reply: Reply, host: bytes, known_for_s: float | None = None) -> None:
-        """Settle entries of a job that share this reply: 2xx delivered, 4xx deferred, 5xx failed. `known_for_s`: as in
-        `mail.outcome.Outcome`."""
+        """Settle, in this turn, entries of a job that share this reply: 2xx delivered, 4xx deferred, 5xx failed.
+        `known_for_s`: as in `mail.outcome.Outcome`."""
         if not entries:
             return
-        counters = self.counters
-        if reply.code < 300:
-            kind = OutcomeKind.DELIVERED
-        elif reply.code < 500:
-            kind = OutcomeKind.DEFERRED
-        else:
-            kind = OutcomeKind.FAILED
-        counters.count_outcome(kind, len(entries))
-        outcome = Outcome(kind, reply, host, known_for_s)
-        message = job.message
-        (dispositions,) = self._queue.settle([(message, entries, outcome)])
-        now = self._monotonic()
-        waiting_s = job.begun_at - job.queued_at - job.setup_s
-        sending_s = now - job.begun_at
-        delay_s = self._queue.age_s(message)
-        delays = format_delays(delay_s - (now - job.queued_at), waiting_s, job.setup_s, sending_s)
-        if kind is OutcomeKind.DELIVERED:
-            counters.count_delivery(message.stored_bytes, len(entries), delay_s, sending_s)
-        elif kind is OutcomeKind.DEFERRED:
-            counters.count_expired(dispositions.count(Disposition.EXPIRED))
-        write = self._maillog.write
-        recipients = [entry.recipient for entry in entries]
-        for line in format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions):
-            write(line)
-        if self._audits is not NO_AUDITS:
-            self._audit(message, entries, outcome, dispositions, delay_s)
+        code = reply.code
+        kind = _DELIVERED if code < 300 else _DEFERRED if code < 500 else _FAILED
+        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s)))
+        self._count += len(entries)
+        if self._count >= MAX_NOTED:
+            self.flush()
+        elif not self._is_flush_scheduled:
+            self._is_flush_scheduled = True
+            self._clock.callLater(0, self._end_turn)
 
-    def _audit(
-        self,
-        message: Message,
-        entries: list[Entry],
-        outcome: Outcome,
-        dispositions: Sequence[Disposition],
-        age_s: float,
-    ) -> None:
+    def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
+        """Settle a job without a transaction: the outcome is our own."""
+        job.begin(self._monotonic())
+        self.settle(job, job.entries, outcome.reply, outcome.host)
+
+    def _end_turn(self) -> None:
+        self._is_flush_scheduled = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Settle what is noted: one call of the queue, one write to the mail log."""
+        noted = self._noted
+        if not noted:
+            return
+        self._noted, self._count = [], 0
+        queue, counters = self._queue, self.counters
+        found = queue.settle([(job.message, entries, outcome) for job, entries, outcome in noted])
+        now = self._monotonic()
+        delivered = deferred = failed = expired = 0
+        lines: list[bytes] = []
+        for (job, entries, outcome), dispositions in zip(noted, found, strict=True):
+            message, queued_at, begun_at, setup_s = job.message, job.queued_at, job.begun_at, job.setup_s
+            kind, count = outcome.kind, len(entries)
+            sending_s = now - begun_at
+            delay_s = queue.age_s(message)
+            if kind is _DELIVERED:
+                delivered += count
+                counters.count_delivery(message.size_bytes + message.stuffed_dots, count, delay_s, sending_s)
+            elif kind is _DEFERRED:
+                deferred += count
+                expired += dispositions.count(_EXPIRED)
+            else:
+                failed += count
+            delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
+            recipients = [entry.recipient for entry in entries]
+            lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
+        counters.count_outcomes(delivered, deferred, failed, expired)
+        self._maillog.write_lines(lines)
+        if self._audits is not NO_AUDITS:
+            for (job, entries, outcome), dispositions in zip(noted, found, strict=True):
+                self._audit(job.message, entries, outcome, dispositions)
+
+    def _audit(self, message: Message, entries: list[Entry], outcome: Outcome, dispositions: Sequence[Disposition]) -> None:
         """Write audit events of entries that leave the queue now; a bounce leaves it with its report."""
         audits = self._audits
-        received_at = self._utc() - age_s  # by the present setting of the clock
+        received_at = self._clock.seconds() - self._queue.age_s(message)  # by the present setting of the clock
         for entry, disposition in zip(entries, dispositions, strict=True):
             if disposition is Disposition.SENT:
                 log = audits.delivered
@@ -160,11 +140,6 @@ class Settling:
             if log is not None:
                 attempts = entry.attempts + 1
                 log.write(audited(action, message, entry, received_at, outcome.reply, outcome.host, disposition, attempts))
-
-    def settle_unrouted(self, job: Job, outcome: Outcome) -> None:
-        """Settle a job without a transaction: the outcome is our own."""
-        job.begin(self._monotonic())
-        self.settle(job, job.entries, outcome.reply, outcome.host)
 
     def give_back(self, job: Job, delay_s: float) -> None:
         """Give back the rest of a job, which was not tried."""

@@ -23,6 +23,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReac
 from twisted.logger import Logger
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
+from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import MAX_THREADS
@@ -36,11 +37,12 @@ from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import Local, NextHop, Router
 from mailismus.deliver.schedule import Hop
 from mailismus.deliver.sessions import Sessions
-from mailismus.deliver.settling import DeliveryCounters, Settling
+from mailismus.deliver.settling import Settling
 from mailismus.deliver.watch import HangWatch
 from mailismus.disk.worker import IWorker, ThreadPool
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
+from mailismus.mail.outcome import Outcome
 from mailismus.maildir.names import NameSource
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
@@ -95,7 +97,7 @@ class DeliverTask:
         self._queue = queue
         self._context = context
         self._clock, self._monotonic = context.clock, context.monotonic
-        self._settling = Settling(queue, maillog, context.clock.seconds, context.monotonic, audits)
+        self._settling = Settling(queue, maillog, context.clock, context.monotonic, audits)
         self._hosts = Hosts(deaths)
         self._held = HeldEntries()
         self.sessions = Sessions(
@@ -178,7 +180,6 @@ class DeliverTask:
         """Begin, after `delay_start`."""
         self._is_running = True
         self._context.local_workers.start()
-        self._held.listen(self._on_free)
         self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
 
     def stop(self, deadline: float) -> Deferred[None]:
@@ -203,8 +204,11 @@ class DeliverTask:
                 finished.callback(None)
 
         done.addCallback(in_time)
-        finished.addCallback(lambda _: self._context.local_workers.leave())
-        return finished
+        return finished.addCallback(self._end)
+
+    def _end(self, _: None) -> None:
+        self._settling.flush()
+        self._context.local_workers.leave()
 
     def forget_deaths(self) -> None:
         """Treat no host as dead any more (after a flush)."""
@@ -224,10 +228,6 @@ class DeliverTask:
             self._is_pump_scheduled = True
             self._clock.callLater(0, self._pump)
 
-    def _on_free(self) -> None:
-        if not self._is_pump_scheduled and self._held.room() >= self._enough_room and any(self._is_open.values()):
-            self._schedule_pump()
-
     def _pump(self) -> None:
         self._is_pump_scheduled = False
         if self._is_pumping or not self._is_running:
@@ -236,14 +236,16 @@ class DeliverTask:
         if wait_s > 0:
             self._poll_in(wait_s)
             return
-        if not self._queue.may_begin:
+        if not self._settling.may_begin:
             if not self._waits_to_begin:
                 self._waits_to_begin = True
-                self._queue.when_may_begin().addCallback(self._on_may_begin)
+                self._settling.when_may_begin().addCallback(self._on_may_begin)
             return
         area = self._next_area()
         room = self._held.room()
         if area is None or room < self._enough_room:
+            if area is not None:
+                self._held.wait_for(self._enough_room, self._schedule_pump)
             self._poll_in(self._interval_s(is_idle=area is None))
             return
         self._is_pumping = True
@@ -351,29 +353,32 @@ class DeliverTask:
     def _distribute(self, messages: list[Message]) -> None:
         """Make jobs of the taken entries: one for the recipients of a message with the same next hop."""
         now = self._monotonic()
-        route_of = self._router.route
-        add = self.sessions.add
+        router, add, each = self._router, self.sessions.add, self._max_recipients
         touched: set[Hop[ClientSession]] = set()
         for message in messages:
             entries = message.entries
             if len(entries) == 1:
-                route = route_of(entries[0].recipient, message.sender, message.client)
+                route = router.route(entries[0].recipient, message.sender, message.client)
                 if isinstance(route, NextHop):
                     touched.add(add(route, Job(message, entries, now)))
-                    continue
-            by_hop: dict[NextHop, list[Entry]] = {}
-            for entry in entries:
-                route = route_of(entry.recipient, message.sender, message.client)
-                if isinstance(route, NextHop):
-                    by_hop.setdefault(route, []).append(entry)
-                elif isinstance(route, Local):
-                    self.local.add(route.user, Job(message, [entry], now))
                 else:
-                    self._held.drop(1)
-                    self._settling.settle_unrouted(Job(message, [entry], now), route)
-            each = self._max_recipients
+                    self._settle_here(message, entries[0], route, now)
+                continue
+            by_hop, others = router.split(message)
             for next_hop, group in by_hop.items():
                 for start in range(0, len(group), each):
-                    touched.add(add(next_hop, Job(message, group[start : start + each], now)))
+                    some = group[start : start + each] if len(group) > each else group
+                    touched.add(add(next_hop, Job(message, some, now)))
+            for entry, other in others:
+                self._settle_here(message, entry, other, now)
         self.sessions.dispatch(touched)
         self.local.dispatch()
+
+    def _settle_here(self, message: Message, entry: Entry, route: Local | Outcome, now: float) -> None:
+        """Deliver an entry into a maildir, or settle it: it has no next hop."""
+        job = Job(message, [entry], now)
+        if isinstance(route, Local):
+            self.local.add(route.user, job)
+        else:
+            self._held.drop(1)
+            self._settling.settle_unrouted(job, route)

@@ -16,6 +16,11 @@ def _escape_byte(found: re.Match[bytes]) -> bytes:
     return b"\\x%02x" % found.group()[0]
 
 
+def is_plain(data: bytes) -> bool:
+    """Whether it is printable ASCII alone: `plain` would change nothing."""
+    return data.isascii() and data.decode("ascii").isprintable()
+
+
 def plain(data: bytes) -> bytes:
     """Escape for a log line: printable ASCII stays, every other byte is escaped, above 127 too (in some character sets those
     are control characters)."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import ITransport
 
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
+from mailismus.net.send import Sent, send_now
 from mailismus.queue.interface import Area, IContent
 from tests.deliver.harness import CONTENT, Bench
 from tests.fakes.sink import Act
@@ -45,6 +49,42 @@ def test_pieces_that_are_there_at_once_are_sent_whole(monkeypatch: pytest.Monkey
     assert [message.content for message in sink.received] == [b"a: b\r\n\r\n" + b"x" * 70_000 + b"\r\n"]
     assert content.is_closed
     assert bench.statuses() == {"sent": 1}
+
+
+def test_the_next_piece_is_read_when_no_bytes_wait_in_the_transport(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    sink = bench.sink()
+    content = AtOnce([b"x" * 70 + b"\r\n"] * 3)
+    read: Deferred[IContent] = succeed(content)
+    monkeypatch.setattr(bench.task.sessions, "read", lambda _: read)
+    drained: list[Callable[[], None]] = []
+
+    def send_slowly(transport: ITransport, parts: Sequence[bytes]) -> Sent:
+        send_now(transport, parts)
+        return Sent.WAITING
+
+    monkeypatch.setattr("mailismus.deliver.protocol.send_now", send_slowly)
+    monkeypatch.setattr("mailismus.deliver.protocol.when_drained", lambda _, done: drained.append(done))
+    bench.task.start()
+    bench.put(b"r@b.example")
+    for asked in (1, 2, 3):
+        bench.run(0.5)
+        assert (content.asked, len(drained)) == (asked, 1)
+        drained.pop()()
+    bench.run()
+    assert [message.content for message in sink.received] == [(b"x" * 70 + b"\r\n") * 3]
+
+
+def test_a_content_of_many_pieces_that_are_there_at_once_needs_no_deep_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    sink = bench.sink()
+    content = AtOnce([b"line\r\n"] * 3000)
+    read: Deferred[IContent] = succeed(content)
+    monkeypatch.setattr(bench.task.sessions, "read", lambda _: read)
+    bench.task.start()
+    bench.put(b"r@b.example")
+    bench.run()
+    assert [len(message.content) for message in sink.received] == [6 * 3000]
 
 
 @pytest.mark.parametrize("trouble_at", [0, 1, 2])

@@ -7,8 +7,10 @@ import pytest
 
 from mailismus.config.values.networks import parse_block
 from mailismus.config.values.settings import RelaySettings
-from mailismus.deliver.route import UNKNOWN_USER, HostFinding, Local, NextHop, Router
+from mailismus.deliver.route import MAX_KNOWN, UNKNOWN_USER, HostFinding, Local, NextHop, Router
+from mailismus.mail.ids import SpoolId
 from mailismus.mail.networks import Networks
+from mailismus.queue.interface import Area, Entry, Message
 from tests.deliver.harness import DIRECTORY, relay
 
 
@@ -94,3 +96,39 @@ def test_a_relay_for_domains_and_senders_is_no_default_relay() -> None:
     assert router.route(b"r@a.example", b"s@d.example") == NextHop("192.0.2.2", 25)
     assert router.route(b"r@x.example", b"s@c.example") == NextHop("192.0.2.2", 25)
     assert router.route(b"r@x.example", b"s@d.example") == NextHop("x.example", 25, HostFinding.MX)
+
+
+def message_to(*recipients: bytes, sender: bytes = b"s@a.example") -> Message:
+    entries = [Entry(number, recipient, Area.INCOMING, 0.0) for number, recipient in enumerate(recipients, 1)]
+    return Message(SpoolId(1), sender, b"192.0.2.99", False, 0.0, 100, len(entries), entries)
+
+
+RECIPIENTS = (
+    *(b"a@b.example", b"b@b.example", b"joe@home.example", b"c@b.example", b"d@x.example", b"e@B.Example"),
+    *(b"r@postmaster", b"postmaster", b"nobody@home.example", b"f@x.example"),
+)
+
+
+@pytest.mark.parametrize("router", [ROUTER, Router(DIRECTORY, (relay("192.0.2.2", 26, b"b.example"),), 25)])
+def test_a_message_is_split_by_next_hop_as_each_recipient_is_routed(router: Router) -> None:
+    for sender in (b"s@a.example", b"ann@c.example"):
+        message = message_to(*RECIPIENTS, sender=sender)
+        by_hop, others = router.split(message)
+        alone = [(entry, router.route(entry.recipient, sender, message.client)) for entry in message.entries]
+        assert others == [(entry, route) for entry, route in alone if not isinstance(route, NextHop)]
+        assert by_hop == {
+            hop: [entry for entry, route in alone if route == hop] for _, hop in alone if isinstance(hop, NextHop)
+        }
+
+
+def test_what_is_remembered_of_a_domain_is_no_route_of_a_bare_postmaster() -> None:
+    router = Router(DIRECTORY, (), 25)
+    assert router.route(b"r@postmaster") == NextHop("postmaster", 25, HostFinding.MX)
+    assert router.route(b"postmaster") == Local(b"joe")
+
+
+def test_remembered_domains_are_bounded() -> None:
+    router = Router(DIRECTORY, (), 25)
+    for number in range(MAX_KNOWN + 10):
+        assert router.route(b"r@d%d.example" % number) == NextHop(f"d{number}.example", 25, HostFinding.MX)
+    assert len(router._known) <= MAX_KNOWN

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from twisted.internet.task import Clock
 
 from mailismus.deliver.job import Job
-from mailismus.deliver.settling import Settling
+from mailismus.deliver.settling import MAX_NOTED, Settling
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -15,6 +16,7 @@ from mailismus.observe.audit import Action, Audited
 from mailismus.observe.audit_log import AuditLog, Audits
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.not_durable import MAX_IN_DOUBT
 from mailismus.queue.outcome.disposition import Disposition
 
 OK, LATER, NO = (Reply(code, b"", b"text") for code in (250, 451, 550))
@@ -26,8 +28,12 @@ class Expiring:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
+        self.calls: list[int] = []
+        """How many outcomes each call brought."""
+        self.in_doubt = 0
 
     def settle(self, results: Sequence[tuple[Message, Sequence[Entry], Outcome]]) -> Sequence[Sequence[Disposition]]:
+        self.calls.append(len(results))
         found = {OutcomeKind.DELIVERED: Disposition.SENT, OutcomeKind.FAILED: Disposition.BOUNCED}
         late = {True: Disposition.EXPIRED, False: Disposition.DEFERRED}
         return [
@@ -54,11 +60,13 @@ class House:
         self.now = 1000.0
         self.delivered, self.bounced = Kept(), Kept()
         audits = Audits(self.delivered, self.bounced)
-        queue = Expiring(lambda: self.now)
+        self.queue = Expiring(lambda: self.now)
+        self.clock = Clock()
+        self.maillog = MemoryMailLog()
         self.settling = Settling(
-            queue,  # type: ignore[arg-type]  # the rest of a queue is not asked for
-            MemoryMailLog(),
-            lambda: self.now,
+            self.queue,  # type: ignore[arg-type]  # the rest of a queue is not asked for
+            self.maillog,
+            self.clock,
             lambda: self.now,
             audits,
         )
@@ -68,6 +76,7 @@ class House:
 
     def settle(self, reply: Reply, host: bytes = HOST) -> None:
         self.settling.settle(self.job, self.job.entries, reply, host)
+        self.settling.flush()
 
 
 def test_a_delivery_counts_its_recipients_its_content_and_its_times() -> None:
@@ -109,3 +118,38 @@ def test_a_report_that_fails_is_told_here_because_nobody_reports_it() -> None:
         (Action.REPORT_DISCARDED, 2, 3, "expired"),
         *((Action.REPORT_DISCARDED, number, 3, "bounced") for number in (1, 2, 3)),
     ]
+
+
+def test_the_outcomes_of_a_turn_are_settled_by_one_call_in_their_order() -> None:
+    house = House()
+    entries = house.job.entries
+    for entry, reply in zip(entries, (OK, LATER, NO), strict=True):
+        house.settling.settle(house.job, [entry], reply, HOST)
+    assert (house.queue.calls, house.maillog.lines) == ([], [])
+    house.clock.advance(0)
+    assert house.queue.calls == [3]
+    assert [line.partition(b"status=")[2].split()[0] for line in house.maillog.lines] == [b"sent", b"expired", b"bounced"]
+    assert [line.partition(b"<")[2].partition(b">")[0] for line in house.maillog.lines] == [b"a@x", b"late@x", b"b@x"]
+    house.settling.settle(house.job, entries[:1], OK, HOST)
+    house.clock.advance(0)
+    assert house.queue.calls == [3, 1]
+
+
+def test_many_outcomes_do_not_wait_for_the_end_of_the_turn() -> None:
+    house = House()
+    for _ in range(MAX_NOTED - 1):
+        house.settling.settle(house.job, house.job.entries[:1], OK, HOST)
+    assert house.queue.calls == []
+    house.settling.settle(house.job, house.job.entries[:1], OK, HOST)
+    assert house.queue.calls == [MAX_NOTED]
+    house.clock.advance(0)
+    assert house.queue.calls == [MAX_NOTED]
+
+
+def test_outcomes_that_wait_for_the_end_of_the_turn_count_as_in_doubt() -> None:
+    house = House()
+    house.queue.in_doubt = MAX_IN_DOUBT - 3
+    house.settling.settle(house.job, house.job.entries[:2], OK, HOST)
+    assert house.settling.may_begin
+    house.settling.settle(house.job, house.job.entries[2:], OK, HOST)
+    assert not house.settling.may_begin

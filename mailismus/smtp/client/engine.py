@@ -23,14 +23,14 @@ what follows from an outcome.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.ends import ClientEnds
+from mailismus.smtp.client.groups import Group, make_groups
 from mailismus.smtp.client.opening import Opening
 from mailismus.smtp.client.pipelining import Pipelining
 from mailismus.smtp.client.reply_parser import ReplyParser, make_reply
-from mailismus.smtp.client.state import OPENING_STATES, ClientEvent, ClientState
+from mailismus.smtp.client.state import OPENING_STATES, Awaited, ClientEvent, ClientState
 from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 
 _DOT = b".\r\n"
@@ -41,6 +41,10 @@ _OPEN, _STOPPING, _OVER = ClientState.OPEN, ClientState.STOPPING, Phase.OVER
 _OPENED, _END = ClientEvent.OPENED, ClientEvent.END
 _MAIL_SENT, _MAIL_ACCEPTED, _DATA_ACCEPTED = PhaseEvent.MAIL_SENT, PhaseEvent.MAIL_ACCEPTED, PhaseEvent.DATA_ACCEPTED
 _DOT_SENT, _DOT_ANSWERED = PhaseEvent.DOT_SENT, PhaseEvent.DOT_ANSWERED
+_TO_OPENING, _TO_RESET, _TO_MAIL, _TO_RECIPIENT = Awaited.OPENING, Awaited.RESET, Awaited.MAIL, Awaited.RECIPIENT
+_TO_DATA, _TO_DOT, _TO_LONE_DOT = Awaited.DATA, Awaited.DOT, Awaited.LONE_DOT
+_TO_ENVELOPE = (_TO_MAIL, _TO_RECIPIENT, _TO_DATA)
+"""The replies to the envelope of a message with one recipient."""
 
 
 class ClientEngine(ClientEnds[T]):
@@ -66,12 +70,12 @@ class ClientEngine(ClientEnds[T]):
         ClientEnds.__init__(self, owner, pipelining)  # a hot path: half the cost of `super`
         self._max_pipeline = max_pipeline or 1 << 30
         self._parser = ReplyParser()
-        self._due: deque[Callable[[int, bytes], None]] = deque((self._on_opening,))
-        """The methods that take the awaited replies, in order."""
+        self._due: deque[Awaited] = deque((_TO_OPENING,))
+        """The awaited replies, in order."""
         self._early = False
         """Whether a reply came before its command; the session ends with this turn."""
-        self._groups: list[tuple[bytes, tuple[Callable[[int, bytes], None], ...]]] = []
-        """Groups of commands not yet sent, with the methods that take their replies; the last group is next."""
+        self._groups: list[Group] = []
+        """Groups of commands not yet sent; the last group is next."""
         self._trial: T | None = None
         """The transaction behind a final dot that shows whether pipelining works."""
         self._begun = 0
@@ -110,7 +114,21 @@ class ClientEngine(ClientEnds[T]):
             if code == 421:
                 self._on_goodbye(raw)
             elif due:
-                due.popleft()(code, raw)
+                awaited = due.popleft()
+                if awaited is _TO_RECIPIENT:
+                    transaction = self._envelope
+                    if code < 300 and due and transaction is not None:
+                        transaction.answered += 1  # the usual case: only the last of a group decides what is sent
+                        continue
+                    self._on_recipient(code, raw)
+                elif awaited is _TO_DOT:
+                    self._on_dot(code, raw)
+                elif awaited is _TO_MAIL:
+                    self._on_mail(code, raw)
+                elif awaited is _TO_DATA:
+                    self._on_data(code, raw)
+                else:
+                    self._on_other(awaited, code, raw)
             else:
                 self._break(b"a reply came before its command: " + bytes(make_reply(code, raw)))
             if self._is_over:
@@ -151,6 +169,15 @@ class ClientEngine(ClientEnds[T]):
 
     # ------------------------------------------------------------------ replies
 
+    def _on_other(self, awaited: Awaited, code: int, raw: bytes) -> None:
+        """Take a reply outside the usual course of a transaction."""
+        if awaited is _TO_OPENING:
+            self._on_opening(code, raw)
+        elif awaited is _TO_RESET:
+            self._on_reset(code, raw)
+        else:
+            self._on_lone_dot(code, raw)
+
     def _on_opening(self, code: int, raw: bytes) -> None:
         opening = self.opening
         event = opening.judge(self.state, code, raw)
@@ -164,7 +191,7 @@ class ClientEngine(ClientEnds[T]):
                 self.trust.offer()
             self._owner.on_ready()
         else:
-            self._due.append(self._on_opening)
+            self._due.append(_TO_OPENING)
             self._owner.send((opening.command_of(event),))
         return None
 
@@ -236,7 +263,7 @@ class ClientEngine(ClientEnds[T]):
             self.trust.note_steps()
         self._envelope = None
         if transaction.phase is _OVER:  # 354 without an accepted recipient: an empty message to nobody (RFC 2920 3.1)
-            self._due.append(self._on_lone_dot)
+            self._due.append(_TO_LONE_DOT)
             self._owner.send((_DOT,))
             return None
         transaction.move(_DATA_ACCEPTED)
@@ -281,20 +308,14 @@ class ClientEngine(ClientEnds[T]):
             parameters += b" BODY=8BITMIME"
         recipients = transaction.recipients
         if len(recipients) == 1 and self.trust.is_used and not self._needs_reset and self._max_pipeline > 2:
-            self._due.extend((self._on_mail, self._on_recipient, self._on_data))
+            self._due.extend(_TO_ENVELOPE)
             return b"MAIL FROM:<%b>%b\r\nRCPT TO:<%b>\r\nDATA\r\n" % (transaction.sender, parameters, recipients[0])
-        commands = [b"MAIL FROM:<%b>%b\r\n" % (transaction.sender, parameters)]
-        commands += [b"RCPT TO:<%b>\r\n" % recipient for recipient in recipients]
-        commands.append(b"DATA\r\n")
-        steps = [self._on_mail, *[self._on_recipient] * len(recipients), self._on_data]
+        mail = b"MAIL FROM:<%b>%b\r\n" % (transaction.sender, parameters)
+        begin: list[Group] = [(mail, (_TO_MAIL,))]
         if self._needs_reset:
-            commands.insert(0, _RSET)
-            steps.insert(0, self._on_reset)
+            begin.insert(0, (_RSET, (_TO_RESET,)))
             self._needs_reset = False
-        size = self._max_pipeline if self.trust.is_used else 1
-        self._groups = [
-            (b"".join(commands[i : i + size]), tuple(steps[i : i + size])) for i in range(0, len(commands), size)
-        ]
+        self._groups = make_groups(begin, recipients, self._max_pipeline if self.trust.is_used else 1)
         self._groups.reverse()
         first, expected = self._groups.pop()
         self._due.extend(expected)
@@ -327,7 +348,7 @@ class ClientEngine(ClientEnds[T]):
                 self._trial = follower
         self._sent = transaction
         transaction.move(_DOT_SENT)
-        self._due.append(self._on_dot)
+        self._due.append(_TO_DOT)
         end = _DOT + self._write_envelope(follower) if follower is not None else _DOT
         self._owner.send((before, end) if before else (end,))
 

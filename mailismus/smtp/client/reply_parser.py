@@ -23,6 +23,8 @@ MAX_LINES = 100
 RawReply = tuple[int, bytes]
 
 _CODES = {b"%d" % code: code for code in range(200, 600)}
+_WHOLE = {b"%d " % code: code for code in range(200, 600)}
+"""Beginnings of replies of one line."""
 _HARMLESS = bytes(byte if 32 <= byte < 127 else 32 if byte == 9 else 63 for byte in range(256))
 _ENHANCED = re.compile(rb"([245]\.\d{1,3}\.\d{1,3})(?: +|\Z)").match
 
@@ -30,18 +32,15 @@ _ENHANCED = re.compile(rb"([245]\.\d{1,3}\.\d{1,3})(?: +|\Z)").match
 class ReplyParser:
     """The parser of one connection. It takes bytes in pieces of any size."""
 
-    __slots__ = ("_lines", "_rest", "broken")
+    __slots__ = ("_lines", "_rest", "broken", "is_inside")
 
     def __init__(self) -> None:
         self._rest = b""
         self._lines: list[bytes] = []
+        self.is_inside = False
+        """Whether an incomplete reply waits for its end."""
         self.broken = b""
         """Why the parser stopped; empty: it has not."""
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether an incomplete reply waits for its end."""
-        return bool(self._rest or self._lines)
 
     def feed(self, data: bytes) -> list[RawReply]:
         """Return the replies that are complete now, in order. Check `broken` afterwards."""
@@ -49,32 +48,45 @@ class ReplyParser:
             return []
         if self._rest:
             data = self._rest + data
-        *lines, rest = data.split(b"\n")
-        self._rest = rest
+        lines = data.replace(b"\r\n", b"\n").split(b"\n")
+        self._rest = rest = lines.pop()
         found: list[RawReply] = []
+        inside = self._lines
         for line in lines:
-            if line.endswith(b"\r"):
-                line = line[:-1]
-            code = _CODES.get(line[:3])
-            mark = line[3:4]
-            if code is None or len(line) > MAX_LINE or mark not in b" -":
-                return self._break(b"what came is no reply" if len(line) <= MAX_LINE else b"reply line too long", found)
-            if mark == b"-":
-                if len(self._lines) >= MAX_LINES - 1:
-                    return self._break(b"reply of too many lines", found)
-                self._lines.append(line)
-            elif self._lines:
-                self._lines.append(line)
-                found.append((code, b"\n".join(self._lines)))
-                self._lines = []
+            code = _WHOLE.get(line[:4])
+            if code is not None and not inside and len(line) <= MAX_LINE:
+                found.append((code, line))  # the usual case: a reply of one line
             else:
-                found.append((code, line))
+                why = self._take_line(line, found)
+                if why:
+                    return self._break(why, found)
         if len(rest) > MAX_LINE + 1:  # a CR may be its last
             return self._break(b"reply line too long", found)
+        self.is_inside = bool(rest or inside)
         return found
 
+    def _take_line(self, line: bytes, found: list[RawReply]) -> bytes:
+        """Take any line. Return why it breaks the parser; empty: it does not."""
+        code = _CODES.get(line[:3])
+        mark = line[3:4]
+        if len(line) > MAX_LINE:
+            return b"reply line too long"
+        if code is None or mark not in b" -":
+            return b"what came is no reply"
+        lines = self._lines
+        if mark == b"-":
+            if len(lines) >= MAX_LINES - 1:
+                return b"reply of too many lines"
+            lines.append(line)
+        else:
+            lines.append(line)
+            found.append((code, b"\n".join(lines)))
+            lines.clear()
+        return b""
+
     def _break(self, why: bytes, found: list[RawReply]) -> list[RawReply]:
-        self.broken, self._rest, self._lines = why, b"", []
+        self.broken, self._rest, self.is_inside = why, b"", False
+        self._lines.clear()
         return found
 
 

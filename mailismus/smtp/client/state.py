@@ -1,4 +1,5 @@
-"""The state machine of a client session: states, events, and the table of transitions (RFC 5321 3.1, 3.8).
+"""The state machine of a client session: states, events, and the table of transitions (RFC 5321 3.1, 3.8); and the replies
+that a session awaits.
 
     event      from                to
     EHLO_SENT  GREETING            EHLO
@@ -42,6 +43,18 @@ class ClientEvent(enum.Enum):
     END = "QUIT, 421, a refused or lost connection, a useless reply, or the owner stops"
 
     __hash__ = object.__hash__  # as above
+
+
+class Awaited(enum.Enum):
+    """What an awaited reply answers."""
+
+    OPENING = "greeting, EHLO or HELO"
+    RESET = "RSET"
+    MAIL = "MAIL"
+    RECIPIENT = "RCPT"
+    DATA = "DATA"
+    DOT = "the final dot of a transaction"
+    LONE_DOT = "the final dot of a message without an accepted recipient"
 
 
 TRANSITIONS = {
