@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -232,9 +233,17 @@ class GroupCommit:
         self._is_hurried = self._is_hurried and bool(waiting)
         self.waiting_bytes -= size
         self._is_writing = True
-        self._worker.run(lambda: self._writer.append(buffers, size, claim)).addCallbacks(
-            self._written, self._not_written, callbackArgs=(batch,), errbackArgs=(batch,)
-        ).addErrback(self.break_down)
+        self._worker.run(partial(self._writer.append, buffers, size, claim)).addBoth(self._ended, batch)
+
+    def _ended(self, result: Written | Failure, batch: list[IItem]) -> None:
+        """A batch was written, or not. One callback: each costs as much as a message's share of a batch."""
+        try:
+            if isinstance(result, Failure):
+                self._not_written(result, batch)
+            else:
+                self._written(result, batch)
+        except Exception:
+            self.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's
 
     def _written(self, written: Written, batch: list[IItem]) -> None:
         self._is_writing = False

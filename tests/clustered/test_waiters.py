@@ -24,8 +24,8 @@ class World:
         self.waiters.ready(area).addCallback(lambda _: self.told.append(area))
 
     def put(self, area: Area, due_at: float) -> None:
-        journaled = JournaledMessage(Message(SpoolId(1), b"a@b.example", b"192.0.2.1", False, NOW, 10, 1, []))
-        journaled.begin([Entry(1, b"c@d.example", area, due_at)])
+        message = Message(SpoolId(1), b"a@b.example", b"192.0.2.1", False, NOW, 10, 1, [])
+        journaled = JournaledMessage(message, [Entry(1, b"c@d.example", area, due_at)])
         journaled.arrive(1, 0)
         self.state.memtable.add(journaled, NOW)
 

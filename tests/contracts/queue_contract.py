@@ -9,20 +9,25 @@ from __future__ import annotations
 
 from tests.contracts.durable import DurableQueueContract as _DurableQueueContract
 from tests.contracts.entering import EnteringContract
-from tests.contracts.failing import FailingQueueContract
+from tests.contracts.failing import FailingQueueContract as _FailingQueueContract
 from tests.contracts.leaving import LeavingContract
+from tests.contracts.listening import FailingListeningContract, ListeningContract
 from tests.contracts.looking import LookingContract
 from tests.contracts.queue_machine import check_against_a_model
 from tests.contracts.settling import SettlingContract
 from tests.contracts.words import DurableWordsContract, WordsContract
 
 
-class QueueContract(EnteringContract, LeavingContract, SettlingContract, LookingContract, WordsContract):
+class QueueContract(EnteringContract, LeavingContract, SettlingContract, ListeningContract, LookingContract, WordsContract):
     """What every provider guarantees while it runs."""
 
 
 class DurableQueueContract(_DurableQueueContract, DurableWordsContract):
     """What a provider that claims durability guarantees over a stop, clean or not."""
+
+
+class FailingQueueContract(_FailingQueueContract, FailingListeningContract):
+    """What a provider guarantees when its storage fails."""
 
 
 __all__ = ["DurableQueueContract", "FailingQueueContract", "QueueContract", "check_against_a_model"]

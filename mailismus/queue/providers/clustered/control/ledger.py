@@ -370,13 +370,11 @@ class Ledger:
 
 def begin_message(submission: Submission, draft: SpoolDraft) -> JournaledMessage:
     """Return the message of a submission, with its entries."""
-    entries = entries_of(submission)
-    journaled = JournaledMessage(message_of(submission, draft.stored_bytes, []))
-    journaled.begin(entries)
-    if draft.is_in_silo:
-        journaled.put_in_silo()
-    else:
-        journaled.hold_content(draft.content())
+    message, entries = message_of(submission, draft.stored_bytes, []), entries_of(submission)
+    if not draft.is_in_silo:
+        return JournaledMessage(message, entries, draft.content())
+    journaled = JournaledMessage(message, entries)
+    journaled.put_in_silo()
     return journaled
 
 
@@ -384,7 +382,4 @@ def begin_new_message(submission: Submission, draft: SpoolDraft, content: bytes)
     """Return the message of a submission of new mail whose content is in memory. The message has its entries too: it is
     handed out as it is."""
     entries = new_entries(submission.envelope.recipients, submission.received_at)
-    journaled = JournaledMessage(message_of(submission, draft.stored_bytes, entries))
-    journaled.begin(entries)
-    journaled.hold_content(content)
-    return journaled
+    return JournaledMessage(message_of(submission, draft.stored_bytes, entries), entries, content)

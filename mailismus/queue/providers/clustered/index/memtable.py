@@ -14,13 +14,19 @@ class JournaledMessage(DueMessage):
 
     __slots__ = ("checksum", "content", "is_in_silo", "offset", "segment")
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: Message, entries: Sequence[Entry] = (), content: bytes | None = None) -> None:
+        """`entries`: of a new message, which is durable, and in the index, from `arrive` on. `content`: when it is in
+        memory."""
         # The attributes of `DueMessage` too: a call of its constructor would cost each message as much again.
         self.message = message
-        self.entries = {}
+        if len(entries) == 1:
+            entry = entries[0]
+            self.entries = {entry.number: entry}
+        else:
+            self.entries = {entry.number: entry for entry in entries}
         self.out = set()
         self.since = 0.0
-        self.content: bytes | None = None
+        self.content = content
         """The content when it is in memory."""
         self.checksum = 0
         """CRC of a content that is in the journal alone: its bytes may have been overwritten since."""
@@ -31,10 +37,6 @@ class JournaledMessage(DueMessage):
         self.is_in_silo = False
         """The content is a message file, not in the journal."""
 
-    def begin(self, entries: Sequence[Entry]) -> None:
-        """Note the entries of a new message. It is durable, and in the index, from `arrive` on."""
-        self.entries = {entry.number: entry for entry in entries} if len(entries) > 1 else {entries[0].number: entries[0]}
-
     def arrive(self, segment: int, offset: int) -> None:
         """Note that the message is durable in this segment."""
         self.segment, self.offset = segment, offset
@@ -42,10 +44,6 @@ class JournaledMessage(DueMessage):
     def move_to(self, segment: int, offset: int) -> None:
         """Note that the message was rewritten: it is durable in this segment now, its content at this offset."""
         self.segment, self.offset = segment, offset
-
-    def hold_content(self, content: bytes) -> None:
-        """Keep this content in memory."""
-        self.content = content
 
     def drop_content(self) -> int:
         """Keep no content in memory; return how many bytes that frees."""
