@@ -18,7 +18,7 @@ from __future__ import annotations
 
 END = b"\r\n.\r\n"
 _DOT = b"\r\n."
-_BYTES_A_DOT = 256
+_BYTES_A_DOT = 2048
 """Where more dots than one in so many bytes begin no line, one search for CRLF and a dot costs less than one for each."""
 _PREFIXES = (b"\r\n.\r", b"\r\n.", b"\r\n", b"\r")
 
