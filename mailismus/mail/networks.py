@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import socket
 from collections.abc import Iterable
@@ -34,14 +35,23 @@ class Networks:
         """Whether an IP address, given as text, is in one of the blocks. False for any other text."""
         if not isinstance(host, str):
             return False
-        if host.startswith("::ffff:") and "." in host:
-            host = host[7:]
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            value = int.from_bytes(socket.inet_pton(family, host.partition("%")[0]), "big")
-        except OSError:
+        is_v6, value = _number_of(host)
+        if value is None:
             return False
-        for first, mask in self.v6 if ":" in host else self.v4:  # noqa: SIM110  # a generator takes twice as long
+        for first, mask in self.v6 if is_v6 else self.v4:  # noqa: SIM110  # a generator takes twice as long
             if value & mask == first:
                 return True
         return False
+
+
+@functools.lru_cache(maxsize=1000)  # clients connect again and again
+def _number_of(host: str) -> tuple[bool, int | None]:
+    """Whether this is an IPv6 address, and its number; None: it is no address."""
+    if host.startswith("::ffff:") and "." in host:
+        host = host[7:]
+    is_v6 = ":" in host
+    try:
+        number = socket.inet_pton(socket.AF_INET6 if is_v6 else socket.AF_INET, host.partition("%")[0])
+    except OSError:
+        return is_v6, None
+    return is_v6, int.from_bytes(number, "big")

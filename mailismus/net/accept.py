@@ -137,6 +137,7 @@ class Acceptor:
                 turn_away(made, protocol)
                 return
             transport = AcceptedConnection(made, protocol, address, self._poll, self._clock)
+            transport.resumeProducing()
             protocol.makeConnection(transport)
         except Exception:
             self.log.failure("A session did not begin")

@@ -48,14 +48,13 @@ class AcceptedConnection:
     def __init__(
         self, made: socket.socket, protocol: IProtocol, address: tuple[object, ...], poll: IReactorFDSet, clock: IReactorTime
     ) -> None:
-        """`address`: of the client, as accept(2) tells it. Reads from now on."""
+        """`address`: of the client, as accept(2) tells it. `resumeProducing` begins to read."""
         self._socket, self._address, self._poll, self._clock = made, address, poll, clock
         self.protocol: IProtocol | None = protocol
         self._is_closing = self._is_over = False
         self._waiting = b""
         """Bytes that the kernel did not take."""
         self._on_drained: Callable[[], None] | None = None
-        poll.addReader(self)
 
     # -- sending
 
@@ -188,7 +187,7 @@ class AcceptedConnection:
         self._poll.removeReader(self)
 
     def resumeProducing(self) -> None:
-        """Read again."""
+        """Read from now on."""
         if not (self._is_closing or self._is_over):
             self._poll.addReader(self)
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 END = b"\r\n.\r\n"
 _DOT = b"\r\n."
-_BYTES_A_DOT = 256
+_BYTES_A_DOT = 2048
 """Where more dots than one in so many bytes begin no line, one search for CRLF and a dot costs less than one for each."""
-_PREFIXES = (b"\r\n.\r", b"\r\n.", b"\r\n", b"\r")
+_PREFIXES = (b"\r\n", b"\r\n.", b"\r\n.\r", b"\r")
 
 
 def _find_dot(buffer: bytes, begin: int) -> int:
@@ -55,6 +55,9 @@ class BodyScanner:
     def scan(self, data: bytes, position: int) -> bytes:
         """Return the next piece of content, from `position` on; may be empty. Not to be called after `end` is set."""
         held, skip = self._held, self._foreign
+        if data == b".\r\n" and not position and held == b"\r\n":  # the usual end: a packet of its own
+            self.end = 3
+            return held[skip:]
         if skip == 2 and len(held) == 2 and not data.startswith(b".", position):
             held, skip = b"", 0  # the usual start: no copy
         if held:

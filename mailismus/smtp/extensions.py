@@ -9,6 +9,7 @@ given twice, is 501 5.5.4.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from mailismus.smtp import replies
@@ -17,6 +18,7 @@ _PARAMETER = re.compile(rb"(?i:SIZE=([0-9]{1,20})|BODY=(7BIT|8BITMIME))").fullma
 _KNOWN = (b"SIZE", b"BODY")
 
 
+@functools.lru_cache(64)  # of a few listeners
 def hello_replies(host: bytes, max_size: int, *more: bytes) -> tuple[bytes, bytes]:
     """Return the replies to HELO and EHLO. `max_size` in bytes; 0: no fixed limit. `more`: keywords offered in this
     session."""

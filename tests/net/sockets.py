@@ -80,6 +80,8 @@ class Pair:
             if is_accepted
             else Server(ours, self.protocol, address, server, 1, self.reactor)
         )
+        if is_accepted:
+            self.transport.resumeProducing()
         self.protocol.makeConnection(self.transport)
 
     def received(self) -> bytes:

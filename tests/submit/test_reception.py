@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import SpoolId
 from mailismus.smtp import replies
 from tests.submit.fakes import DATE, SETTINGS, House
 
@@ -469,3 +470,23 @@ def test_the_date_goes_with_the_clock() -> None:
     house.clock.advance(1)
     client.say(ENVELOPE + b"DATA\r\n.\r\n")
     assert house.manager.drafts[1].content.endswith(b"22:13:21 +0000\r\n")
+
+
+def test_messages_of_one_batch_are_all_logged_before_the_first_answer_and_a_broken_answer_affects_no_other() -> None:
+    house = House()
+    clients = [house.connect() for _ in range(3)]
+    for client in clients:
+        client.say(EHLO + ENVELOPE + b"DATA\r\nx\r\n.\r\n")
+    marks = [client.session._reception for client in clients]
+    logged: list[int] = []
+
+    def broken(reply: bytes) -> None:
+        logged.append(len(house.maillog.lines))
+        raise RuntimeError(reply)
+
+    marks[0]._answer = broken
+    house.desk.on_durable(marks, [()] * 3)
+    assert logged == [6]
+    assert [line[:16] for line in house.maillog.lines] == [b"%016X" % (number // 2 + 1) for number in range(6)]
+    assert [client.heard() for client in clients] == [b"", *(replies.queued(SpoolId(number)) for number in (2, 3))]
+    assert (house.desk.messages, house.desk.recipients) == (3, 3)

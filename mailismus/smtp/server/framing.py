@@ -21,7 +21,7 @@ from mailismus.smtp.transitions import IllegalTransition
 
 # Read for each command: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _CONTENT, _HANDSHAKE, _CLOSED = ServerState.CONTENT, ServerState.HANDSHAKE, ServerState.CLOSED
-
+_SPACE = 0x20
 
 Commands = Mapping[ServerState, Mapping[bytes, Callable[[Any, bytes], bytes | None]]]
 """State -> verb -> method of the engine. It takes the line, and returns the reply, or None if it asked the receiver."""
@@ -70,6 +70,8 @@ class ServerFraming(ABC):
         """Parse bytes of the client. Return the replies to send."""
         if self._rest:
             data = self._rest + data
+        elif self._commands and not self.is_asking and -1 != data.find(b"\r\n") == len(data) - 2:
+            return self._take_line(data[:-2]) or b""  # the usual packet of a client that does not pipeline: one command
         if self.is_asking:
             self._rest = data
             return b""
@@ -88,31 +90,32 @@ class ServerFraming(ABC):
                     self._is_line_too_long = True
                     position = size - data.endswith(b"\r")
                 break
-            line = data[position:stop]
+            reply = self._take_line(data[position:stop])
             position = stop + 2
-            if self._is_line_too_long or len(line) > MAX_LINE:
-                self._is_line_too_long = False
-                out.append(self._count_error(replies.LINE_TOO_LONG))
-                continue
-            verb = line.partition(b" ")[0]
-            command = self._commands.get(verb) or self._commands.get(verb.upper())
-            reply = self._reject(line, replies.UNKNOWN_COMMAND) if command is None else command(self, line)
             if reply:
                 out.append(reply)
-        self._keep(data, position)
+        if position == size:
+            self._rest, self.has_more = b"", False
+        else:
+            self._rest = rest = data[position:]
+            self.has_more = not self.is_asking and b"\r\n" in rest
         if not out:
             return b""
         joined = out[0] if len(out) == 1 else b"".join(out)
         out.clear()
         return joined
 
-    def _keep(self, data: bytes, position: int) -> None:
-        """Keep the bytes from `position` on for the next turn."""
-        if position == len(data):
-            self._rest, self.has_more = b"", False
-        else:
-            self._rest = rest = data[position:]
-            self.has_more = not self.is_asking and b"\r\n" in rest
+    def _take_line(self, line: bytes) -> bytes | None:
+        size = len(line)
+        if self._is_line_too_long or size > MAX_LINE:
+            self._is_line_too_long = False
+            return self._count_error(replies.LINE_TOO_LONG)
+        command = self._commands.get(line[:4]) if size == 4 or (size > 4 and line[4] == _SPACE) else None
+        if command is None:
+            command = self._commands.get(line.partition(b" ")[0].upper())
+            if command is None:
+                return self._reject(line, replies.UNKNOWN_COMMAND)
+        return command(self, line)
 
     def answer(self, reply: bytes) -> bytes:
         """Take the answer to the open question, then parse the bytes behind it. Return the replies to send."""
