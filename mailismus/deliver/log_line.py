@@ -31,9 +31,14 @@ def compact(seconds: float) -> bytes:
 
 def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: float) -> bytes:
     """The four delays, equal for all recipients of one transaction."""
-    if setup_s:
-        return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
-    return b"%b/%b/0/%b" % (compact(before_s), compact(waiting_s), compact(sending_s))
+    if before_s < 0.995 and waiting_s < 0.995 and setup_s < 0.995 and sending_s < 0.995:  # the usual case
+        return b"%b/%b/%b/%b" % (
+            _HUNDREDTHS[int(before_s * 100 + 0.5) if before_s > 0 else 0],
+            _HUNDREDTHS[int(waiting_s * 100 + 0.5) if waiting_s > 0 else 0],
+            _HUNDREDTHS[int(setup_s * 100 + 0.5) if setup_s > 0 else 0],
+            _HUNDREDTHS[int(sending_s * 100 + 0.5) if sending_s > 0 else 0],
+        )
+    return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
 
 
 def format_lines(

@@ -119,8 +119,8 @@ class ClientEngine(ClientEnds[T]):
                     transaction = self._envelope
                     if code < 300 and due and transaction is not None:
                         transaction.answered += 1  # the usual case: only the last of a group decides what is sent
-                        continue
-                    self._on_recipient(code, raw)
+                    else:
+                        self._on_recipient(code, raw)
                 elif awaited is _TO_DOT:
                     self._on_dot(code, raw)
                 elif awaited is _TO_MAIL:
