@@ -15,6 +15,7 @@ from mailismus.mail.outcome import Outcome
 from mailismus.observe.text import is_plain, plain
 from mailismus.queue.outcome.disposition import Disposition
 
+_LINE = b"%016X: to=<%b>, relay=%b, delay=%b, delays=%b, dsn=%b, status=%b (%b)"
 _STATUS = {disposition: disposition.value.encode("ascii") for disposition in Disposition}
 _HUNDREDTHS = [b"%g" % (number / 100) for number in range(101)]
 _TENTHS = [b"%g" % (number / 10) for number in range(101)]
@@ -52,12 +53,15 @@ def format_lines(
     """One line for each recipient of an outcome, without control bytes."""
     reply = outcome.reply
     dsn = reply.enhanced or b"%d.0.0" % (reply.code // 100)
+    first = dispositions[0]
+    if len(recipients) == 1:
+        delay, text = compact(delay_s), bytes(reply)
+        return [_LINE % (spool_id, plain(recipients[0]), outcome.host, delay, delays, dsn, _STATUS[first], text)]
     head = b"%016X: to=<" % spool_id
     middle = b">, relay=%b, delay=%b, delays=%b, dsn=%b, status=" % (outcome.host, compact(delay_s), delays, dsn)
     end = b" (%b)" % bytes(reply)
-    if not is_plain(recipients[0] if len(recipients) == 1 else b"".join(recipients)):
+    if not is_plain(b"".join(recipients)):
         recipients = [plain(recipient) for recipient in recipients]
-    first = dispositions[0]
     if dispositions.count(first) == len(recipients):
         rest = middle + _STATUS[first] + end
         return [head + recipient + rest for recipient in recipients]
