@@ -89,10 +89,11 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by the task
 
-    def add(self, next_hop: NextHop, job: Job) -> Hop[ClientSession]:
-        """Add a job; call `dispatch` with the returned next hops when all are added."""
+    def add(self, next_hop: NextHop, jobs: Iterable[Job]) -> Hop[ClientSession]:
+        """Add jobs; call `dispatch` with the returned next hops when all are added."""
         hop = self.schedule.hop(next_hop)
-        hop.add(job)
+        for job in jobs:
+            hop.add(job)
         return hop
 
     def dispatch(self, hops: Iterable[Hop[ClientSession]]) -> None:
