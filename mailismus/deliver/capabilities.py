@@ -18,11 +18,13 @@ NOT_EIGHTBIT = Reply(554, b"5.6.3", b"the message has 8-bit content, and this ho
 class HostCapabilities:
     """What one host accepts."""
 
-    __slots__ = ("_is_sevenbit", "_limit_bytes")
+    __slots__ = ("_is_sevenbit", "_limit_bytes", "takes_all")
 
     def __init__(self, offers: Offers, eightbit: EightBit) -> None:
         self._limit_bytes = offers.max_size_bytes
         self._is_sevenbit = eightbit is EightBit.BOUNCE and not offers.eightbit
+        self.takes_all = not self._is_sevenbit and self._limit_bytes <= 0
+        """Whether it takes any message: there is never a `refusal`."""
 
     def refusal(self, size_bytes: int, is_eightbit: bool) -> Reply | None:
         """Why it can't take a message of this size (`Message.size_bytes`); None: it can."""

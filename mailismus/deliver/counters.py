@@ -36,18 +36,14 @@ class DeliveryCounters:
     def count_taken(self, entries: int) -> None:
         self.taken += entries
 
-    def count_outcomes(self, delivered: int, deferred: int, failed: int, expired: int) -> None:
-        """Count entries by outcome. `expired`: of the deferred ones, those whose time is over."""
+    def count_outcomes(self, delivered: int, deferred: int, failed: int, expired: int, content_bytes: int) -> None:
+        """Count entries by outcome. `expired`: of the deferred ones, those whose time is over. `content_bytes`: of what was
+        delivered. The times of deliveries are noted one by one, in `queued_s` and `sending_s`."""
         self.delivered += delivered
         self.deferred += deferred
         self.failed += failed
         self.expired += expired
-
-    def count_delivery(self, stored_bytes: int, entries: int, queued_s: float, sending_s: float) -> None:
-        """Count a transaction or a local delivery that delivered so many entries."""
-        self.content_bytes += stored_bytes
-        self.queued_s.note(queued_s, entries)
-        self.sending_s.note(sending_s)
+        self.content_bytes += content_bytes
 
     def count_given_back(self, entries: int) -> None:
         self.given_back += entries

@@ -24,9 +24,8 @@ class Job(Transaction):
         """The share of the waiting time that the connection's set-up took."""
         self.put_backs = 0
         """How often it was begun and not tried."""
-        Transaction.__init__(
-            self, message.sender, [entry.recipient for entry in entries], message.size_bytes, message.eightbit
-        )
+        recipients = [entries[0].recipient] if len(entries) == 1 else [entry.recipient for entry in entries]
+        Transaction.__init__(self, message.sender, recipients, message.size_bytes, message.eightbit)
 
     def begin(self, now: float) -> None:
         """Note when its attempt begins, or when it is settled without one. Monotonic seconds."""

@@ -82,11 +82,9 @@ class ClientSessionOwner(Seam):
     def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
 
-    def next_job(self, session: ClientSession, now: float) -> Job | None:
-        """The next job of its next hop, or None: the session becomes idle or ends. `now`: monotonic seconds."""
-
-    def next_pipelined(self, session: ClientSession, now: float) -> Job | None:
-        """The next job, to be pipelined behind a final dot."""
+    def next_job(self, session: ClientSession, now: float, *, is_ahead: bool = False) -> Job | None:
+        """The next job of its next hop, or None: the session becomes idle or ends. `now`: monotonic seconds. `is_ahead`: the
+        job is pipelined behind a final dot."""
 
     def keep_idle(self, session: ClientSession) -> bool:
         """Keep an idle session for later jobs. False: it must end."""
@@ -248,11 +246,8 @@ class ClientSession(Protocol):
     def on_ready(self) -> None:
         if self.state is _GREETING:
             self._set_up()
-        job = self._owner.next_job(self, self._now)
-        while job is not None and not self._takes(job):
-            job = self._owner.next_job(self, self._now)
+        job = self._next_job(is_ahead=False)
         if job is not None:
-            self._charge(job)
             self.client.begin(job)
         elif self._owner.keep_idle(self):
             self.state = _IDLE
@@ -262,13 +257,8 @@ class ClientSession(Protocol):
             self.quit()
 
     def next_transaction(self) -> Job | None:
-        now = self._dot_at = self._now
-        job = self._owner.next_pipelined(self, now)
-        while job is not None and not self._takes(job):
-            job = self._owner.next_pipelined(self, now)
-        if job is not None:
-            self._charge(job)
-        return job
+        self._dot_at = self._now
+        return self._next_job(is_ahead=True)
 
     def content_of(self, transaction: Job) -> bytes | None:
         try:
@@ -357,6 +347,14 @@ class ClientSession(Protocol):
         self.state = _BUSY
         self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
         self._owner.session_established(self)
+
+    def _next_job(self, *, is_ahead: bool) -> Job | None:
+        """Ask for the next job that the host takes."""
+        while (job := self._owner.next_job(self, self._now, is_ahead=is_ahead)) is not None:
+            if self._capabilities.takes_all or self._takes(job):
+                self._charge(job)
+                return job
+        return None
 
     def _takes(self, job: Job) -> bool:
         """Whether the host takes such a message; if not, settle the job."""

@@ -97,12 +97,19 @@ class Router:
 
     def split(self, message: Message) -> tuple[dict[NextHop, list[Entry]], list[tuple[Entry, Local | Outcome]]]:
         """Return the entries of a message by next hop, in order, and those that have no next hop, with their routes."""
+        entries = message.entries
+        first = entries[0].recipient
+        domain = first[first.rfind(b"@") :]
+        if domain[:1] == b"@" and not [entry for entry in entries if not entry.recipient.endswith(domain)]:
+            route = self.route(first, message.sender, message.client)
+            if isinstance(route, NextHop):
+                return {route: entries}, []  # the usual case: all recipients are of one domain
         by_hop: dict[NextHop, list[Entry]] = {}
         others: list[tuple[Entry, Local | Outcome]] = []
         group: list[Entry] = []
         of_group: bytes | None = None
         """The domain of the entries in `group`, as it is written, with its `@`: the bare postmaster has none."""
-        for entry in message.entries:
+        for entry in entries:
             recipient = entry.recipient
             domain = recipient[recipient.rfind(b"@") :]
             if domain != of_group:

@@ -89,10 +89,11 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by the task
 
-    def add(self, next_hop: NextHop, job: Job) -> Hop[ClientSession]:
-        """Add a job; call `dispatch` with the returned next hops when all are added."""
+    def add(self, next_hop: NextHop, jobs: Iterable[Job]) -> Hop[ClientSession]:
+        """Add jobs; call `dispatch` with the returned next hops when all are added."""
         hop = self.schedule.hop(next_hop)
-        hop.add(job)
+        for job in jobs:
+            hop.add(job)
         return hop
 
     def dispatch(self, hops: Iterable[Hop[ClientSession]]) -> None:
@@ -157,18 +158,19 @@ class Sessions:
     def session_established(self, session: ClientSession) -> None:
         self.schedule.session_established(session.hop, self._all[session])
 
-    def next_job(self, session: ClientSession, now: float) -> Job | None:
+    def next_job(self, session: ClientSession, now: float, *, is_ahead: bool = False) -> Job | None:
         hop = session.hop
-        if not (hop.pending or hop.returned) or not self._request_begin() or not self._may_go_on(session, now):
+        if is_ahead:
+            if not hop.pending or hop.reply_s >= SLOW_REPLY_S:
+                return None
+        elif not hop.pending and not hop.returned:
+            return None
+        if not self._request_begin() or not self._may_go_on(session, now):
             return None
         job = hop.next_job(session.begun)
         if job is not None:
             self._settling.counters.count_transaction()
         return job
-
-    def next_pipelined(self, session: ClientSession, now: float) -> Job | None:
-        hop = session.hop
-        return self.next_job(session, now) if hop.pending and hop.reply_s < SLOW_REPLY_S else None
 
     def keep_idle(self, session: ClientSession) -> bool:
         host = self._all[session]
@@ -257,9 +259,10 @@ class Sessions:
 
     def _may_go_on(self, session: ClientSession, now: float) -> bool:
         """Whether a session may begin another transaction; always if it has begun none."""
-        if not session.begun:
+        begun = session.begun
+        if not begun:
             return True
-        if session.begun >= self._max_messages or now - session.opened_at >= MAX_AGE_S:
+        if begun >= self._max_messages or now - session.opened_at >= MAX_AGE_S:
             return False
         schedule = self.schedule
         return not ((schedule.starved or schedule.waiting) and schedule.must_yield(session.hop, self._all[session]))

@@ -101,25 +101,28 @@ class Settling:
         queue, counters = self._queue, self.counters
         found = queue.settle([(job.message, entries, outcome) for job, entries, outcome in noted])
         now = self._monotonic()
-        delivered = deferred = failed = expired = 0
+        delivered = deferred = failed = expired = content_bytes = 0
+        note_queued, note_sending, age_s = counters.queued_s.note, counters.sending_s.note, queue.age_s
         lines: list[bytes] = []
         for (job, entries, outcome), dispositions in zip(noted, found, strict=True):
             message, queued_at, begun_at, setup_s = job.message, job.queued_at, job.begun_at, job.setup_s
             kind, count = outcome.kind, len(entries)
             sending_s = now - begun_at
-            delay_s = queue.age_s(message)
+            delay_s = age_s(message)
             if kind is _DELIVERED:
                 delivered += count
-                counters.count_delivery(message.size_bytes + message.stuffed_dots, count, delay_s, sending_s)
+                content_bytes += message.size_bytes + message.stuffed_dots
+                note_queued(delay_s, count)
+                note_sending(sending_s)
             elif kind is _DEFERRED:
                 deferred += count
                 expired += dispositions.count(_EXPIRED)
             else:
                 failed += count
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
-            recipients = [entry.recipient for entry in entries]
+            recipients = [entries[0].recipient] if count == 1 else [entry.recipient for entry in entries]
             lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
-        counters.count_outcomes(delivered, deferred, failed, expired)
+        counters.count_outcomes(delivered, deferred, failed, expired, content_bytes)
         self._maillog.write_lines(lines)
         if self._audits is not NO_AUDITS:
             for (job, entries, outcome), dispositions in zip(noted, found, strict=True):

@@ -32,10 +32,8 @@ from mailismus.deliver.hosts import Deaths, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.local import LocalDeliveries
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.protocol import ClientSession
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import Local, NextHop, Router
-from mailismus.deliver.schedule import Hop
 from mailismus.deliver.sessions import Sessions
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.watch import HangWatch
@@ -353,25 +351,28 @@ class DeliverTask:
     def _distribute(self, messages: list[Message]) -> None:
         """Make jobs of the taken entries: one for the recipients of a message with the same next hop."""
         now = self._monotonic()
-        router, add, each = self._router, self.sessions.add, self._max_recipients
-        touched: set[Hop[ClientSession]] = set()
+        router, each = self._router, self._max_recipients
+        waiting: dict[NextHop, list[Job]] = {}
+        jobs: list[Job] = []
+        jobs_for: NextHop | None = None  # the next hop of `jobs`: the routes of a domain are one object
         for message in messages:
             entries = message.entries
             if len(entries) == 1:
                 route = router.route(entries[0].recipient, message.sender, message.client)
                 if isinstance(route, NextHop):
-                    touched.add(add(route, Job(message, entries, now)))
+                    if route is not jobs_for:
+                        jobs_for, jobs = route, waiting.setdefault(route, [])
+                    jobs.append(Job(message, entries, now))
                 else:
                     self._settle_here(message, entries[0], route, now)
                 continue
             by_hop, others = router.split(message)
             for next_hop, group in by_hop.items():
-                for start in range(0, len(group), each):
-                    some = group[start : start + each] if len(group) > each else group
-                    touched.add(add(next_hop, Job(message, some, now)))
+                parts = [group] if len(group) <= each else [group[i : i + each] for i in range(0, len(group), each)]
+                waiting.setdefault(next_hop, []).extend([Job(message, part, now) for part in parts])
             for entry, other in others:
                 self._settle_here(message, entry, other, now)
-        self.sessions.dispatch(touched)
+        self.sessions.dispatch([self.sessions.add(next_hop, some) for next_hop, some in waiting.items()])
         self.local.dispatch()
 
     def _settle_here(self, message: Message, entry: Entry, route: Local | Outcome, now: float) -> None:

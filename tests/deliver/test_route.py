@@ -110,9 +110,19 @@ RECIPIENTS = (
 
 
 @pytest.mark.parametrize("router", [ROUTER, Router(DIRECTORY, (relay("192.0.2.2", 26, b"b.example"),), 25)])
-def test_a_message_is_split_by_next_hop_as_each_recipient_is_routed(router: Router) -> None:
+@pytest.mark.parametrize(
+    "recipients",
+    [
+        RECIPIENTS,
+        (b"a@b.example", b"b@b.example", b"c@b.example"),
+        (b"a@b.example", b"b@sub.b.example", b"c@bb.example"),
+        (b"joe@home.example", b"ann@home.example", b"nobody@home.example"),
+        (b"postmaster", b"r@postmaster"),
+    ],
+)
+def test_a_message_is_split_by_next_hop_as_each_recipient_is_routed(router: Router, recipients: tuple[bytes, ...]) -> None:
     for sender in (b"s@a.example", b"ann@c.example"):
-        message = message_to(*RECIPIENTS, sender=sender)
+        message = message_to(*recipients, sender=sender)
         by_hop, others = router.split(message)
         alone = [(entry, router.route(entry.recipient, sender, message.client)) for entry in message.entries]
         assert others == [(entry, route) for entry, route in alone if not isinstance(route, NextHop)]

@@ -23,13 +23,14 @@ what follows from an outcome.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.ends import ClientEnds
 from mailismus.smtp.client.groups import Group, make_groups
 from mailismus.smtp.client.opening import Opening
 from mailismus.smtp.client.pipelining import Pipelining
-from mailismus.smtp.client.reply_parser import ReplyParser, make_reply
+from mailismus.smtp.client.reply_parser import RawReply, ReplyParser, make_reply
 from mailismus.smtp.client.state import OPENING_STATES, Awaited, ClientEvent, ClientState
 from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 
@@ -109,17 +110,16 @@ class ClientEngine(ClientEnds[T]):
             return 0
         parser, due = self._parser, self._due
         replies = parser.feed(data)
-        self._early = len(replies) + parser.is_inside > len(due) or bool(parser.broken)
+        count = len(replies)
+        self._early = count + parser.is_inside > len(due) or bool(parser.broken)
+        if count == len(due) and count > 1 and not self._early and self._take_acceptance(replies):
+            return count
         for code, raw in replies:
             if code == 421:
                 self._on_goodbye(raw)
             elif due:
                 awaited = due.popleft()
                 if awaited is _TO_RECIPIENT:
-                    transaction = self._envelope
-                    if code < 300 and due and transaction is not None:
-                        transaction.answered += 1  # the usual case: only the last of a group decides what is sent
-                        continue
                     self._on_recipient(code, raw)
                 elif awaited is _TO_DOT:
                     self._on_dot(code, raw)
@@ -132,10 +132,10 @@ class ClientEngine(ClientEnds[T]):
             else:
                 self._break(b"a reply came before its command: " + bytes(make_reply(code, raw)))
             if self._is_over:
-                return len(replies)
+                return count
         if self._early:
             self._break(parser.broken or b"a reply came before its command")
-        return len(replies)
+        return count
 
     def begin(self, transaction: T) -> None:
         """Begin a transaction: from `on_ready`, or while the session is idle."""
@@ -168,6 +168,38 @@ class ClientEngine(ClientEnds[T]):
             self._owner.send((b"QUIT\r\n",))
 
     # ------------------------------------------------------------------ replies
+
+    def _take_acceptance(self, replies: Sequence[RawReply]) -> bool:
+        """Take all awaited replies in one step, if they accept all commands of a group, and before them the final dot of the
+        present transaction: the usual case. False: nothing was taken."""
+        due = self._due
+        last = due[-1]
+        is_whole = last is _TO_DATA
+        accepted = replies[:-1] if is_whole else replies
+        if max(accepted)[0] >= 300 or (is_whole and not 300 <= replies[-1][0] < 400):
+            return False
+        is_behind = due[0] is _TO_DOT
+        first = due[1] if is_behind else due[0]
+        if (first is not _TO_MAIL and first is not _TO_RECIPIENT) or (not is_whole and last is not _TO_RECIPIENT):
+            return False
+        if is_behind:
+            due.popleft()
+            self._on_dot(*replies[0])
+            if self._is_over:
+                return True
+        transaction = self._envelope
+        assert transaction is not None
+        recipients = len(due) - is_whole
+        due.clear()
+        if first is _TO_MAIL:
+            recipients -= 1
+            self._accept_mail(transaction)
+        transaction.answered += recipients
+        if is_whole:
+            self._on_data(*replies[-1])
+        else:
+            self._go_on()
+        return True
 
     def _on_other(self, awaited: Awaited, code: int, raw: bytes) -> None:
         """Take a reply outside the usual course of a transaction."""
@@ -205,9 +237,7 @@ class ClientEngine(ClientEnds[T]):
         transaction = self._envelope
         assert transaction is not None
         if code < 300:
-            transaction.move(_MAIL_ACCEPTED)
-            if transaction is self._trial:
-                self.trust.note_proof()
+            self._accept_mail(transaction)
         elif code < 400:
             return self._break(b"unexpected reply to MAIL")
         elif self.trust.blame_for_reply(code, raw):
@@ -218,6 +248,11 @@ class ClientEngine(ClientEnds[T]):
         if not self._due:
             self._go_on()
         return None
+
+    def _accept_mail(self, transaction: T) -> None:
+        transaction.move(_MAIL_ACCEPTED)
+        if transaction is self._trial:
+            self.trust.note_proof()
 
     def _on_recipient(self, code: int, raw: bytes) -> None:
         transaction = self._envelope

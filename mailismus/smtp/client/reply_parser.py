@@ -50,19 +50,19 @@ class ReplyParser:
             data = self._rest + data
         lines = data.replace(b"\r\n", b"\n").split(b"\n")
         self._rest = rest = lines.pop()
+        if not self._lines and len(data) <= MAX_LINE:  # the usual case: replies of one line
+            codes = [_WHOLE.get(line[:4], 0) for line in lines]
+            if 0 not in codes:
+                self.is_inside = bool(rest)
+                return list(zip(codes, lines, strict=True))
         found: list[RawReply] = []
-        inside = self._lines
         for line in lines:
-            code = _WHOLE.get(line[:4])
-            if code is not None and not inside and len(line) <= MAX_LINE:
-                found.append((code, line))  # the usual case: a reply of one line
-            else:
-                why = self._take_line(line, found)
-                if why:
-                    return self._break(why, found)
+            why = self._take_line(line, found)
+            if why:
+                return self._break(why, found)
         if len(rest) > MAX_LINE + 1:  # a CR may be its last
             return self._break(b"reply line too long", found)
-        self.is_inside = bool(rest or inside)
+        self.is_inside = bool(rest or self._lines)
         return found
 
     def _take_line(self, line: bytes, found: list[RawReply]) -> bytes:
