@@ -74,8 +74,21 @@ def _bind_all(name: str, port: int, tries: int) -> list[ListeningSocket]:
         raise
 
 
+class _Listener(socket.socket):
+    """A listening socket. To accept reads `family` and `type`: here they are attributes, because the properties of the
+    standard library look up an enum for each client."""
+
+    __slots__ = ("family", "type")
+
+    def __init__(self, family: int) -> None:
+        super().__init__(family, socket.SOCK_STREAM)
+        # They are properties of the base class.
+        self.family = socket.AddressFamily(family)  # type: ignore[misc]
+        self.type = socket.SOCK_STREAM  # type: ignore[misc]
+
+
 def _bind_one(name: str, family: int, address: tuple[object, ...]) -> ListeningSocket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    made = _Listener(family)
     try:
         made.setblocking(False)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

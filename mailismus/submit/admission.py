@@ -26,6 +26,9 @@ CROWDED_TIMEOUT_S = 10.0
 same value), and the shortest time that a listener counts as crowded."""
 
 
+_STRANGER = Standing.STRANGER  # a name of the module: read for each client
+
+
 def kept_connections(limits: ServerSettings) -> int:
     """Return how many connections are reserved for relay clients; 0 if `maxconnections` is 1."""
     most = limits.maxconnections
@@ -41,7 +44,7 @@ def check_client(
 
     `reserve`: file descriptors that are not for clients (`config.values.open_files.reserve_of`).
     """
-    is_stranger = standing is Standing.STRANGER
+    is_stranger = standing is _STRANGER
     if 0 < limits.maxpeerconnections <= open_of_peer:
         return Ending.PEER_FULL
     if limits.maxconnections and open_in_all >= limits.maxconnections - (kept_connections(limits) if is_stranger else 0):

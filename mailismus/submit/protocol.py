@@ -31,6 +31,7 @@ from mailismus.submit.terms import SessionOwner
 
 # Read for each packet: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _CONTENT, _HANDSHAKE, _CLOSED = ServerState.CONTENT, ServerState.HANDSHAKE, ServerState.CLOSED
+_RELAY_CLIENT = Standing.RELAY_CLIENT
 
 MIN_RATE = 100
 """Bytes per second of content that a client must send, on average over two `timeout`s. The slowest modem sends ten times as
@@ -81,7 +82,7 @@ class ServerSession:
         terms = self._terms = factory.terms
         standing = self._standing
         self._reception = Reception(factory.desk, self._host, standing, self._answer)
-        limits = terms.relay_limits if standing is Standing.RELAY_CLIENT else terms.limits
+        limits = terms.relay_limits if standing is _RELAY_CLIENT else terms.limits
         self._server = ServerEngine(limits, self._reception)
         factory.enter(self)
         if self._server.state is _HANDSHAKE:

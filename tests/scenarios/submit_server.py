@@ -25,6 +25,8 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.networks import Networks
 from mailismus.observe.maillog import MemoryMailLog
+from mailismus.queue.commits import tell
+from mailismus.queue.interface import CommitListener, M
 from mailismus.submit.task import SubmitTask
 
 reactor = cast(Any, global_reactor)
@@ -52,10 +54,10 @@ class Manager:
         self.last += 1
         return Draft(SpoolId(self.last))
 
-    def accept(self, draft: Draft, envelope: Envelope) -> Deferred[Sequence[SpoolId]]:
+    def accept(self, draft: Draft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
         waiting: Deferred[Sequence[SpoolId]] = Deferred()
+        tell(waiting, listener, mark)
         reactor.callLater(self.delay_s, waiting.callback, ())
-        return waiting
 
 
 def hold_all_files(seconds: float) -> None:

@@ -30,9 +30,11 @@ from mailismus.smtp.server.receiver import MailReceiver
 from mailismus.smtp.server.state import ServerEvent, ServerState
 
 # Read for each command: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
-_RECIPIENTS = ServerState.RECIPIENTS
+_FRESH, _RECIPIENTS, _HANDSHAKE = ServerState.FRESH, ServerState.RECIPIENTS, ServerState.HANDSHAKE
+_HELLO = ServerEvent.HELLO
 _MAIL_ACCEPTED, _RCPT_ACCEPTED = ServerEvent.MAIL_ACCEPTED, ServerEvent.RCPT_ACCEPTED
 _DATA_ACCEPTED, _CONTENT_ENDED = ServerEvent.DATA_ACCEPTED, ServerEvent.CONTENT_ENDED
+_FIRST, _ACTIVE, _OFFERED, _REQUIRED = Security.FIRST, Security.ACTIVE, Security.OFFERED, Security.REQUIRED
 
 
 class ServerEngine(ServerFraming):
@@ -49,7 +51,7 @@ class ServerEngine(ServerFraming):
 
     def __init__(self, limits: ServerLimits, receiver: MailReceiver) -> None:
         security = self._security = limits.security
-        super().__init__(ServerState.HANDSHAKE if security is Security.FIRST else ServerState.FRESH, COMMANDS[security])
+        super().__init__(_HANDSHAKE if security is _FIRST else _FRESH, COMMANDS[security])
         self._limits = limits
         self._receiver = receiver
         self._errors = self._idle_commands = self._refused = self._put_off = self.contents = self.wire_bytes = 0
@@ -147,11 +149,11 @@ class ServerEngine(ServerFraming):
         if name is None:
             return self._reject(line, replies.BAD_ARGUMENT)
         self._receiver.reset()
-        self._move(ServerEvent.HELLO)
+        self._move(_HELLO)
         is_extended = line[:1] in b"Ee"
         security, limits = self._security, self._limits
-        self._receiver.greet(name, (b"ESMTPS" if security is Security.ACTIVE else b"ESMTP") if is_extended else b"SMTP")
-        more = (b"STARTTLS",) if security is Security.OFFERED or security is Security.REQUIRED else ()
+        self._receiver.greet(name, (b"ESMTPS" if security is _ACTIVE else b"ESMTP") if is_extended else b"SMTP")
+        more = (b"STARTTLS",) if security is _OFFERED or security is _REQUIRED else ()
         return self._grant(hello_replies(limits.host, limits.max_size_bytes, *more)[is_extended])
 
     def _starttls(self, line: bytes) -> bytes:

@@ -21,6 +21,7 @@ from mailismus.smtp.transitions import IllegalTransition
 
 # Read for each command: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _CONTENT, _HANDSHAKE, _CLOSED = ServerState.CONTENT, ServerState.HANDSHAKE, ServerState.CLOSED
+_CLOSE = ServerEvent.CLOSE
 _SPACE = 0x20
 
 Commands = Mapping[ServerState, Mapping[bytes, Callable[[Any, bytes], bytes | None]]]
@@ -133,7 +134,7 @@ class ServerFraming(ABC):
         """End the session: no further call of the receiver, no further reply. May be repeated."""
         if self.state is not _CLOSED:
             self.last_state = self.state
-            self._move(ServerEvent.CLOSE)
+            self._move(_CLOSE)
         self.is_asking = self.has_more = False
         self._on_answer, self._rest = _ignore, b""
 
