@@ -31,8 +31,8 @@ class DeliveryQueue(Protocol):
     def give_back(self, message: Message, entries: Sequence[Entry], delay_s: float) -> None:
         """Return untried entries, to be taken again in `delay_s` seconds. No attempt is counted."""
 
-    def age_s(self, message: Message) -> float:
-        """Seconds since the message arrived, by a clock that does not jump as far as possible."""
+    def ages_s(self, messages: Sequence[Message]) -> Sequence[float]:
+        """Seconds since each message arrived, by a clock that does not jump as far as possible."""
 
     def settle(self, results: Sequence[tuple[Message, Sequence[Entry], Outcome]]) -> Sequence[Sequence[Disposition]]:
         """Record the outcomes of entries, once for each; return the queue's dispositions of each outcome, in order. Durable

@@ -102,13 +102,13 @@ class Settling:
         found = queue.settle([(job.message, entries, outcome) for job, entries, outcome in noted])
         now = self._monotonic()
         delivered = deferred = failed = expired = content_bytes = 0
-        note_queued, note_sending, age_s = counters.queued_s.note, counters.sending_s.note, queue.age_s
+        note_queued, note_sending = counters.queued_s.note, counters.sending_s.note
+        ages_s = queue.ages_s([job.message for job, _, _ in noted])
         lines: list[bytes] = []
-        for (job, entries, outcome), dispositions in zip(noted, found, strict=True):
+        for (job, entries, outcome), dispositions, delay_s in zip(noted, found, ages_s, strict=True):
             message, queued_at, begun_at, setup_s = job.message, job.queued_at, job.begun_at, job.setup_s
             kind, count = outcome.kind, len(entries)
             sending_s = now - begun_at
-            delay_s = age_s(message)
             if kind is _DELIVERED:
                 delivered += count
                 content_bytes += message.size_bytes + message.stuffed_dots
@@ -124,14 +124,21 @@ class Settling:
             lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
         counters.count_outcomes(delivered, deferred, failed, expired, content_bytes)
         self._maillog.write_lines(lines)
-        if self._audits is not NO_AUDITS:
-            for (job, entries, outcome), dispositions in zip(noted, found, strict=True):
-                self._audit(job.message, entries, outcome, dispositions)
+        if self._audits.logs:
+            for (job, entries, outcome), dispositions, age_s in zip(noted, found, ages_s, strict=True):
+                self._audit(job.message, entries, outcome, dispositions, age_s)
 
-    def _audit(self, message: Message, entries: list[Entry], outcome: Outcome, dispositions: Sequence[Disposition]) -> None:
+    def _audit(
+        self,
+        message: Message,
+        entries: list[Entry],
+        outcome: Outcome,
+        dispositions: Sequence[Disposition],
+        age_s: float,
+    ) -> None:
         """Write audit events of entries that leave the queue now; a bounce leaves it with its report."""
         audits = self._audits
-        received_at = self._clock.seconds() - self._queue.age_s(message)  # by the present setting of the clock
+        received_at = self._clock.seconds() - age_s  # by the present setting of the clock
         for entry, disposition in zip(entries, dispositions, strict=True):
             if disposition is Disposition.SENT:
                 log = audits.delivered

@@ -325,12 +325,12 @@ class QueueManager:
         dating = self._dating
         return self._provider.search(dating.date_filter(wanted), after, limit).addCallback(dating.date_page)
 
-    def age_s(self, message: Message) -> float:
-        """Return the seconds since the message arrived, corrected for jumps of the clock in this run."""
-        now = self._now()
-        if not self._ages.has_jumped:
-            return now - message.received_at
-        return self._ages.age_s(message.spool_id, message.received_at, now)
+    def ages_s(self, messages: Sequence[Message]) -> list[float]:
+        """Return the seconds since each message arrived, corrected for jumps of the clock in this run."""
+        now, ages = self._now(), self._ages
+        if not ages.has_jumped:
+            return [now - message.received_at for message in messages]
+        return [ages.age_s(message.spool_id, message.received_at, now) for message in messages]
 
     def on_flush(self, act: Callable[[], None]) -> None:
         """Call `act` at each flush, before entries become due by it."""

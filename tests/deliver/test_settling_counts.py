@@ -41,8 +41,8 @@ class Expiring:
             for _, entries, outcome in results
         ]
 
-    def age_s(self, message: Message) -> float:
-        return self.now() - message.received_at
+    def ages_s(self, messages: Sequence[Message]) -> list[float]:
+        return [self.now() - message.received_at for message in messages]
 
 
 class Kept(AuditLog):

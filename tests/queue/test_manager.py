@@ -216,7 +216,7 @@ def test_a_message_of_this_run_is_as_old_as_it_is_whatever_the_clock_says(world:
         assert settle(world.manager, message, [(message.entries[0], DEFERRED)]) == [Disposition.DEFERRED]
         world.clock.advance(2.1)
         (message,) = world.take(Area.DEFERRED)
-    assert world.manager.age_s(message) == pytest.approx(8.4)
+    assert world.manager.ages_s([message]) == [pytest.approx(8.4)]
     assert settle(world.manager, message, [(message.entries[0], DEFERRED)]) == [Disposition.EXPIRED]
 
 
@@ -298,9 +298,9 @@ def test_a_message_that_arrives_while_the_clock_is_set_is_new(world: World) -> N
         accept(world.manager, draft, Envelope(b"a@b.example", (b"c@d.example",)))
         world.clock.advance(0)
         message, entry = world.take_one()
-        assert world.manager.age_s(message) == 0.0
+        assert world.manager.ages_s([message]) == [0.0]
         world.jump(jump_s)
-        assert world.manager.age_s(message) == 0.0
+        assert world.manager.ages_s([message]) == [0.0]
         settle(world.manager, message, [(entry, DELIVERED)])
 
 
