@@ -356,7 +356,6 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "queue.providers.clustered.recovery.replay": ("epoch horizon record_horizon checkpoint lengths", _PARTS),
     "queue.rounds": ("entries", "the rest of a round's message, within its module"),
     "smtp.client.engine": ("answered left refused is_first", "a transaction is the engine's own while it is under way"),
-    "spool.draft": ("used", "memory that all drafts share; " + _HOT),
     "spool.references": ("left_out", "the walk under way, within its module"),
     "submit.ending": ("held written_at", "the record of one kind of line, within its module"),
     "submit.reception": ("messages recipients content_bytes refusals", "counters; " + _HOT),
