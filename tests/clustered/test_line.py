@@ -40,6 +40,14 @@ def test_a_field_is_one_printable_word_and_comes_back(value: bytes) -> None:
     assert unescape(field) == value
 
 
+@pytest.mark.parametrize("byte", range(256))
+def test_every_byte_alone_and_among_others_is_one_printable_word_and_comes_back(byte: int) -> None:
+    for value in (bytes((byte,)), bytes((byte, byte)), b"a%bz" % bytes((byte,)), b"%b." % bytes((byte,))):
+        field = escape(value)
+        assert all(0x21 <= each <= 0x7E for each in field)
+        assert unescape(field) == value
+
+
 @given(MESSAGES, ENTRIES)
 def test_a_line_comes_back_as_it_was(message: Message, entry: Entry) -> None:
     text = format_lines(message, [entry])

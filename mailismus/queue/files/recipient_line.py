@@ -29,7 +29,8 @@ LIVE = b" "
 DONE = b"x"
 
 _UNSAFE = re.compile(rb"[^!-$&-~]")
-_UNSAFE_AS_ZERO = bytes(0 if _UNSAFE.match(bytes((byte,))) else byte for byte in range(256))
+_CHANGES_UNSAFE = bytes(ord("!") if _UNSAFE.match(bytes((byte,))) else byte for byte in range(256))
+"""A table for `translate` that changes every unsafe byte, and no other."""
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 _NO_REPLY = b" - - - -"
 _EIGHTBIT = b"8BITMIME"
@@ -49,7 +50,7 @@ _MOST_ID = 1 << 63
 
 def escape(value: bytes) -> bytes:
     """One field: never empty, no space, nothing but printable ASCII."""
-    if value and value.translate(_UNSAFE_AS_ZERO) is value:  # `translate` returns what it does not change
+    if value and value.translate(_CHANGES_UNSAFE) == value:
         return value if value != b"-" else b"%2D"
     if not value:
         return b"-"
