@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.mail.outcome import Outcome
 from mailismus.observe.text import is_plain, plain
 from mailismus.queue.outcome.disposition import Disposition
 
-_LINE = b"%016X: to=<%b>, relay=%b, delay=%b, delays=%b, dsn=%b, status=%b (%b)"
+_LINE = b"%b: to=<%b>, relay=%b, delay=%b, delays=%b, dsn=%b, status=%b (%b)"
 _STATUS = {disposition: disposition.value.encode("ascii") for disposition in Disposition}
 _HUNDREDTHS = [b"%g" % (number / 100) for number in range(101)]
 _TENTHS = [b"%g" % (number / 10) for number in range(101)]
@@ -32,13 +32,6 @@ def compact(seconds: float) -> bytes:
 
 def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: float) -> bytes:
     """The four delays, equal for all recipients of one transaction."""
-    if before_s < 0.995 and waiting_s < 0.995 and setup_s < 0.995 and sending_s < 0.995:  # the usual case
-        return b"%b/%b/%b/%b" % (
-            _HUNDREDTHS[int(before_s * 100 + 0.5) if before_s > 0 else 0],
-            _HUNDREDTHS[int(waiting_s * 100 + 0.5) if waiting_s > 0 else 0],
-            _HUNDREDTHS[int(setup_s * 100 + 0.5) if setup_s > 0 else 0],
-            _HUNDREDTHS[int(sending_s * 100 + 0.5) if sending_s > 0 else 0],
-        )
     return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
 
 
@@ -53,11 +46,11 @@ def format_lines(
     """One line for each recipient of an outcome, without control bytes."""
     reply = outcome.reply
     dsn = reply.enhanced or b"%d.0.0" % (reply.code // 100)
-    first = dispositions[0]
+    name, first = spool_name(spool_id), dispositions[0]
     if len(recipients) == 1:
         delay, text = compact(delay_s), bytes(reply)
-        return [_LINE % (spool_id, plain(recipients[0]), outcome.host, delay, delays, dsn, _STATUS[first], text)]
-    head = b"%016X: to=<" % spool_id
+        return [_LINE % (name, plain(recipients[0]), outcome.host, delay, delays, dsn, _STATUS[first], text)]
+    head = name + b": to=<"
     middle = b">, relay=%b, delay=%b, delays=%b, dsn=%b, status=" % (outcome.host, compact(delay_s), delays, dsn)
     end = b" (%b)" % bytes(reply)
     if not is_plain(b"".join(recipients)):

@@ -130,8 +130,8 @@ class Router:
             return known
         domain = domain_of(recipient)
         if domain in self._directory.domains or not domain:
-            user = self._directory.user_of(recipient) if self._directory.is_local(recipient) else None
-            return UNKNOWN_USER if user is None else Local(user)
+            user = self._directory.owner_of(recipient)
+            return Local(user) if user else UNKNOWN_USER
         if sender and self._by_sender:
             for key in (sender.lower(), domain_of(sender)):
                 rule = self._by_sender.get(key)

@@ -10,7 +10,7 @@ from collections.abc import Sequence, Set
 
 import attrs
 
-from mailismus.mail.address import domain_of, local_part_of, mailbox_of
+from mailismus.mail.address import local_part_of, mailbox_of
 
 
 @attrs.frozen
@@ -22,16 +22,9 @@ class Directory:
     users: Set[bytes] = frozenset()
     postmaster: bytes = b""
 
-    def is_local(self, address: bytes) -> bool:
-        """Whether mail for this address stays here: its domain is local, or it is the bare postmaster."""
-        domain = domain_of(address)
-        return domain in self.domains if domain else address.lower() == b"postmaster"
-
     def owner_of(self, address: bytes) -> bytes | None:
-        """The user who owns an address; `b""`: its domain is local, and there is no such user; None: it is not local.
-
-        One call for `is_local` and `user_of`, made for each recipient.
-        """
+        """The user who owns an address; `b""`: it is local, and there is no such user; None: it is not local. Mail stays
+        here if the address is local: its domain is, or it is the bare postmaster."""
         domain = address[address.rfind(b"@") + 1 :].lower()
         if domain not in self.domains and (domain != b"postmaster" or b"@" in address):
             return None

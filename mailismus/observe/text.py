@@ -24,9 +24,7 @@ def is_plain(data: bytes) -> bool:
 def plain(data: bytes) -> bytes:
     """Escape for a log line: printable ASCII stays, every other byte is escaped, above 127 too (in some character sets those
     are control characters)."""
-    if data.isascii() and data.decode("ascii").isprintable():
-        return data
-    return _NOT_PLAIN.sub(_escape_byte, data)
+    return data if is_plain(data) else _NOT_PLAIN.sub(_escape_byte, data)
 
 
 def shown(data: bytes) -> str:

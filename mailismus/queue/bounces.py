@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.failure import Failure
 
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Area, IDraft, IQueue, Message, Settlement, Submission
 from mailismus.queue.listeners import Listeners
@@ -149,7 +149,7 @@ class Bounces:
         self.come_back(count)
         ended.callback(None)
         for spool_id in gone:
-            self._mail_log.write(b"%016X: removed" % spool_id)
+            self._mail_log.write(spool_name(spool_id) + b": removed")
 
     def _not_ended(self, failure: Failure, ended: Deferred[None], draft: IDraft | None) -> None:
         if draft is not None:

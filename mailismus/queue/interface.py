@@ -236,7 +236,7 @@ class IContent(Protocol):
 
 
 EndedEntries = tuple[SpoolId, Sequence[int]]
-"""Entries of one message that are removed, by their numbers; at least one."""
+"""Entries of one message that are removed: their numbers, at least one, and each once."""
 
 
 class CommitListener(Protocol[M_contra]):

@@ -50,7 +50,7 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.jumps import JumpResponse
 from mailismus.queue.listeners import Listeners
-from mailismus.queue.not_durable import MAX_IN_DOUBT, OutcomeGate
+from mailismus.queue.not_durable import OutcomeGate
 from mailismus.queue.out_entries import DEFAULT_LIMITS, OutEntries, OutLimits, split_out
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts
@@ -195,13 +195,8 @@ class QueueManager:
 
     # On
 
-    @property
-    def may_begin(self) -> bool:
-        """Whether another delivery may begin: fewer than `MAX_IN_DOUBT` outcomes are not durable."""
-        return self._gate.count < MAX_IN_DOUBT
-
     def when_may_begin(self) -> Deferred[None]:
-        """Fires when `may_begin` is true: at once, or in the turn in which it becomes true."""
+        """Fires when fewer than `MAX_IN_DOUBT` outcomes are in doubt: at once, or in the turn in which that becomes true."""
         return self._gate.when_open()
 
     @property
@@ -281,7 +276,8 @@ class QueueManager:
                 bounced += 1
             elif settlement.area is None:
                 self._mail_log.write(
-                    b"%016X: to=<%b>, report discarded: %b" % (spool_id, plain(entry.recipient), disposition.value.encode())
+                    b"%b: to=<%b>, report discarded: %b"
+                    % (spool_name(spool_id), plain(entry.recipient), disposition.value.encode())
                 )
         if bounced and message.recipient_count > 1:
             round_.bounced.append((spool_id, bounced))

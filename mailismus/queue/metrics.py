@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mailismus.observe.metrics import Metric, gauge
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.not_durable import MAX_IN_DOUBT
 from mailismus.queue.provider import IQueueFigures
 
 FIGURES: tuple[Metric[IQueueFigures], ...] = (
@@ -33,6 +34,8 @@ METRICS: tuple[Metric[QueueManager], ...] = (
         lambda m: m.in_doubt,
     ),
     gauge(
-        "mailismus_queue_may_begin", "1 while deliveries may begin; 0: too many are in doubt.", lambda m: int(m.may_begin)
+        "mailismus_queue_may_begin",
+        "1 while deliveries may begin; 0: too many are in doubt.",
+        lambda m: int(m.in_doubt < MAX_IN_DOUBT),
     ),
 )

@@ -97,9 +97,7 @@ class OutEntries:
             self._messages[spool_id] = left, known[1]
         else:
             count = known[0]
-        self.count -= count
-        if self._waiting:
-            self.tell_of_room()
+        self._release(count)
         return left <= 0
 
     def is_out(self, spool_id: SpoolId) -> bool:

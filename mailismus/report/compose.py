@@ -15,7 +15,7 @@ from email.header import Header
 
 import attrs
 
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Message
 from mailismus.report.delivery_status import write_delivery_status
@@ -67,7 +67,7 @@ def compose_in_steps(
 ) -> Iterator[Report | None]:
     """As `compose`, but yields None after each `STEP_LINES` lines, so that other work can run; the report comes last."""
     date = date_time(now)
-    message_id = b"<%d.%016X@%b>" % (now, spool_id, origin.host)
+    message_id = b"<%d.%b@%b>" % (now, spool_name(spool_id), origin.host)
     notice: list[bytes] = []
     yield from _encode_lines(
         write_notice(origin.host, origin.address, message, spool_id, _own_subject(excerpt), _describe_returned(excerpt)),
@@ -86,7 +86,7 @@ def compose_in_steps(
     boundary = _choose_boundary(parts, random)
     delimiter = b"--" + boundary
     header = [
-        b"Received: by %b id %016X;\r\n\t%b" % (origin.host, spool_id, date),
+        b"Received: by %b id %b;\r\n\t%b" % (origin.host, spool_name(spool_id), date),
         b"Date: " + date,
         b"From: Mail Delivery System <%b>" % origin.address,
         b"To: <%b>" % safe_address(message.sender).encode("ascii"),

@@ -30,7 +30,7 @@ from twisted.python.failure import Failure
 from mailismus.config.values.settings import ReportSettings
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.envelope import Envelope
-from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.mail.ids import SpoolId, format_spool_id, spool_name
 from mailismus.observe.audit import Action
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
@@ -293,9 +293,9 @@ class ReportTask:
             raise
         envelope = Envelope(b"", (message.sender,), eightbit=report.is_eightbit, stuffed_dots=report.stuffed_dots)
         await self._queue.report(draft, envelope, message)
-        write = self._maillog.write
-        write(b"%016X: sender non-delivery notification: %016X" % (message.spool_id, draft.spool_id))
-        write(b"%016X: from=<>, size=%d, nrcpt=1, message-id=%b" % (draft.spool_id, report.size_bytes, report.message_id))
+        write, name = self._maillog.write, spool_name(draft.spool_id)
+        write(b"%b: sender non-delivery notification: %b" % (spool_name(message.spool_id), name))
+        write(b"%b: from=<>, size=%d, nrcpt=1, message-id=%b" % (name, report.size_bytes, report.message_id))
         if self._audit is not None:
             for entry in message.entries:
                 self._audit.write(audited_bounce(Action.REPORTED, message, entry, draft.spool_id))
@@ -313,7 +313,9 @@ class ReportTask:
         await self._queue.discard(message)
         why = b"generate_ndr is N" if message.sender else b"the sender is null"
         for entry in message.entries:
-            self._maillog.write(b"%016X: to=<%b>, bounce discarded: %b" % (message.spool_id, plain(entry.recipient), why))
+            self._maillog.write(
+                b"%b: to=<%b>, bounce discarded: %b" % (spool_name(message.spool_id), plain(entry.recipient), why)
+            )
             if self._audit is not None:
                 action = Action.DISCARDED if message.sender else Action.REPORT_DISCARDED
                 self._audit.write(audited_bounce(action, message, entry))

@@ -4,8 +4,8 @@
 bare CR, LF or NUL is 500 5.5.2 at any place. One deviation is tolerated: blanks behind `FROM:` and `TO:`. Parsed values are
 printable ASCII.
 
-Lines in the usual form that came before are known, the last `MAX_KNOWN` or so: lists of recipients come again and again, and
-a look-up costs a tenth of the expression.
+The newest `MAX_KNOWN` lines are known: lists of recipients come again and again, and a look-up costs a tenth of the
+expression.
 
 *Not here*: the grammar of addresses (`mail.address`), parameters of MAIL (`smtp.extensions`), the order of commands
 (`smtp.server.commands`).
@@ -14,6 +14,7 @@ a look-up costs a tenth of the expression.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from mailismus.mail.address import ORDINARY, is_domain, is_literal, parse_path
 from mailismus.smtp import replies
@@ -30,13 +31,8 @@ _RCPT_ANY_PATH = re.compile(rb"(?i:RCPT TO: *)<(" + _PATH + rb")>" + _PARAMETERS
 _HELLO = re.compile(rb"(?i:HELO|EHLO) +([!-~]{1,255}) *").fullmatch
 _FORM = {b"MAIL": re.compile(rb"(?i:MAIL FROM:).*").fullmatch, b"RCPT": re.compile(rb"(?i:RCPT TO:).*").fullmatch}
 
-MAX_KNOWN = 2000
-"""Lines of MAIL, and of RCPT, that are known at the same time."""
-_KNOWN_MAIL: dict[bytes, tuple[bytes, int, bool]] = {}
-_KNOWN_RCPT: dict[bytes, tuple[bytes, bytes]] = {}
-"""Well-formed lines without parameters, and what they parse to."""
-_SHORT = 300
-"""Bytes of a line that may be known."""
+MAX_KNOWN = 1000
+"""Lines of MAIL, and of RCPT, that are known at the same time: at most 2 KiB each (`smtp.server.limits.MAX_LINE`)."""
 
 UNKNOWN_NAME = b"unknown"
 """The name in a trace field if the client gave no valid one."""
@@ -53,22 +49,15 @@ def trace_name(name: bytes) -> bytes:
     return name if is_domain(name) or is_literal(name) else UNKNOWN_NAME
 
 
+@lru_cache(MAX_KNOWN)
 def parse_mail(line: bytes) -> tuple[bytes, int, bool] | bytes:
     """Return sender (`b""`: the null reverse-path), declared size (0: none), 8BITMIME declared; or the reply that
     refuses."""
-    known = _KNOWN_MAIL.get(line)
-    if known is not None:
-        return known
     found = _MAIL(line)
     if found is not None:
         sender = found[1]
         if found[2] is None:
-            parsed = sender, 0, False
-            if len(line) <= _SHORT:
-                if len(_KNOWN_MAIL) >= MAX_KNOWN:
-                    _KNOWN_MAIL.clear()
-                _KNOWN_MAIL[line] = parsed
-            return parsed
+            return sender, 0, False
     else:
         found = _MAIL_ANY_PATH(line)
         path = parse_path(found[1]) if found else None
@@ -79,20 +68,13 @@ def parse_mail(line: bytes) -> tuple[bytes, int, bool] | bytes:
     return parameters if isinstance(parameters, bytes) else (sender, *parameters)
 
 
+@lru_cache(MAX_KNOWN)
 def parse_rcpt(line: bytes) -> tuple[bytes, bytes]:
     """Return the recipient and the reply that refuses; one of them is empty. `postmaster` needs no domain (RFC 5321
     4.1.1.3)."""
-    known = _KNOWN_RCPT.get(line)
-    if known is not None:
-        return known
     found = _RCPT(line)
     if found is not None:
-        parsed = found[1], b""
-        if len(line) <= _SHORT:
-            if len(_KNOWN_RCPT) >= MAX_KNOWN:
-                _KNOWN_RCPT.clear()
-            _KNOWN_RCPT[line] = parsed
-        return parsed
+        return found[1], b""
     found = _RCPT_ANY_PATH(line)
     path = found and (found[1] if found[1].lower() == b"postmaster" else parse_path(found[1]))
     if not found or not path:

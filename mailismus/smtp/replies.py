@@ -8,7 +8,7 @@ trouble is 4xx. A reply is a named constant, never composed elsewhere; the few w
 
 from __future__ import annotations
 
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, spool_name
 
 OK = b"250 2.0.0 Ok\r\n"
 SENDER_OK = b"250 2.1.0 Ok\r\n"
@@ -63,7 +63,7 @@ def greeting(host: bytes) -> bytes:
 
 def queued(spool_id: SpoolId) -> bytes:
     """Return the 250 of a message: it is durable, and we are responsible for it."""
-    return b"250 2.0.0 Ok: queued as %016X\r\n" % spool_id
+    return b"250 2.0.0 Ok: queued as %b\r\n" % spool_name(spool_id)
 
 
 def is_positive(reply: bytes) -> bool:

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.envelope import Envelope
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.net.peer import literal_of
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
@@ -183,7 +183,7 @@ class Reception:
                 self._name, literal_of(self._host), desk.host, self._protocol, self._tls
             )
         self._draft, self._header = draft, HeaderScan()
-        self._trace = b"%b%016X;\r\n\t%b\r\n" % (opening, draft.spool_id, desk.date())
+        self._trace = b"%b%b;\r\n\t%b\r\n" % (opening, spool_name(draft.spool_id), desk.date())
         return replies.START_CONTENT
 
     def add_content(self, piece: bytes) -> bool:
@@ -246,15 +246,15 @@ class Reception:
         """The message is durable: count it, and add its log lines. `accepted` follows."""
         assert self._accepting is not None  # end_content set it
         desk, (draft, envelope, message_id) = self._desk, self._accepting
-        spool_id, stored_bytes, recipients = draft.spool_id, draft.stored_bytes, len(envelope.recipients)
+        name, stored_bytes, recipients = spool_name(draft.spool_id), draft.stored_bytes, len(envelope.recipients)
         desk.messages += 1
         desk.recipients += recipients
         desk.content_bytes += stored_bytes
-        lines.append(b"%016X: client=unknown[%b], proto=%b" % (spool_id, envelope.client, self._protocol))
+        lines.append(b"%b: client=unknown[%b], proto=%b" % (name, envelope.client, self._protocol))
         lines.append(
-            b"%016X: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
+            b"%b: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
             % (
-                spool_id,
+                name,
                 envelope.sender,
                 stored_bytes - envelope.stuffed_dots,
                 recipients,
@@ -295,7 +295,7 @@ class Reception:
         desk.maillog.write(
             b"%b: reject: %b from unknown[%b]: %b; from=<%b>%b proto=%b helo=<%b>"
             % (
-                b"NOQUEUE" if spool_id is None else b"%016X" % spool_id,
+                b"NOQUEUE" if spool_id is None else spool_name(spool_id),
                 command,
                 self._client,
                 reply[:-2],

@@ -48,10 +48,6 @@ NEEDLESS: dict[str, str] = {
     ),
     "order | clustered/control/commit_results.py | CommitResults.message_is_durable | item.draft.keep() <> "
     "if self._keeps_nothing_back or self._segments.excess:": "A small draft has nothing on disk that could be kept.",
-    "order | clustered/provider.py | ClusteredQueue._settle | self._append(item) <> found = "
-    "Deferred.fromCoroutine(self._settle_unknown(unknown, unknown_ended))": (
-        "They are of different entries: the unknown ones have no record in the item."
-    ),
     "order | clustered/control/batch_results.py | BatchResults.on_durable | self._refused.drop() <> self._checkpoints.on_batch()": (
         "The files of refused messages are no part of a checkpoint."
     ),

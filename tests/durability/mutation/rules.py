@@ -184,14 +184,22 @@ RULES: dict[str, Rule] = {
     ),
     # commits
     "a 250 waits for the barrier": _clustered(
-        "provider",
-        "            self.ledger.add_settlements(item, ended, settlements)\n        self._append(item)\n",
-        "            self.ledger.add_settlements(item, ended, settlements)\n"
+        "commit_requests",
+        "            self._ledger.add_settlements(item, request.ended, request.settlements)\n        self._append(item)\n",
+        "            self._ledger.add_settlements(item, request.ended, request.settlements)\n"
         "        listener, mark = item.listener, item.mark\n"
         "        item.set_listener(DEFERRED_COMMITS, Deferred())\n        self._append(item)\n"
         "        listener.on_durable((mark,), ((),))\n",
     ),
-    "a large one's lines wait for its file": _clustered("provider", "        if not is_streaming:\n", "        if True:\n"),
+    "a 250 of new mail waits for the barrier": _clustered(
+        "commit_requests",
+        "self._commits.append(MessageItem(self._results, listener, mark, draft, journaled, content))\n",
+        "self._commits.append(MessageItem(self._results, DEFERRED_COMMITS, Deferred(), draft, journaled, content))\n"
+        "                listener.on_durable((mark,), ((),))\n",
+    ),
+    "a large one's lines wait for its file": _clustered(
+        "commit_requests", "        if not is_streaming:\n", "        if True:\n"
+    ),
     "a settle names where its line rests": _clustered(
         "control/ledger",
         "message, entry, place = clustered.message, clustered.entry, clustered.place",

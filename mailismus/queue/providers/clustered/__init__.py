@@ -20,6 +20,7 @@ Rooms, bottom first; a room imports itself and the rooms above it in this list; 
 The modules, leaves first:
 
     parts       the objects that one queue is made of
+    commit_requests  from the request of a commit to an item of the journal
     provider    `ClusteredQueue`: the `IQueue` over all of it
     assembly    makes and wires the parts
     running     opens a queue for a server, with its threads

@@ -19,7 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.commits import DEFERRED_COMMITS
+from mailismus.queue.commits import commit_deferred
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.entering import entries_of, message_of, removals_of, successor_of
 from mailismus.queue.interface import (
@@ -107,9 +107,7 @@ class MemoryQueue:
         return MemoryDraft(spool_id, self._clock, self._pause_bytes)
 
     def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
-        done: Deferred[Sequence[SpoolId]] = Deferred()
-        self.begin_commit(submissions, settlements, (), DEFERRED_COMMITS, done)
-        return done
+        return commit_deferred(self, submissions, settlements)
 
     def begin_commit(
         self,

@@ -88,21 +88,18 @@ class Ledger:
         for group in ended:
             spool_id, numbers = group
             journaled = messages.get(spool_id)
-            if journaled is None or is_moving or not all(map(journaled.entries.__contains__, numbers)):
+            keys = [(spool_id, number) for number in numbers]
+            if (
+                journaled is None
+                or is_moving
+                or not all(map(journaled.entries.__contains__, numbers))
+                or not asked.keys().isdisjoint(keys)
+            ):
                 self._add_ended_singly(group, over, known, unknown)
                 continue
-            for number in numbers:
-                key = spool_id, number
-                if key in asked:
-                    break
-                asked[key] = _END
-            else:
-                texts.append(settled_in_memtable(spool_id, numbers))
-                known.append(group)
-                continue
-            for taken_back in numbers[: numbers.index(number)]:
-                del asked[spool_id, taken_back]
-            self._add_ended_singly(group, over, known, unknown)
+            asked.update(dict.fromkeys(keys, _END))
+            texts.append(settled_in_memtable(spool_id, numbers))
+            known.append(group)
         item.set_ended(known)
         return texts, unknown
 
@@ -194,9 +191,7 @@ class Ledger:
     def arrive_new(self, journaled: JournaledMessage, segment: int, offset: int, now: float) -> None:
         """Add durable new mail whose content is in the journal."""
         journaled.arrive(segment, offset)
-        content = journaled.content
-        if content is not None and not self._contents.take(len(content)):
-            journaled.leave_content(content)
+        self.hold_content(journaled)
         message = journaled.message
         if message.received_at <= now:
             self.memtable.add_new(journaled, Area.INCOMING, message.entries, now)
@@ -214,7 +209,7 @@ class Ledger:
         if journaled.is_in_silo:
             return self._release(journaled.message, numbers)
         if is_last:
-            self._contents.give_back(journaled.drop_content())
+            self.forget_content(journaled)
             if self._in_vain:
                 self._remove_in_vain(spool_id, numbers)
         return is_last
@@ -229,7 +224,7 @@ class Ledger:
                 if journaled.is_in_silo:
                     is_last = self._release(journaled.message, (number,))
                 elif is_last:
-                    self._contents.give_back(journaled.drop_content())
+                    self.forget_content(journaled)
                     self._remove_in_vain(spool_id, (number,))
                 is_over = is_over or is_last
                 continue
