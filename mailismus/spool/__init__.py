@@ -8,7 +8,8 @@ Modules, each with what it is:
     budget          a limit in bytes that several objects share. Pure
     stream          a large draft on its way to its message file
     draft           a message while it arrives: in memory, or streamed into its silo
-    quarantine      puts damaged files into quarantine
+    quarantine      puts damaged files and bytes into quarantine
+    link_probe      tries whether the file system has hard links
     idtable         64-bit ids to small counts, in flat arrays. Pure
     references      reference cache: live entries of each message, in bounded memory. Pure
     unsure          messages whose count is not known until the next reference scan. Pure

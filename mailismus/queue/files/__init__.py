@@ -5,6 +5,7 @@ Modules, each with what it is:
     recipient_line  one entry as a line of text. Pure
     mark            the file that names the provider of a queue's directory
     directories     made, checked and locked by a start
+    newer_formats   refuses segments and message files that a newer program wrote
     free_space      refuses mail below `minfree`
     locations       directories and locks that were opened
     presence        refuses mail while one of them lost its name

@@ -12,7 +12,6 @@ from twisted.internet.task import Clock
 
 import mailismus.journal.segment as segment_module
 import mailismus.queue.providers.clustered.checkpoint.write as write_module
-import mailismus.queue.providers.clustered.recovery.opening as opening_module
 import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
@@ -48,7 +47,7 @@ def _instead(name: str, value: object, *modules: ModuleType) -> Iterator[None]:
 
 def small_segments() -> AbstractContextManager[None]:
     """Segments of `SEGMENT` bytes are allowed."""
-    return _instead("SMALLEST", SEGMENT, segment_module, opening_module)
+    return _instead("SMALLEST", SEGMENT, segment_module)
 
 
 @cache

@@ -24,6 +24,7 @@ from mailismus.errors import StartError, Unavailable
 from mailismus.journal.writer import RandomBytes
 from mailismus.queue.files.directories import LOCK
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
+from mailismus.queue.files.newer_formats import refuse_newer_spool
 from mailismus.queue.fsck_finding import Checked, Done, Finding, FsckReport, Severity
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
@@ -34,7 +35,7 @@ from mailismus.queue.providers.clustered.fsck.findings.segments import JournalSt
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker, start_and_stop
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
-from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue, refuse_newer_spool
+from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
 from mailismus.queue.providers.clustered.recovery.opening import make_queue
 from mailismus.queue.providers.clustered.recovery.ownership import refuse_unknown
 from mailismus.spool.silo import SILO_NAMES

@@ -3,7 +3,7 @@
 Modules, each with what it is:
 
     cluster_files   which cluster files exist
-    newer_formats   refuses files that a newer program wrote
+    newer_formats   refuses clusters that a newer program wrote
     ownership       refuses the directory of another provider
     replay          journal records to live entries
     salvage         lines of a checkpoint whose record is damaged

@@ -27,15 +27,16 @@ from mailismus.disk.interface import IDisk, ILock, close_read
 from mailismus.disk.presence import Presence
 from mailismus.disk.worker import IWorker
 from mailismus.errors import NewerFormat, StartError
-from mailismus.journal.batch import BLOCK, padded_size
+from mailismus.journal.batch import padded_size
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
-from mailismus.journal.segment import SMALLEST, Segment, segment_size_for
+from mailismus.journal.segment import Segment, segment_size_for
 from mailismus.journal.spool_ids import SpoolIds
 from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.queue.files.directories import check_safe, lock_roots, make_directories
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES, Locations, remember
 from mailismus.queue.files.mark import ensure_mark
+from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS, epoch_record
@@ -44,14 +45,14 @@ from mailismus.queue.providers.clustered.format.version import MARK, NAME
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
-from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
 from mailismus.queue.providers.clustered.recovery.missing_journal import refuse_lost_journal
-from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_clusters, refuse_newer_journal
+from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_clusters
 from mailismus.queue.providers.clustered.recovery.ownership import refuse_foreign
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
-from mailismus.spool.quarantine import NO_LINKS
+from mailismus.spool.link_probe import probe_links
+from mailismus.spool.quarantine import keep_corrupt
 from mailismus.spool.silo import SILO_NAMES
 
 _log = Logger()
@@ -116,7 +117,7 @@ def open_locked(
         newest_cluster = refuse_newer_clusters(disk, settings.rootpath)
         locations = remember(settings, disk, locks)
         if settings.spool.hardlinks:
-            _probe_links(settings.spool.rootpath, disk)
+            probe_links(disk, settings.spool.rootpath)
         return _open_journal(settings, disk, locations, files, reactor, random_bytes, newest_cluster)
     except BaseException:
         if locations is not None:
@@ -131,7 +132,7 @@ def _refuse_newer_journal(settings: QueueSettings, disk: IDisk) -> None:
     said of directories that a newer format may not have."""
     if disk.exists(settings.rootpath):
         check_safe(disk, settings.rootpath)
-        refuse_newer_journal(disk, settings.rootpath)
+        refuse_newer_journal(disk, os.path.join(settings.rootpath, "journal"))
 
 
 def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
@@ -158,29 +159,6 @@ def make_queue(settings: QueueSettings, disk: IDisk) -> None:
     """Make what is missing of the directories of queue and spool, refuse what is unsafe. Raises `StartError`, `OSError`."""
     make_directories(disk, settings.rootpath, QUEUE_DIRECTORIES)
     make_directories(disk, settings.spool.rootpath, SILO_NAMES)
-
-
-def _probe_links(spool_path: str, disk: IDisk) -> None:
-    """Whether the spool's file system has hard links is tried. Raises `StartError`."""
-    paths = [os.path.join(spool_path, name) for name in ("link-probe", "link-probe-2")]
-    try:
-        for path in paths:
-            if disk.exists(path):
-                disk.unlink(path)
-        disk.create(paths[0]).close()
-        disk.link(*paths)
-    except OSError as error:
-        if error.errno in NO_LINKS:
-            what = f"<hardlinks> is Y, but the file system of {spool_path} has no hard links ({error.strerror})"
-            text = f"{what}: write <hardlinks>N</hardlinks>"
-            raise StartError(os.EX_CONFIG, text, "mta/queue/spool/hardlinks") from error
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full one is no reason not to start
-            raise
-        _log.warn("Whether {path} has hard links could not be tried: {error}", path=spool_path, error=error)
-    finally:
-        for path in paths:
-            if disk.exists(path):
-                disk.unlink(path)
 
 
 def _open_journal(
@@ -258,11 +236,10 @@ def begin_journal(
     journal is found by. On failure all of its segments are closed."""
     path = os.path.join(settings.rootpath, "journal")
     try:
-        size = segment_size_for(settings.journal.segmentsize, disk.space(path).size_bytes)
+        size = segment_size_for(settings.journal.segmentsize, settings.journal.maxsize, disk.space(path).size_bytes)
     except BaseException:
         loaded.journal.close()
         raise
-    size = max(SMALLEST, min(size, settings.journal.maxsize // 4)) // BLOCK * BLOCK
     pool = SegmentPool(disk, path, size, files, reactor, presence)
     writer = JournalWriter(
         disk,
