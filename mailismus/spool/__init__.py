@@ -4,6 +4,7 @@ Modules, each with what it is:
 
     silo            directory and names of a message file. Pure
     message_file    one message file: written, read, checked, removed
+    listing         all message files of a spool, by their names
     content         the bytes of a stored message, in pieces
     budget          a limit in bytes that several objects share. Pure
     stream          a large draft on its way to its message file

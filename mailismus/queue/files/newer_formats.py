@@ -19,14 +19,18 @@ from mailismus.disk.interface import IDisk, IFile, NameKind, close_read
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
 from mailismus.journal.replay import refuse_newer_segment
+from mailismus.spool.listing import find_message_files
 from mailismus.spool.message_file import read_end, refuse_newer_message
-from mailismus.spool.silo import SILO_NAMES, parse_message_name
 
 
 def refuse_newer_journal(disk: IDisk, journal_path: str) -> None:
     """Raise `NewerFormat` where a segment of this journal was written by a newer program. Files that can't be read are
     passed over: whoever needs one of them reports it."""
-    for name in _names_in(disk, journal_path):
+    try:
+        names = sorted(disk.list_directory(journal_path))
+    except OSError:
+        return
+    for name in names:
         if name.endswith(SEGMENT_SUFFIX):
             path = os.path.join(journal_path, name)
             refuse_newer_segment(path, read_if_possible(disk, path, _read_block))
@@ -35,12 +39,8 @@ def refuse_newer_journal(disk: IDisk, journal_path: str) -> None:
 def refuse_newer_spool(disk: IDisk, spool_path: str) -> None:
     """Raise `NewerFormat` where a message file was written by a newer program; every file is opened. Files that can't be
     read are passed over."""
-    for silo in SILO_NAMES:
-        directory = os.path.join(spool_path, silo)
-        for name in _names_in(disk, directory):
-            if parse_message_name(name) is not None:
-                path = os.path.join(directory, name)
-                refuse_newer_message(path, read_if_possible(disk, path, read_end))
+    for path in find_message_files(disk, spool_path, not_listed=lambda directory, error: None):
+        refuse_newer_message(path, read_if_possible(disk, path, read_end))
 
 
 def read_if_possible(disk: IDisk, path: str, read: Callable[[IFile], bytes]) -> bytes:
@@ -55,13 +55,6 @@ def read_if_possible(disk: IDisk, path: str, read: Callable[[IFile], bytes]) -> 
             close_read(file)
     except OSError:
         return b""
-
-
-def _names_in(disk: IDisk, directory: str) -> list[str]:
-    try:
-        return sorted(disk.list_directory(directory))
-    except OSError:
-        return []
 
 
 def _read_block(file: IFile) -> bytes:

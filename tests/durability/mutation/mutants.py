@@ -51,6 +51,7 @@ COVERS = frozenset(("files", "directories"))
 
 READERS = (
     "mailismus/journal/batch.py",
+    "mailismus/journal/load.py",
     "mailismus/journal/replay.py",
     "mailismus/queue/providers/clustered/format/cluster.py",
     "mailismus/queue/files/mark.py",

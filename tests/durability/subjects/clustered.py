@@ -18,7 +18,8 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
+from mailismus.queue.providers.clustered.recovery.opened import Opened
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from tests.clustered.harness import queue_settings
 from tests.durability.subjects.interface import LARGE, RandomBytes
 

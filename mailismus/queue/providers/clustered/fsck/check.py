@@ -26,6 +26,7 @@ from mailismus.queue.files.directories import LOCK
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.files.newer_formats import refuse_newer_spool
 from mailismus.queue.fsck_finding import Checked, Done, Finding, FsckReport, Severity
+from mailismus.queue.providers.clustered.format.version import OWNERSHIP
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
@@ -35,9 +36,8 @@ from mailismus.queue.providers.clustered.fsck.findings.segments import JournalSt
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker, start_and_stop
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
+from mailismus.queue.providers.clustered.recovery.directories import make_queue
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
-from mailismus.queue.providers.clustered.recovery.opening import make_queue
-from mailismus.queue.providers.clustered.recovery.ownership import refuse_unknown
 from mailismus.spool.silo import SILO_NAMES
 
 _MAY_FAIL = frozenset(
@@ -113,7 +113,7 @@ class CheckReport:
     def __iter__(self) -> Iterator[Finding]:
         """All findings. Raises `StartError` (75) when a server runs on the queue, `NewerFormat`, OSError."""
         checking = self._checking
-        refuse_unknown(checking.disk, checking.queue_path)
+        OWNERSHIP.refuse_unknown(checking.disk, checking.queue_path)
         locks: list[ILock] = []
         try:
             for root in (checking.queue_path, checking.spool_path):
@@ -167,7 +167,7 @@ class RepairReport:
         """All findings, each with what was done; then those of a second check that still need an administrator. Raises
         `StartError` (75: a server runs; 77: wrong user), `StorageError`, OSError: then the repair can be repeated."""
         _refuse_other_than_directories(self._settings, self._disk)
-        refuse_unknown(self._disk, self._settings.rootpath)
+        OWNERSHIP.refuse_unknown(self._disk, self._settings.rootpath)
         _refuse_newer_formats(self._checking)
         _refuse_empty_spool(self._settings, self._disk)
         try:

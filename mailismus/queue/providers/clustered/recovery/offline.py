@@ -22,8 +22,8 @@ from mailismus.queue.providers.clustered.index.memtable import JournaledMessage,
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
+from mailismus.queue.providers.clustered.recovery.clusters import index_clusters
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
-from mailismus.queue.providers.clustered.recovery.opening import index_clusters
 from mailismus.queue.providers.clustered.recovery.replay import load_journal
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from mailismus.queue.stopped import AtOnceWorker, StoppedQueue

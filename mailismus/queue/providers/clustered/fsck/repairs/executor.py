@@ -20,8 +20,8 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.journal.batch import padded_size
-from mailismus.journal.pool import SegmentPool
-from mailismus.journal.writer import JournalWriter, RandomBytes
+from mailismus.journal.opening import JournalOpener, OpenJournal, Reuse
+from mailismus.journal.writer import RandomBytes
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
@@ -41,7 +41,6 @@ from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import LONGEST
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch
 from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Quarantine
-from mailismus.queue.providers.clustered.recovery.opening import Reuse, begin_journal
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.message_file import MessageFileWriter
 
@@ -73,7 +72,7 @@ class RepairExecutor:
         self.quarantine = Quarantine(disk, settings.rootpath, settings.spool.rootpath)
         self.loaded: ReplayedQueue | None = None
         """The replayed journal, with its patches applied."""
-        self._journal: tuple[SegmentPool, JournalWriter] | None = None
+        self._journal: OpenJournal | None = None
         self._records: list[bytes] = []
         self._records_size = 0
         self._to_write: list[Patch] = []
@@ -200,7 +199,7 @@ class RepairExecutor:
         if message.words is not None or entry.words is not None:
             self._loaded.note_words()
             if self._journal is not None:
-                self._journal[1].require_format(FORMAT_WITH_WORDS)
+                self._journal.writer.require_format(FORMAT_WITH_WORDS)
         records = [lines_record(entry.area, message.spool_id, format_lines(message, [entry]))]
         if line.source.cluster is not None:
             records.insert(0, places_record([(line.queue_id, _place(line))]))
@@ -263,7 +262,7 @@ class RepairExecutor:
                 if is_first:
                     return
             assert self._journal is not None
-            pool, writer = self._journal
+            pool, writer = self._journal.pool, self._journal.writer
             current = writer.current
             if current is None or current.room < padded_size(size) or current.format < writer.format:
                 pool.ensure(padded_size(size))
@@ -272,16 +271,11 @@ class RepairExecutor:
             raise Unavailable(f"the journal can't be written ({error.strerror or error}); begin again") from error
 
     def _begin(self, beside_epoch: bytes) -> None:
-        self._journal = begin_journal(
-            self._settings,
-            self._disk,
-            self._loaded,
-            self._worker,
-            self._reactor,
-            self._random_bytes,
-            Reuse.NOTHING,
-            beside_epoch,
+        directory = os.path.join(self._settings.rootpath, "journal")
+        opener = JournalOpener(
+            self._disk, directory, self._settings.journal, self._worker, self._reactor, self._random_bytes
         )
+        self._journal = opener.begin_journal(self._loaded, self._loaded, Reuse.NOTHING, beside_epoch)
 
     def finish(self) -> None:
         """Make everything durable, then write, move and unlink what was put off to the end."""
@@ -301,7 +295,7 @@ class RepairExecutor:
     def close(self) -> None:
         """Close the journal. Harmless when repeated."""
         if self._journal is not None:
-            for segment in self._journal[1].segments.values():
+            for segment in self._journal.writer.segments.values():
                 segment.file.close()
             self._journal = None
 
