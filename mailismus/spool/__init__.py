@@ -15,4 +15,7 @@ Modules, each with what it is:
     references      reference cache: live entries of each message, in bounded memory. Pure
     unsure          messages whose count is not known until the next reference scan. Pure
     sweep           removes message files that no entry needs
+    removal         removes message files in a worker
+    reference_scan  reads every line of the queue to learn which messages are referenced
+    release         removes message files after their last entry
 """

@@ -277,7 +277,6 @@ HANDED_OUT = {
     "net.send._Drain": "the transport's producer: Twisted calls it in a later turn",
     "net.tls.TlsServer": "Twisted's factory of TLS layers, which calls for a connection",
     "net.tls.TlsTransport": "the two layers of one connection, made together; bytes come later",
-    "queue.providers.clustered.reclaim.release.Release": "its reference scan, which calls when it runs",
     "start.observation.Observation": "called at once, of parts that are made before",
     "start.signals.Signals": "the system's signal handler, which notes a number in parts that are made before",
 }

@@ -17,7 +17,7 @@ two crashes, failures beside both.
 `checkpoint.write`); late settles, new places, what is moved, what is refused (`ledger`); batches, denial, saying again
 (`journal.commit`, `journal.writer`); nonces, reuse, gaps, the two passes of a start (`journal.replay`, `journal.load`);
 the start's own barrier, epochs, sure horizon, dead files and cut tails (`journal.opening`); counting, walks, names of hard
-links (`release`, `reference_scan`, `mailismus.spool`).
+links (`mailismus.spool`).
 
 *Otherwise than the code, on purpose*
 - All that waits goes into one batch; the server's batches are bounded, and what is kept after a failure may take several.

@@ -139,7 +139,7 @@ RULES: dict[str, Rule] = {
     "what lives in a sick segment leaves it soon": _clustered(
         "checkpoint/segments", "self._failed & self._writer.segments.keys()", "False"
     ),
-    "bytes stay while a cluster is away": _clustered("reclaim/reference_scan", "if not read.gaps:", "if True:"),
+    "bytes stay while a cluster is away": _clustered("reclaim/lines", "if not read.gaps:", "if True:"),
     "a checkpoint begins between two batches": _clustered("checkpoint/run", "if self._commit.is_telling:", "if False:"),
     # starts
     "a start raises the epoch": _journal("opening", "writer.epoch = found.epoch + 1", "writer.epoch = found.epoch"),
@@ -209,7 +209,7 @@ RULES: dict[str, Rule] = {
     "bytes wait for the last durable settle": _clustered(
         "control/ledger",
         "            known.append((spool_id, (number,)))\n",
-        "            known.append((spool_id, (number,)))\n            self.release.remove(spool_id)\n",
+        "            known.append((spool_id, (number,)))\n            self.release.files.remove(spool_id)\n",
     ),
     "nothing is said of an entry behind its end": _clustered(
         "control/ledger", "            if asked >= _END:\n", "            if False:\n"
@@ -331,20 +331,20 @@ RULES: dict[str, Rule] = {
     "the file of a refused message stays until its batch is denied": _at(
         "spool/draft", "if may_be_found and draft.is_in_silo:", "if False:"
     ),
-    "what gets a new line while a walk runs stays": _clustered(
-        "reclaim/release", "        self.scan.count_line(message.spool_id, message.recipient_count)\n", "        pass\n"
+    "what gets a new line while a walk runs stays": _at(
+        "spool/release", "        self.scan.count_line(message.spool_id, message.recipient_count)\n", "        pass\n"
     ),
-    "the sweep leaves what is young": _clustered(
-        "reclaim/reference_scan",
-        "if spool_id in self._memtable.messages or spool_id in self._protected or spool_id in known_before:",
+    "the sweep leaves what is young": _at(
+        "spool/reference_scan",
+        "if self._source.holds(spool_id) or spool_id in self._protected or spool_id in held_before:",
         "if False:",
     ),
-    "the sweep leaves what this start named": _clustered(
-        "reclaim/reference_scan",
-        "self._spool_path, silo, self._first_new, is_needed,",
-        "self._spool_path, silo, SpoolId(1 << 62), is_needed,",
+    "the sweep leaves what this start named": _at(
+        "spool/removal",
+        "self._root, silo, self._first_new, is_needed,",
+        "self._root, silo, SpoolId(1 << 62), is_needed,",
     ),
-    "a message with other live entries stays": _clustered(
-        "reclaim/release", "        if message.recipient_count == 1:\n", "        if True:\n"
+    "a message with other live entries stays": _at(
+        "spool/release", "        if message.recipient_count == 1:\n", "        if True:\n"
     ),
 }
