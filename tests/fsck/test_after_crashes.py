@@ -10,7 +10,7 @@ import random
 import pytest
 
 from mailismus.journal import segment
-from mailismus.queue.fsck_finding import Finding, Severity
+from mailismus.queue.fsck.finding import Finding, Severity
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
 from mailismus.queue.providers.clustered.fsck.findings import segments
 from tests.durability.crash.disk import TreeDisk

@@ -12,7 +12,8 @@ from twisted.internet.task import Clock
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.fsck_finding import Done, Finding, Severity
+from mailismus.queue.fsck.finding import Done, Finding, Severity
+from mailismus.queue.fsck.turns import TurnWorker
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
@@ -20,7 +21,6 @@ from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveE
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
-from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.silo import SILO_COUNT

@@ -46,7 +46,7 @@ ROOMS = {
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
     "smtp": (OWN, "server", "client"),
     "start": (OWN, "commands"),
-    "queue": ("interface", "due", "files", "clock", "outcome", OWN, "providers"),
+    "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "providers"),
     "queue.providers.clustered": (
         *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control"),
         OWN,
@@ -72,7 +72,7 @@ PURE = (
     *("observe.audit", "observe.metrics", "observe.text"),
     "journal.batch",
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
-    *("queue.fsck_finding", "queue.gaps", "queue.clock.ages", "queue.outcome", "queue.audited"),
+    *("queue.fsck.finding", "queue.fsck.faults", "queue.gaps", "queue.clock.ages", "queue.outcome", "queue.audited"),
     *("queue.rounds", "queue.words", "queue.entering", "queue.due", "queue.files.recipient_line"),
     *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     "queue.providers.clustered.checkpoint.policy",

@@ -78,9 +78,10 @@ NEEDLESS: dict[str, str] = {
     "order | spool/message_file.py | MessageFileWriter.close_unsynced | self._end().close() <> self._name(numbers)": (
         _NAMED_BEFORE
     ),
-    "order | clustered/fsck/repairs/quarantine.py | Quarantine.move | self._disk.sync_directory(self.path) <> "
+    "order | queue/fsck/quarantine.py | Quarantine.move | self._disk.sync_directory(self.path) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/repairs/executor.py | RepairExecutor.rename | self._disk.sync_directory(directory) <> "
+    "order | queue/fsck/files.py | RepairFiles.rename | self._disk.sync_directory(directory) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/repairs/executor.py | RepairExecutor.finish | for patch in self._to_write: <> for path in self._to_move:": _ALL_SAID,
+    "order | queue/fsck/files.py | RepairFiles.finish_files | for patch in self._to_write: <> "
+    "for path in self._to_move:": _ALL_SAID,
 }

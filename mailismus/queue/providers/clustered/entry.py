@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
-from mailismus.queue.fsck_finding import FsckReport
+from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IStoppedQueue, QueuePlace, QueueReactor
 from mailismus.queue.providers.clustered.format.version import FORMATS, NAME, OWNERSHIP
 
