@@ -342,7 +342,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "net.dispatch": ("doIteration", "the reactor's round, before it runs"),
     "net.tls": ("protocol", "Twisted: a transport's protocol is exchanged so"),
     "queue.due.index": ("due_at since", "records of the index; " + _HOT),
-    "queue.providers.clustered.fsck.check": ("loaded", "the replayed journal, for the executor of repairs"),
+    "queue.providers.clustered.fsck.repair": ("loaded", "the replayed journal, for the executor of repairs"),
     "queue.providers.clustered.fsck.findings.clusters": (
         "checkpoint lengths epoch count is_to_move right_area has_lost",
         "what is known so far, filled by one finding after the other",

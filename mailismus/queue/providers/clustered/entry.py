@@ -61,7 +61,7 @@ class ClusteredProvider:
         return check_copied(place.queue_path, _spool_of(place), now)
 
     def repair(self, settings: QueueSettings, now: float) -> FsckReport:
-        from mailismus.queue.providers.clustered.fsck.check import repair
+        from mailismus.queue.providers.clustered.fsck.repair import repair
 
         return repair(settings, now)
 

@@ -11,5 +11,6 @@ Modules, each with what it is:
     journal         the journal of a queue that is being opened
     opened          an open queue as a value
     opening         locks, journal, clusters: the whole start
+    stopped_contents  contents of messages of a stopped queue
     offline         reads a queue that no server runs on; changes nothing
 """

@@ -6,16 +6,25 @@ its end, tails, marks that are owed, strays. Nothing is delivered, for nobody as
 
 from __future__ import annotations
 
+import os
+
 from twisted.internet.task import Clock
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import Workers
 from mailismus.errors import Unavailable
+from mailismus.journal.opening import JournalOpener
 from mailismus.journal.writer import RandomBytes
 from mailismus.queue.fsck.turns import TurnWorker, turn_until, wait_for
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.recovery.opening import open_locked
+
+
+def opener_without_reactor(settings: QueueSettings, disk: IDisk, random_bytes: RandomBytes) -> JournalOpener:
+    """An opener of the queue's journal that does all of its work at once."""
+    clock, directory = Clock(), os.path.join(settings.rootpath, "journal")
+    return JournalOpener(disk, directory, settings.journal, TurnWorker(clock), clock, random_bytes)
 
 
 def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], random_bytes: RandomBytes, now: float) -> None:

@@ -9,19 +9,14 @@ reads this batch reads all others. Records that are written twice do no harm.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import attrs
-from twisted.internet.interfaces import IReactorTime
 
-from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
-from mailismus.disk.worker import IWorker
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.journal.batch import padded_size
 from mailismus.journal.opening import JournalOpener, OpenJournal, Reuse
-from mailismus.journal.writer import RandomBytes
 from mailismus.mail.reply import Reply
 from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
 from mailismus.queue.fsck.files import RepairFiles
@@ -52,20 +47,10 @@ LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can'
 class RepairExecutor(RepairFiles):
     """Executes the actions of one repair. The locks of the queue are held."""
 
-    def __init__(
-        self,
-        settings: QueueSettings,
-        disk: IDisk,
-        worker: IWorker,
-        reactor: IReactorTime,
-        random_bytes: RandomBytes,
-        now: float,
-    ) -> None:
-        super().__init__(disk, settings.rootpath, settings.spool.rootpath, CLUSTER_SUFFIX)
-        self._settings = settings
-        self._worker = worker
-        self._reactor = reactor
-        self._random_bytes = random_bytes
+    def __init__(self, disk: IDisk, queue_path: str, spool_path: str, opener: JournalOpener, now: float) -> None:
+        """`opener`: of the queue's journal. `now`: UTC seconds."""
+        super().__init__(disk, queue_path, spool_path, CLUSTER_SUFFIX)
+        self._opener = opener
         self._now = now
         self.loaded: ReplayedQueue | None = None
         """The replayed journal, with its patches applied."""
@@ -182,11 +167,7 @@ class RepairExecutor(RepairFiles):
             raise Unavailable(f"the journal can't be written ({error.strerror or error}); begin again") from error
 
     def _begin(self, beside_epoch: bytes) -> None:
-        directory = os.path.join(self._settings.rootpath, "journal")
-        opener = JournalOpener(
-            self._disk, directory, self._settings.journal, self._worker, self._reactor, self._random_bytes
-        )
-        self._journal = opener.begin_journal(self._loaded, self._loaded, Reuse.NOTHING, beside_epoch)
+        self._journal = self._opener.begin_journal(self._loaded, self._loaded, Reuse.NOTHING, beside_epoch)
 
     def finish(self) -> None:
         """Make everything durable, then write, move and unlink what was put off to the end."""
