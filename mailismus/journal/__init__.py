@@ -9,6 +9,8 @@ Modules, each with what it is:
     spool_ids   ids that are never used twice
     commit      group commit: gathers items into batches, tells each item its result
     replay      which batches of the segments found are valid, in order
+    load        replay into the state of a provider, in two passes
+    opening     how a start goes on with the journal that it replayed: its own barrier
     lenient     reads a journal of which some segments can't be read
     throttle    delays 250s while the journal is longer than `maxsize`
     pressure    refuses mail while a message would wait too long for the disk

@@ -26,9 +26,10 @@ SMALLEST = 1 << 20
 _ZEROS = bytes(1 << 20)
 
 
-def segment_size_for(wanted_bytes: int, file_system_bytes: int) -> int:
-    """Bytes of a segment: as configured, at most 1/32 of the file system, at least 1 MiB; whole blocks."""
-    size = max(SMALLEST, min(wanted_bytes, file_system_bytes // 32))
+def segment_size_for(wanted_bytes: int, journal_bytes: int, file_system_bytes: int) -> int:
+    """Bytes of a segment: as configured, at most 1/4 of the journal's limit and 1/32 of the file system, at least 1 MiB;
+    whole blocks."""
+    size = max(SMALLEST, min(wanted_bytes, journal_bytes // 4, file_system_bytes // 32))
     return size // BLOCK * BLOCK
 
 

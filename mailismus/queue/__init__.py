@@ -5,6 +5,7 @@ Rooms, bottom first; modules without a room stand between `outcome` and `provide
     interface   the promises of a provider, and their limits
     due         index in memory of entries that are due and out. Pure
     files       common parts of providers on local files
+    fsck        common parts of their checks and repairs
     clock       time of day that may jump, and ages all the same
     outcome     decisions about the outcome of an attempt. Pure
     providers   the implementations of the interface
@@ -24,7 +25,6 @@ The modules:
     manager       turns outcomes into settlements
     audited       audit record of an entry. Pure
     filter        the words of FILTER. Pure
-    fsck_finding  results of fsck as values. Pure
     provider      requirements of the program on a provider, beside the interface
     stopped       a stopped queue, opened for reading
     metrics       metrics of every queue, and of the manager

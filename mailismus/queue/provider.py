@@ -23,7 +23,7 @@ from twisted.internet.interfaces import IReactorCore, IReactorTCP, IReactorThrea
 from mailismus.config.values.settings import QueueSettings
 from mailismus.mail.ids import SpoolId
 from mailismus.observe.metrics import Reader
-from mailismus.queue.fsck_finding import FsckReport
+from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.interface import Area, Filter, Gap, IQueue, Message, Summary
 
 

@@ -42,6 +42,17 @@ def quarantine_file(disk: IDisk, path: str, directory: str) -> bool:
     return True
 
 
+def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: bytes) -> bool:
+    """Copy bytes that fail their check into a file, with a note of their origin. The first copy of a name stays: then return
+    False. Durable afterwards. Raises OSError."""
+    path = os.path.join(directory, name)
+    is_new = not disk.exists(path)
+    if is_new:
+        write_whole(disk, path, [note, data])
+    disk.sync_directory(directory)  # always: a process that made it may have been killed before its sync
+    return is_new
+
+
 def write_whole(disk: IDisk, path: str, pieces: Iterable[bytes]) -> None:
     """Write a file of these pieces under this name, atomically. Durable afterwards: the bytes, not the name. Raises
     OSError."""

@@ -16,7 +16,8 @@ from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
-from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
+from mailismus.queue.providers.clustered.recovery.opened import Opened
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import ACT_S, ClockWorker
 

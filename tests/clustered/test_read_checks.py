@@ -18,7 +18,7 @@ from mailismus.queue.providers.clustered.format.record import (
     parse_checkpoint,
     read_records,
 )
-from mailismus.queue.providers.clustered.read.due_scan import keep_corrupt
+from mailismus.spool.quarantine import keep_corrupt
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench
 from tests.durability.crash.disk import TreeDisk

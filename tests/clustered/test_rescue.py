@@ -49,7 +49,7 @@ def disk_with(**clusters: list[bytes]) -> MemoryDisk:
 @pytest.fixture
 def loaded() -> ReplayedQueue:
     """Of a journal in which the record of checkpoint 2 may be missing."""
-    return ReplayedQueue(Journal([], []), {}, checkpoint=1, is_doubtful=True)
+    return ReplayedQueue(Journal([], []), checkpoint=1, is_doubtful=True)
 
 
 def test_lines_that_the_journal_says_nothing_of_are_rescued(loaded: ReplayedQueue) -> None:

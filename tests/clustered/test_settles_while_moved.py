@@ -15,6 +15,7 @@ from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered.checkpoint.write import FEW_FILES
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
+from mailismus.queue.providers.clustered.reclaim.lines import QueueLines
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, beyond, ids
 from tests.fakes.worker import ACT_S, MemoryWorker
@@ -527,8 +528,9 @@ def test_what_moved_from_before_a_walk_to_behind_it_keeps_its_bytes() -> None:
     assert isinstance(again, ClusteredQueue)
     bench = Bench(harness, again)
     walk = again.parts.release.scan
-    held = walk._worker = MemoryWorker(is_prompt=True, holds_results=True)
-    walk._reader = ClusterReader(held, walk._reader.cluster_index)
+    held = walk._files._worker = MemoryWorker(is_prompt=True, holds_results=True)
+    assert isinstance(walk._source, QueueLines)
+    walk._source._reader = ClusterReader(held, again.parts.reader.cluster_index)
     harness.clock.advance(0)
     assert held.results, "the walk has not begun"
     away = [queue_id for queue_id in bench.take_ids() if queue_id.spool_id == moved]

@@ -12,7 +12,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Filter, Flushed, Gap, Summary
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.due_scan import UNREADABLE_S
-from mailismus.queue.providers.clustered.reclaim.release import RESCAN_S
+from mailismus.spool.release import RESCAN_S
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.clustered.test_clustered_metrics import shown
 from tests.contracts.bench import Bench, addresses, ids

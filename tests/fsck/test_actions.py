@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.providers.clustered.fsck import check
+from mailismus.queue.providers.clustered.fsck import repair
 from mailismus.queue.providers.clustered.fsck.evidence.history import HeldMessage
 from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
@@ -127,7 +127,7 @@ def test_a_repair_changes_nothing_without_a_copy(damage: Damage, monkeypatch: py
     def start(*arguments: object) -> None:
         ends.append(len(disk.acts))
 
-    monkeypatch.setattr(check, "start_and_stop", start)
+    monkeypatch.setattr(repair, "start_and_stop", start)
     repair_on(disk, stopped.harness)
     (end,) = ends
     story = Story(disk.acts[:end], base)

@@ -10,10 +10,10 @@ import random
 import pytest
 
 from mailismus.journal import segment
-from mailismus.queue.fsck_finding import Finding, Severity
-from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
+from mailismus.queue.fsck.finding import Finding, Severity
+from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
 from mailismus.queue.providers.clustered.fsck.findings import segments
-from mailismus.queue.providers.clustered.recovery import opening
+from mailismus.queue.providers.clustered.fsck.repair import RepairReport
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.explorer import Explorer
 from tests.durability.crash.recovery import LATER, recover
@@ -50,7 +50,7 @@ def states_of(name: str, *, hardlinks: bool) -> list[Tree]:
 
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (segment, opening, segments):
+    for module in (segment, segments):
         monkeypatch.setattr(module, "SMALLEST", SEGMENT)
 
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from mailismus.queue.fsck_finding import Severity
+from mailismus.queue.fsck.finding import Severity
 from mailismus.queue.interface import Area
 from tests.fsck.damages import DAMAGES, Damage
 from tests.fsck.worlds import Stopped, kinds, unrepaired

@@ -17,7 +17,7 @@ import pytest
 from mailismus.__main__ import main
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.providers.clustered.fsck.check import repair
+from mailismus.queue.providers.clustered.fsck.repair import repair
 from mailismus.spool.silo import message_path
 from tests.clustered.harness import queue_settings
 from tests.fsck import damages

@@ -18,11 +18,11 @@ from mailismus.disk.interface import IFile
 from mailismus.disk.posix import PosixDisk, PosixFile
 from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.fsck.quarantine import Quarantine
+from mailismus.queue.fsck.turns import TurnWorker
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.fsck.evidence.target import LONGEST_FILE
 from mailismus.queue.providers.clustered.fsck.repairs import actions
-from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker
-from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Quarantine
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.fsck import damages
@@ -134,7 +134,7 @@ def test_a_name_as_long_as_a_file_system_takes_is_set_aside(place: Place) -> Non
 @pytest.mark.parametrize("plant", [os.mkfifo, os.mkdir, lambda path: os.symlink("/etc/hostname", path)])
 def test_what_is_no_file_passes_for_no_copy(place: Place, plant: object) -> None:
     path = place.real(message_path("/s", damages._large(place.stopped)))
-    aside = Quarantine(PosixDisk(), str(place.path / "queue"), str(place.path / "spool"))
+    aside = Quarantine(PosixDisk(), str(place.path / "queue"), str(place.path / "spool"), ".mqc")
     name = f"spool-{path.parent.name}-{path.name}-0"
     assert callable(plant)
     plant(str(place.real(f"/q/corrupt/{name}")))

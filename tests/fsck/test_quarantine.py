@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Quarantine
+from mailismus.queue.fsck.quarantine import Quarantine
 from mailismus.spool.quarantine import UNFINISHED
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.moments import Doing, behind_one_who_was_killed, moments
@@ -28,15 +28,15 @@ def with_corrupt(disk: TreeDisk) -> None:
 
 
 def whole(disk: TreeDisk) -> None:
-    Quarantine(disk, "/q", "/s").keep(SOURCE)
+    Quarantine(disk, "/q", "/s", ".mqc").keep(SOURCE)
 
 
 def piece(disk: TreeDisk) -> None:
-    Quarantine(disk, "/q", "/s").keep(SOURCE, 4000, 2000)
+    Quarantine(disk, "/q", "/s", ".mqc").keep(SOURCE, 4000, 2000)
 
 
 def moved(disk: TreeDisk) -> None:
-    Quarantine(disk, "/q", "/s").move(SOURCE)
+    Quarantine(disk, "/q", "/s", ".mqc").move(SOURCE)
 
 
 def set_aside(tree: Tree) -> list[bytes]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mailismus.queue.fsck_finding import Severity
+from mailismus.queue.fsck.finding import Severity
 from mailismus.queue.interface import Area
 from tests.fakes.disk import MemoryDisk
 from tests.fsck.worlds import Stopped, kinds, unrepaired

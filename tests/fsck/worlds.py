@@ -10,17 +10,19 @@ import attrs
 from twisted.internet.task import Clock
 
 from mailismus.disk.interface import IDisk
+from mailismus.journal.opening import JournalOpener
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.fsck_finding import Done, Finding, Severity
+from mailismus.queue.fsck.finding import Done, Finding, Severity
+from mailismus.queue.fsck.turns import TurnWorker
 from mailismus.queue.interface import Area, Entry, Message, Settlement
-from mailismus.queue.providers.clustered.fsck.check import CheckReport, RepairReport, checking_of
+from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
-from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker
+from mailismus.queue.providers.clustered.fsck.repair import RepairReport
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.silo import SILO_COUNT
@@ -201,7 +203,9 @@ def repair_on(disk: IDisk, harness: ClusteredHarness) -> list[Finding]:
 def executor_on(disk: IDisk, loaded: ReplayedQueue | None = None) -> RepairExecutor:
     """The executor of a repair of the queue on this disk. `loaded`: its journal."""
     clock = Clock()
-    executor = RepairExecutor(queue_settings(largemsgsize=LARGE), disk, TurnWorker(clock), clock, _RANDOM.randbytes, NOW)
+    settings = queue_settings(largemsgsize=LARGE).journal
+    opener = JournalOpener(disk, "/q/journal", settings, TurnWorker(clock), clock, _RANDOM.randbytes)
+    executor = RepairExecutor(disk, "/q", "/s", opener, NOW)
     executor.loaded = loaded
     return executor
 

@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.fsck_finding import Checked, Finding
+from mailismus.queue.fsck.finding import Checked, Finding
 from mailismus.queue.interface import Area, AreaCount, Filter, Gap, Message, Summary
 from mailismus.queue.provider import IProvider, QueuePlace, QueueReactor
 

@@ -1,7 +1,7 @@
 """The command `mailismus fsck`: checks or repairs a stopped queue, and prints each finding as it comes.
 
 Exit codes: 0 without findings, or with findings that the next start repairs (after a repair: without others left); 65 if a
-repair is needed, mail was lost, or a repair failed; 75 when a server runs on the queue.
+repair is needed, mail was lost, or a repair failed (`queue.fsck.summary`); 75 when a server runs on the queue.
 
 *Not here*: checks and repairs, which are the provider's (`queue.provider`).
 """
@@ -26,7 +26,8 @@ from mailismus.admin.commands.directories import add_options, check_options, fin
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown
-from mailismus.queue.fsck_finding import Done, Finding, FsckReport, Severity
+from mailismus.queue.fsck.finding import Done, Finding, FsckReport, Severity
+from mailismus.queue.fsck.summary import FsckSummary
 from mailismus.queue.provider import IProviders
 
 _WIDTH = 12
@@ -86,18 +87,13 @@ def _stopped_at_once() -> Iterator[None]:
 
 def _print_findings(report: FsckReport, writer: _TextWriter | _JsonWriter, out: _PipeSafeOutput, *, is_repair: bool) -> int:
     """Print the findings. Return the exit code."""
-    counts: Counter[Severity] = Counter()
-    has_failed = False
+    summary = FsckSummary()
     for finding in report:
         writer.write(finding)
-        if finding.done is Done.FAILED:
-            has_failed = True
-        counts[finding.severity] += 1
-    writer.end(report, counts)
+        summary.add(finding)
+    writer.end(report, summary.counts)
     out.flush()
-    if is_repair:
-        return os.EX_DATAERR if has_failed or counts[Severity.LOST] else os.EX_OK
-    return os.EX_DATAERR if any(counts[severity] for severity in Severity if severity.needs_repair) else os.EX_OK
+    return summary.status(is_repair=is_repair)
 
 
 def _open(arguments: argparse.Namespace, tools: FsckTools) -> FsckReport:

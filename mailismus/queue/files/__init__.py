@@ -4,7 +4,12 @@ Modules, each with what it is:
 
     recipient_line  one entry as a line of text. Pure
     mark            the file that names the provider of a queue's directory
+    ownership       refuses the directory of another provider
     directories     made, checked and locked by a start
+    newer_formats   refuses segments and message files that a newer program wrote
+    missing_journal  refuses to start without any trace of a journal
+    journal_damage  bytes of a journal that do not check go to quarantine
+    refusals        errors of an opening as what an administrator must do
     free_space      refuses mail below `minfree`
     locations       directories and locks that were opened
     presence        refuses mail while one of them lost its name

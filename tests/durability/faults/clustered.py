@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.queue.providers.clustered.recovery.opened import Opened
 from tests.durability.faults.world import World
 from tests.durability.subjects.clustered import ClusteredRunning
 

@@ -15,9 +15,9 @@ two crashes, failures beside both.
 
 *In step with the code*: horizon, order and abandoning of checkpoints (`checkpoint.run`, `checkpoint.files`,
 `checkpoint.write`); late settles, new places, what is moved, what is refused (`ledger`); batches, denial, saying again
-(`journal.commit`, `journal.writer`); nonces, reuse, gaps, the two passes of a start (`journal.replay`, `recovery.replay`);
-the start's own barrier, epochs, sure horizon, dead files and cut tails (`recovery.opening`); counting, walks, names of hard
-links (`release`, `reference_scan`, `mailismus.spool`).
+(`journal.commit`, `journal.writer`); nonces, reuse, gaps, the two passes of a start (`journal.replay`, `journal.load`);
+the start's own barrier, epochs, sure horizon, dead files and cut tails (`journal.opening`); counting, walks, names of hard
+links (`mailismus.spool`).
 
 *Otherwise than the code, on purpose*
 - All that waits goes into one batch; the server's batches are bounded, and what is kept after a failure may take several.

@@ -1,6 +1,6 @@
 """What a start believes: which batches count, what they say, and what it may do before its own barrier.
 
-In step with `mailismus.journal.replay` and `mailismus.queue.providers.clustered.recovery.replay`.
+In step with `mailismus.journal.replay`, `mailismus.journal.load` and the clustered queue's `recovery.replay`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Acts of a start. In step with `opening` of the clustered queue.
+"""Acts of a start. In step with `mailismus.journal.opening`.
 
 It acts on nothing before its own barrier: a fresh file, whose header raises the epoch and denies the last batch found,
 which is said again in it. Then it is up, and what the last checkpoint does not speak of goes.

@@ -32,6 +32,7 @@ PACKAGES = {
         "mailismus/journal",
         "mailismus/queue/entering.py",
         "mailismus/queue/files",
+        "mailismus/queue/fsck",
         "mailismus/queue/providers/clustered",
         "mailismus/spool",
     ),
@@ -42,7 +43,7 @@ PACKAGES = {
 LOOKING = ("dump.py", "offline.py", "search.py")
 """Files that change nothing on a disk."""
 
-REPAIRING = ("actions.py", "executor.py", "quarantine.py")
+REPAIRING = ("actions.py", "executor.py", "files.py", "quarantine.py")
 """Of `fsck` those that do."""
 
 BARRIERS = frozenset(("sync", "sync_directory", "sync_file_system"))
@@ -51,6 +52,7 @@ COVERS = frozenset(("files", "directories"))
 
 READERS = (
     "mailismus/journal/batch.py",
+    "mailismus/journal/load.py",
     "mailismus/journal/replay.py",
     "mailismus/queue/providers/clustered/format/cluster.py",
     "mailismus/queue/files/mark.py",

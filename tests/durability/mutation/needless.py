@@ -22,7 +22,7 @@ _ALL_SAID = (
 )
 
 NEEDLESS: dict[str, str] = {
-    "rule | clustered/recovery/opening.py | a start's first header tells the horizon of before": (
+    "rule | journal/opening.py | a start's first header tells the horizon of before": (
         "A header counts with its first batch alone, and that one is the last batch again, which says the later horizon."
     ),
     "check | journal/replay.py | look_at_file | not counts": _ALIKE,
@@ -53,8 +53,8 @@ NEEDLESS: dict[str, str] = {
     ),
     "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster in list(self._cluster_index.clusters.values()): <> for cluster_id in "
     "self._distrusted - kept.gone.keys() - pending.grown.keys():": "An empty one is written anew before it goes: in vain.",
-    "order | clustered/recovery/opening.py | begin_journal | if reuse is Reuse.WHAT_IS_FREE: <> _write_first_batch(loaded, pool, "
-    "writer, beside_epoch)": "Which file takes the batch is all that changes.",
+    "order | journal/opening.py | JournalOpener.begin_journal | if reuse is Reuse.WHAT_IS_FREE: <> "
+    "_write_first_batch(found, owner, pool, writer, beside_epoch)": "Which file takes the batch is all that changes.",
     "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
     "order | clustered/checkpoint/run.py | CheckpointRunner.on_batch | self._segments.top_up() <> if state.pending is None and "
     "self._policy.is_over_limit(state.memtable.entry_count, item..": _AHEAD,
@@ -71,16 +71,17 @@ NEEDLESS: dict[str, str] = {
     "list(self._cluster_index.clusters.values()):": _OTHER_FILES,
     "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster_id, length in self._uncut.items(): <> for cluster, offsets in "
     "owed.items():": _OTHER_FILES,
-    "order | clustered/recovery/opening.py | _open_clusters | for path in leftovers: <> rescued = salvage(loaded, disk, root, "
+    "order | clustered/recovery/clusters.py | recover_clusters | for path in leftovers: <> rescued = salvage(loaded, disk, root, "
     "found)": _NOT_READ,
-    "order | clustered/recovery/opening.py | _set_aside | for damage in damages: <> for bad in loaded.bad_lines:": _OTHER_FILES,
+    "order | queue/files/journal_damage.py | quarantine_damage | for damage in damages: <> for bad in found.bad_records:": _OTHER_FILES,
     "order | spool/message_file.py | MessageFileWriter.finish | file.sync() <> self._name(numbers)": _NAMED_BEFORE,
     "order | spool/message_file.py | MessageFileWriter.close_unsynced | self._end().close() <> self._name(numbers)": (
         _NAMED_BEFORE
     ),
-    "order | clustered/fsck/repairs/quarantine.py | Quarantine.move | self._disk.sync_directory(self.path) <> "
+    "order | queue/fsck/quarantine.py | Quarantine.move | self._disk.sync_directory(self.path) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/repairs/executor.py | RepairExecutor.rename | self._disk.sync_directory(directory) <> "
+    "order | queue/fsck/files.py | RepairFiles.rename | self._disk.sync_directory(directory) <> "
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
-    "order | clustered/fsck/repairs/executor.py | RepairExecutor.finish | for patch in self._to_write: <> for path in self._to_move:": _ALL_SAID,
+    "order | queue/fsck/files.py | RepairFiles.finish_files | for patch in self._to_write: <> "
+    "for path in self._to_move:": _ALL_SAID,
 }

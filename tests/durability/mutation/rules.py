@@ -45,7 +45,9 @@ def _at(path: str, old: str, new: str) -> Rule:
 RULES: dict[str, Rule] = {
     # the start
     "a start marks the queue before it writes there": _clustered(
-        "recovery/opening", "        _mark(loaded, disk, settings.rootpath)\n", ""
+        "recovery/journal",
+        "        OWNERSHIP.mark(disk, settings.rootpath, is_known=bool(loaded.journal.used))\n",
+        "",
     ),
     # segments
     "a header counts with its first batch alone": _journal(
@@ -137,44 +139,40 @@ RULES: dict[str, Rule] = {
     "what lives in a sick segment leaves it soon": _clustered(
         "checkpoint/segments", "self._failed & self._writer.segments.keys()", "False"
     ),
-    "bytes stay while a cluster is away": _clustered("reclaim/reference_scan", "if not read.gaps:", "if True:"),
+    "bytes stay while a cluster is away": _clustered("reclaim/lines", "if not read.gaps:", "if True:"),
     "a checkpoint begins between two batches": _clustered("checkpoint/run", "if self._commit.is_telling:", "if False:"),
     # starts
-    "a start raises the epoch": _clustered(
-        "recovery/opening", "writer.epoch = loaded.epoch + 1", "writer.epoch = loaded.epoch"
-    ),
-    "a start acts on nothing before its own barrier": _clustered(
-        "recovery/opening",
-        "        _write_first_batch(loaded, pool, writer, beside_epoch)\n",
+    "a start raises the epoch": _journal("opening", "writer.epoch = found.epoch + 1", "writer.epoch = found.epoch"),
+    "a start acts on nothing before its own barrier": _journal(
+        "opening",
+        "            _write_first_batch(found, owner, pool, writer, beside_epoch)\n",
         "",
     ),
-    "a start says the last batch again": _clustered(
-        "recovery/opening", "if last is None or last_segment is None:", "if True:"
+    "a start says the last batch again": _journal("opening", "if last is None or last_segment is None:", "if True:"),
+    "a start uses again only what was free before the last batch": _journal(
+        "load",
+        "        found.sure_horizon = found.horizon\n        sink.read_bounds(batch)\n",
+        "        found.sure_horizon = 1 << 62\n        sink.read_bounds(batch)\n",
     ),
-    "a start uses again only what was free before the last batch": _clustered(
-        "recovery/replay",
-        "        found.sure_horizon = found.horizon\n        with suppress(Corrupt):\n",
-        "        found.sure_horizon = 1 << 62\n        with suppress(Corrupt):\n",
-    ),
-    "a start's first header tells the horizon of before": _clustered(
-        "recovery/opening", "    writer.horizon = loaded.sure_horizon\n", "    writer.horizon = loaded.horizon\n"
+    "a start's first header tells the horizon of before": _journal(
+        "opening", "    writer.horizon = found.sure_horizon\n", "    writer.horizon = found.horizon\n"
     ),
     "a start counts no cluster of a checkpoint that came to nothing": _clustered(
-        "recovery/opening",
+        "recovery/clusters",
         "if cluster_id.checkpoint <= loaded.checkpoint or cluster_id in rescued:",
         "if True:",
     ),
     "a start unlinks those": _clustered(
-        "recovery/opening", "            disk.unlink(cluster_id.path(root))\n", "            pass\n"
+        "recovery/clusters", "            disk.unlink(cluster_id.path(root))\n", "            pass\n"
     ),
     "a start has open clusters cut": _clustered(
         "checkpoint/cleanup", "{c.id: c.length for c in cluster_index.clusters.values() if c.length is not None}", "{}"
     ),
     "numbers of removed clusters are not used again": _clustered(
-        "recovery/opening", "max([loaded.checkpoint, *named, *(cluster_id", "max([loaded.checkpoint, *(cluster_id"
+        "recovery/clusters", "max([loaded.checkpoint, *named, *(cluster_id", "max([loaded.checkpoint, *(cluster_id"
     ),
     "numbers of dead clusters are not used again": _clustered(
-        "recovery/opening", ", *(cluster_id.checkpoint for cluster_id in found)])", "])"
+        "recovery/clusters", ", *(cluster_id.checkpoint for cluster_id in found)])", "])"
     ),
     "a settle's place is owed": _clustered(
         "recovery/replay", "    if place is not None:\n        found.owed.add(place)\n", ""
@@ -211,7 +209,7 @@ RULES: dict[str, Rule] = {
     "bytes wait for the last durable settle": _clustered(
         "control/ledger",
         "            known.append((spool_id, (number,)))\n",
-        "            known.append((spool_id, (number,)))\n            self.release.remove(spool_id)\n",
+        "            known.append((spool_id, (number,)))\n            self.release.files.remove(spool_id)\n",
     ),
     "nothing is said of an entry behind its end": _clustered(
         "control/ledger", "            if asked >= _END:\n", "            if False:\n"
@@ -309,8 +307,8 @@ RULES: dict[str, Rule] = {
     "an entry is rescued once": _clustered(
         "recovery/salvage", "            wanted.difference_update(lines.values())", "            pass"
     ),
-    "what a lost header told of epochs is allowed for": _clustered(
-        "recovery/replay", "max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
+    "what a lost header told of epochs is allowed for": _journal(
+        "load", "max(found.epoch, sink.highest_epoch()) + EPOCHS_A_HEADER * journal.lost_headers", "found.epoch"
     ),
     "a content that does not check is not read": _clustered(
         "read/content", "if not journaled.has_written(content):", "if False:"
@@ -323,8 +321,8 @@ RULES: dict[str, Rule] = {
     "a line with words is in a cluster that says so": _clustered(
         "checkpoint/write", " or current.format < needed or self._is_full", " or self._is_full"
     ),
-    "a start that finds words goes on with their format": _clustered(
-        "recovery/opening", "        if loaded.has_words:\n", "        if False:\n"
+    "a start that finds words goes on with their format": _journal(
+        "opening", "        writer.require_format(found.format)\n", ""
     ),
     "words stay when a settlement says nothing of them": _at(
         "queue/entering", "words = entry.words if settlement.words is None else", "words ="
@@ -333,20 +331,20 @@ RULES: dict[str, Rule] = {
     "the file of a refused message stays until its batch is denied": _at(
         "spool/draft", "if may_be_found and draft.is_in_silo:", "if False:"
     ),
-    "what gets a new line while a walk runs stays": _clustered(
-        "reclaim/release", "        self.scan.count_line(message.spool_id, message.recipient_count)\n", "        pass\n"
+    "what gets a new line while a walk runs stays": _at(
+        "spool/release", "        self.scan.count_line(message.spool_id, message.recipient_count)\n", "        pass\n"
     ),
-    "the sweep leaves what is young": _clustered(
-        "reclaim/reference_scan",
-        "if spool_id in self._memtable.messages or spool_id in self._protected or spool_id in known_before:",
+    "the sweep leaves what is young": _at(
+        "spool/reference_scan",
+        "if self._source.holds(spool_id) or spool_id in self._protected or spool_id in held_before:",
         "if False:",
     ),
-    "the sweep leaves what this start named": _clustered(
-        "reclaim/reference_scan",
-        "self._spool_path, silo, self._first_new, is_needed,",
-        "self._spool_path, silo, SpoolId(1 << 62), is_needed,",
+    "the sweep leaves what this start named": _at(
+        "spool/removal",
+        "self._root, silo, self._first_new, is_needed,",
+        "self._root, silo, SpoolId(1 << 62), is_needed,",
     ),
-    "a message with other live entries stays": _clustered(
-        "reclaim/release", "        if message.recipient_count == 1:\n", "        if True:\n"
+    "a message with other live entries stays": _at(
+        "spool/release", "        if message.recipient_count == 1:\n", "        if True:\n"
     ),
 }

@@ -12,14 +12,14 @@ from twisted.internet.task import Clock
 
 import mailismus.journal.segment as segment_module
 import mailismus.queue.providers.clustered.checkpoint.write as write_module
-import mailismus.queue.providers.clustered.recovery.opening as opening_module
 import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.recovery.opening import Opened, open_queue
+from mailismus.queue.providers.clustered.recovery.opened import Opened
+from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from tests.clustered.harness import queue_settings
 from tests.durability.subjects.interface import LARGE, RandomBytes
 
@@ -48,7 +48,7 @@ def _instead(name: str, value: object, *modules: ModuleType) -> Iterator[None]:
 
 def small_segments() -> AbstractContextManager[None]:
     """Segments of `SEGMENT` bytes are allowed."""
-    return _instead("SMALLEST", SEGMENT, segment_module, opening_module)
+    return _instead("SMALLEST", SEGMENT, segment_module)
 
 
 @cache

@@ -10,7 +10,7 @@ Rooms, bottom first; a room imports itself and the rooms above it in this list; 
     index       what is in memory: memtable (entries in the journal), cluster index (entries in clusters). Pure
     commit      items of the journal, spool ids, events of batches
     read        due scan, content, search, counting
-    reclaim     when message bytes go: release, reference scan
+    reclaim     what refers to message files, for their release
     checkpoint  moves live entries to cluster and message files, then frees journal segments
     recovery    opening: locks, replay, salvage, a missing journal; reading a stopped queue
     control     waiters, settlements, admission, results of batches, clean stop

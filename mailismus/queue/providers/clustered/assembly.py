@@ -46,10 +46,14 @@ from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReade
 from mailismus.queue.providers.clustered.read.content import Contents
 from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
-from mailismus.queue.providers.clustered.reclaim.release import Release
-from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.queue.providers.clustered.reclaim.lines import QueueLines
+from mailismus.queue.providers.clustered.recovery.opened import Opened
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import DraftTerms, RefusedDrafts
+from mailismus.spool.reference_scan import ReferenceScan
+from mailismus.spool.references import ReferenceCache
+from mailismus.spool.release import Release
+from mailismus.spool.removal import MessageRemoval
 
 DRAFT_BYTES = 24 << 20
 """Memory of all drafts together that are small enough to stay there; the next one makes it 32 MiB."""
@@ -80,7 +84,11 @@ def build(
     reader = ClusterReader(files, cluster_index)
     due_scan = DueScan(disk, root, files, reader, memtable, cluster_index)
     first_new = SpoolId(opened.spool_ids.epoch << 32)
-    release = Release(disk, settings.spool, files, reactor, memtable, reader, first_new, corrupt, due_scan.quarantine)
+    removal = MessageRemoval(disk, spool_root, files, first_new, corrupt)
+    references = ReferenceCache(settings.spool.maxspidcache, first_new)
+    lines, has_links = QueueLines(disk, memtable, reader, due_scan.quarantine), settings.spool.hardlinks
+    scan = ReferenceScan(removal, references, lines, names_recipients=has_links)
+    release = Release(removal, references, scan, reactor, has_links=has_links)
     ledger = Ledger(state, release, waiters.fire_due)
     contents = Contents(disk, spool_root, files, memtable, opened.writer.segments, corrupt)
     search = QueueSearch(disk, root, reader, memtable, cluster_index, state.newest_checkpoint, reactor)

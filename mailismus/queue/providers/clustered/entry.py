@@ -13,9 +13,9 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
-from mailismus.queue.fsck_finding import FsckReport
+from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IStoppedQueue, QueuePlace, QueueReactor
-from mailismus.queue.providers.clustered.format.version import FORMATS, NAME
+from mailismus.queue.providers.clustered.format.version import FORMATS, NAME, OWNERSHIP
 
 
 class ClusteredProvider:
@@ -30,9 +30,7 @@ class ClusteredProvider:
 
     def claims(self, queue_path: str) -> bool:
         """Whether the directory holds a queue; the first versions wrote no marks."""
-        from mailismus.queue.providers.clustered.recovery.ownership import has_directories
-
-        return has_directories(self._disk, queue_path)
+        return OWNERSHIP.has_directories(self._disk, queue_path)
 
     def load(self) -> None:
         from mailismus.queue.providers.clustered import running  # noqa: F401
@@ -63,7 +61,7 @@ class ClusteredProvider:
         return check_copied(place.queue_path, _spool_of(place), now)
 
     def repair(self, settings: QueueSettings, now: float) -> FsckReport:
-        from mailismus.queue.providers.clustered.fsck.check import repair
+        from mailismus.queue.providers.clustered.fsck.repair import repair
 
         return repair(settings, now)
 

@@ -180,7 +180,7 @@ METRICS: tuple[Metric[ClusteredQueue], ...] = (
     counter(
         "mailismus_unlinks_failed_total",
         "Message files that could not be removed.",
-        lambda q: q.parts.release.unlinks_failed,
+        lambda q: q.parts.release.files.unlinks_failed,
     ),
     counter(
         "mailismus_corrupt_total",

@@ -24,9 +24,9 @@ from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReade
 from mailismus.queue.providers.clustered.read.content import Contents
 from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
-from mailismus.queue.providers.clustered.reclaim.release import Release
-from mailismus.queue.providers.clustered.recovery.opening import Opened
+from mailismus.queue.providers.clustered.recovery.opened import Opened
 from mailismus.spool.draft import DraftTerms, RefusedDrafts, SpoolDraft
+from mailismus.spool.release import Release
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@
 
 Entries of the memtable have their durable copy in the journal. Checkpoints move longer-lived entries to cluster files, and
 their messages to silos (`checkpoint`). The cluster index knows the cluster files (`index.cluster_index`); a due scan reads
-them when entries are due (`read.due_scan`). Message bytes are removed with their last entry (`reclaim.release`).
+them when entries are due (`read.due_scan`). Message bytes are removed with their last entry (`spool.release`).
 
 *Rules*: nothing is answered, taken or released before the barrier of its batch has returned. All code here runs in the
 reactor's thread; blocking calls run in a worker.

@@ -30,9 +30,9 @@ from mailismus.queue.providers.clustered.format.record import (
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.index.state import PendingCheckpoint, QueueState
-from mailismus.queue.providers.clustered.reclaim.release import Release
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import SpoolDraft
+from mailismus.spool.release import Release
 
 CONTENT_BYTES = 32 << 20
 """Bytes of memory for contents of journaled messages; further contents are read from the journal."""
@@ -247,7 +247,7 @@ class Ledger:
         if spool_id in self._in_vain and (
             pending is None or all(QueueId(spool_id, number) not in pending.entries for number in numbers)
         ):
-            self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
+            self.release.files.remove_written(spool_id, self._in_vain.pop(spool_id))
 
     def replace(self, settlement: Settlement, now: float) -> None:
         """Apply a durable settlement that replaces an entry."""
@@ -309,7 +309,7 @@ class Ledger:
         """Note that a checkpoint was abandoned (`apply.EntryMover`). Remove its files of messages that ended meanwhile."""
         self._in_vain |= pending.contents
         for spool_id in [spool_id for spool_id in self._in_vain if spool_id not in self.memtable.messages]:
-            self.release.remove_written(spool_id, self._in_vain.pop(spool_id))
+            self.release.files.remove_written(spool_id, self._in_vain.pop(spool_id))
 
     def move_entries(self, pending: PendingCheckpoint, queue_ids: Sequence[QueueId]) -> None:
         """Apply a durable checkpoint (`apply.EntryMover`): move these entries, but not those that were settled meanwhile."""
@@ -328,7 +328,7 @@ class Ledger:
             if journaled is None or not is_live:
                 cluster_index.owe(cluster, place.offset)
                 if pending.contents.get(spool_id) and (journaled is None or number not in journaled.entries):
-                    self.release.remove_name(spool_id, number)  # it was settled while the content was written
+                    self.release.files.remove_name(spool_id, number)  # it was settled while the content was written
                 continue
             if number in journaled.out or queue_id in self.asked:
                 cluster_index.hold(ClusteredEntry(journaled.message, entry, cluster, place.offset))
@@ -346,7 +346,7 @@ class Ledger:
         self._in_vain.pop(spool_id, None)
         if journaled is None:
             if pending.contents.get(spool_id) == 0:
-                self.release.remove(spool_id)  # all of it was settled while its content was written
+                self.release.files.remove(spool_id)  # all of it was settled while its content was written
         elif not journaled.is_in_silo:
             self.release.track(journaled.message, len(journaled.entries))
             self.forget_content(journaled)

@@ -5,10 +5,11 @@ The number rises when an older program must not touch the queue any more, whatev
 
 from __future__ import annotations
 
-from mailismus.queue.files.mark import Mark
+from mailismus.queue.files.ownership import Ownership
+from mailismus.queue.interface import Area
 
 NAME = "clustered"
 FORMATS = (1,)
 """What this version reads."""
-MARK = Mark(NAME, FORMATS[-1])
-"""What a start writes."""
+OWNERSHIP = Ownership(NAME, FORMATS, ("journal", *(area.value for area in Area)))
+"""What its directories are recognised by."""

@@ -6,7 +6,10 @@ Rooms, bottom first:
     repairs     actions that change the disk, each safe to be interrupted
     findings    what is wrong with names, segments, clusters and message files
 
-The module:
+The modules, leaves first:
 
-    check       runs all of it
+    look        all problems of a queue, step by step
+    refusals    what neither is begun on
+    check       a check, which changes nothing
+    repair      a repair
 """

@@ -26,7 +26,7 @@ from mailismus.queue.providers.clustered.index.cluster import Cluster, Flush
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
-from mailismus.spool.quarantine import write_whole
+from mailismus.spool.quarantine import keep_corrupt
 
 UNREADABLE_S = 60.0
 """Seconds until a cluster that can't be read is tried again."""
@@ -46,17 +46,6 @@ def read_file(disk: IDisk, path: str, length: int | None) -> bytes:
 def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:
     """Whether an entry matches the filter; its area is not compared."""
     return wanted.spool_id in (None, message.spool_id) and wanted.matches(message, entry)
-
-
-def keep_corrupt(disk: IDisk, directory: str, name: str, note: bytes, data: bytes) -> bool:
-    """Copy bytes that fail their check into a file, with a note of their origin. The first copy of a name stays: then return
-    False. Durable afterwards. Raises OSError."""
-    path = os.path.join(directory, name)
-    is_new = not disk.exists(path)
-    if is_new:
-        write_whole(disk, path, [note, data])
-    disk.sync_directory(directory)  # always: a process that made it may have been killed before its sync
-    return is_new
 
 
 class DueScan:

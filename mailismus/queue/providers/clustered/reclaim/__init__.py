@@ -1,7 +1,6 @@
-"""Removal of message bytes that no entry needs.
+"""What refers to message files, for their release (`spool.release`).
 
-Modules, each with what it is:
+The module:
 
-    reference_scan  reads every line of the queue to learn which messages are referenced
-    release         removes message files after their last entry
+    lines       reads every line of the queue for a reference scan
 """

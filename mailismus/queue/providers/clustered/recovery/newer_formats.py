@@ -1,43 +1,26 @@
-"""Newer formats: files that a newer program wrote are found before anything is changed, and refused.
+"""Newer formats of clusters: files that a newer program wrote are found before anything is changed, and refused.
 
-Magic, format number and CRC have the same place in every format of a kind of file (`docs/formats`). So an older program can
-tell a newer format from damage: the CRC of a newer header checks, that of a damaged one does not.
+The first bytes of each cluster are read.
 
-Of segments and clusters the first bytes are read. A message file tells its format by its last bytes: reading those of every
-file is left to `fsck`. A start needs no look at them, because no file of a queue is of a higher format than its newest
-segment was when it was written.
+*Not here*: segments and message files (`queue.files.newer_formats`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
-from mailismus.disk.interface import IDisk, IFile, NameKind, close_read
-from mailismus.journal.batch import BLOCK
-from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
-from mailismus.journal.replay import refuse_newer_segment
+from mailismus.disk.interface import IDisk, IFile
+from mailismus.queue.files.newer_formats import read_if_possible, refuse_newer_journal
 from mailismus.queue.providers.clustered.format.cluster import LONGEST_HEADER, refuse_newer_cluster
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
-from mailismus.spool.message_file import read_end, refuse_newer_message
-from mailismus.spool.silo import SILO_NAMES, parse_message_name
 
 
 def refuse_newer_queue(disk: IDisk, queue_path: str) -> int:
     """Raise `NewerFormat` where a journal segment or a cluster of the queue was written by a newer program; otherwise return
     the highest format of a cluster, 0 where there is none. Files that can't be read are passed over: whoever needs one of
     them reports it."""
-    refuse_newer_journal(disk, queue_path)
+    refuse_newer_journal(disk, os.path.join(queue_path, "journal"))
     return refuse_newer_clusters(disk, queue_path)
-
-
-def refuse_newer_journal(disk: IDisk, queue_path: str) -> None:
-    """As `refuse_newer_queue`, of segments."""
-    journal = os.path.join(queue_path, "journal")
-    for name in _names_in(disk, journal):
-        if name.endswith(SEGMENT_SUFFIX):
-            path = os.path.join(journal, name)
-            refuse_newer_segment(path, _read(disk, path, _read_block))
 
 
 def refuse_newer_clusters(disk: IDisk, queue_path: str) -> int:
@@ -45,44 +28,8 @@ def refuse_newer_clusters(disk: IDisk, queue_path: str) -> int:
     highest = 0
     for cluster_id in find_clusters(disk, queue_path, not_listed=lambda path, error: None):
         path = cluster_id.path(queue_path)
-        highest = max(highest, refuse_newer_cluster(path, _read(disk, path, _read_header)))
+        highest = max(highest, refuse_newer_cluster(path, read_if_possible(disk, path, _read_header)))
     return highest
-
-
-def refuse_newer_spool(disk: IDisk, spool_path: str) -> None:
-    """Raise `NewerFormat` where a message file was written by a newer program; every file is opened. Files that can't be
-    read are passed over."""
-    for silo in SILO_NAMES:
-        directory = os.path.join(spool_path, silo)
-        for name in _names_in(disk, directory):
-            if parse_message_name(name) is not None:
-                path = os.path.join(directory, name)
-                refuse_newer_message(path, _read(disk, path, read_end))
-
-
-def _names_in(disk: IDisk, directory: str) -> list[str]:
-    try:
-        return sorted(disk.list_directory(directory))
-    except OSError:
-        return []
-
-
-def _read(disk: IDisk, path: str, read: Callable[[IFile], bytes]) -> bytes:
-    """What `read` returns for this file; nothing where it can't be read."""
-    try:
-        if disk.describe(path).kind is not NameKind.FILE:
-            return b""
-        file = disk.open(path)
-        try:
-            return read(file)
-        finally:
-            close_read(file)
-    except OSError:
-        return b""
-
-
-def _read_block(file: IFile) -> bytes:
-    return file.read_at(0, BLOCK)
 
 
 def _read_header(file: IFile) -> bytes:

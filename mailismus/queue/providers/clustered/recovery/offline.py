@@ -7,66 +7,23 @@ is missing may show entries that are over, and hide others.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
 from functools import partial
 
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
-from mailismus.errors import Unavailable
-from mailismus.journal.batch import BLOCK, decode_header
 from mailismus.journal.lenient import survey_leniently
-from mailismus.mail.ids import SpoolId
 from mailismus.queue.gaps import Gaps, gap_of
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
-from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
+from mailismus.queue.providers.clustered.recovery.clusters import index_clusters
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
-from mailismus.queue.providers.clustered.recovery.opening import index_clusters
 from mailismus.queue.providers.clustered.recovery.replay import load_journal
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
+from mailismus.queue.providers.clustered.recovery.stopped_contents import StoppedContents
 from mailismus.queue.stopped import AtOnceWorker, StoppedQueue
-from mailismus.spool.message_file import PIECE_SIZE, open_message
-
-
-class _StoppedContents:
-    """Contents of messages, in the spool or in the journal. `segments`: where each segment lies, by its number."""
-
-    def __init__(self, memtable: Memtable, disk: IDisk, spool_path: str, segments: Mapping[int, str]) -> None:
-        self._memtable = memtable
-        self._disk = disk
-        self._spool_path = spool_path
-        self._segments = segments
-
-    def read(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
-        """The content of a message that is there, in pieces, in order. Raises `StorageError`, `OSError`."""
-        message = self._memtable.messages.get(spool_id)
-        return self._from_spool(spool_id) if message is None or message.is_in_silo else self._from_journal(message)
-
-    def _from_spool(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
-        reader = open_message(self._disk, self._spool_path, spool_id)
-        try:
-            while piece := reader.read():
-                yield piece
-        finally:
-            reader.close()
-
-    def _from_journal(self, message: JournaledMessage) -> Generator[bytes, None, None]:
-        """After each piece: has a server that was started meanwhile used the segment anew?"""
-        path = self._segments[message.segment]
-        offset, end = message.offset, message.offset + message.message.stored_bytes
-        file = self._disk.open(path)
-        try:
-            while offset < end:
-                piece = file.read_at(offset, min(PIECE_SIZE, end - offset))
-                header = decode_header(file.read_at(0, BLOCK))
-                if not piece or header is None or header.number != message.segment:
-                    raise Unavailable("the journal has changed since it was read: does a server run on it now?")
-                offset += len(piece)
-                yield piece
-        finally:
-            file.close()
 
 
 def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -> StoppedQueue:
@@ -102,4 +59,4 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
     looks = QueueSearch(
         disk, queue_path, ClusterReader(AtOnceWorker(), resting, others_remove=True), young, resting, lambda: newest
     )
-    return StoppedQueue(looks, _StoppedContents(young, disk, spool_path, segments).read, gaps)
+    return StoppedQueue(looks, StoppedContents(young, disk, spool_path, segments).read, gaps)

@@ -1,9 +1,6 @@
 """Replay of journal records: from the records of a journal to the live entries in it.
 
-Two passes: the first finds the newest checkpoint, the second applies the records above its horizon. Below it there may be a
-hundred times more records, all of entries that were moved or settled.
-
-`load` only reads: it serves starts, offline commands and fsck.
+*Not here*: the two passes (`journal.load`).
 """
 
 from __future__ import annotations
@@ -16,13 +13,17 @@ import attrs
 from mailismus.disk.interface import IDisk
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import Batch
-from mailismus.journal.replay import FoundSegment, Journal, drop_explained, replay, replay_behind, survey
+from mailismus.journal.load import ReplayedJournal, load_into
+from mailismus.journal.replay import FoundSegment, Journal, replay_behind, survey
+from mailismus.journal.writer import Written
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.files.recipient_line import parse_line
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.format.record import (
+    FORMAT_WITH_WORDS,
     Record,
     RecordKind,
+    epoch_record,
     parse_checkpoint,
     parse_epoch,
     parse_placed,
@@ -36,27 +37,13 @@ _ENTRIES = b"MFLSP"
 """All other kinds."""
 _SETTLED = b"S"
 
-EPOCHS_A_HEADER = 2
-"""How much higher the epoch of a lost header may be: a start raises it by one, a full counter of spool ids too."""
-
 
 @attrs.define
-class ReplayedQueue:
+class ReplayedQueue(ReplayedJournal):
     """Result of a replay. `youngs` know segment and place of their content; contents are not loaded, but for the last
     batch."""
 
-    journal: Journal
-    youngs: dict[SpoolId, JournaledMessage]
-    last: Batch | None = None
-    """The last batch found. It may not be durable."""
-    last_segment: FoundSegment | None = None
-    horizon: int = 0
-    """The newest checkpoint's."""
-    sure_horizon: int = 0
-    """The newest horizon that is durable for sure: not one in the last batch alone."""
-    record_horizon: int = 0
-    """The newest horizon in a checkpoint record."""
-    epoch: int = 0
+    youngs: dict[SpoolId, JournaledMessage] = attrs.field(factory=dict)
     checkpoint: int = 0
     """Number of the newest checkpoint. Clusters of a higher one do not count."""
     lengths: dict[ClusterId, int] = attrs.field(factory=dict)
@@ -66,21 +53,46 @@ class ReplayedQueue:
     settled: set[SpoolId] = attrs.field(factory=set)
     """Messages of which the current batch settled an entry. They stay until its end, entries or not: a retry of an entry in
     a cluster is a settled record and then a line, and the content may still be in the journal."""
-    bad_lines: list[bytes] = attrs.field(factory=list)
-    """Recipient lines and records that do not check in a batch that does."""
-    has_words: bool = False
-    """A recipient line behind the horizon has words: what is written anew needs a format that holds them."""
-    is_doubtful: bool = False
-    """The record of a durable checkpoint may be missing (`salvage`)."""
 
     def note_words(self) -> None:
         """Note that recipient lines written anew may have words."""
-        self.has_words = True
+        self.require_format(FORMAT_WITH_WORDS)
 
-    @property
-    def last_sequence(self) -> int:
-        """Of the last batch."""
-        return max([self.horizon, *(segment.last_sequence for segment in self.journal.used)])
+    # `ReplaySink`
+
+    def read_bounds(self, batch: Batch) -> None:
+        with suppress(Corrupt):
+            for record in read_records(batch.records, _BOUNDS):
+                _note_bound(self, record)
+
+    def apply(self, segment: FoundSegment, batch: Batch) -> None:
+        try:
+            for record in read_records(batch.records, _ENTRIES):
+                _apply(self, record, segment, batch)
+        except Corrupt:
+            self.bad_records.append(batch.records)
+        for spool_id in self.settled:
+            if not self.youngs[spool_id].entries:
+                del self.youngs[spool_id]
+        self.settled.clear()
+
+    def highest_epoch(self) -> int:
+        return max((spool_id >> 32 for spool_id in self.youngs), default=0)
+
+    # `JournalOwner`
+
+    def epoch_record(self, epoch: int) -> bytes:
+        return epoch_record(epoch)
+
+    def last_batch_moved(self, written: Written) -> None:
+        last, last_segment = self.last, self.last_segment
+        assert last is not None
+        assert last_segment is not None
+        assert last_segment.header is not None
+        number = last_segment.header.number
+        for young in self.youngs.values():
+            if young.segment == number and young.offset >= last.records_offset:
+                young.move_to(written.segment, young.offset + written.offset - last.records_offset)
 
 
 def load(disk: IDisk, directory: str) -> ReplayedQueue:
@@ -95,28 +107,8 @@ def load(disk: IDisk, directory: str) -> ReplayedQueue:
 
 def load_journal(journal: Journal) -> ReplayedQueue:
     """Replay this journal. Raises OSError."""
-    found = ReplayedQueue(journal, {}, horizon=journal.horizon, sure_horizon=journal.horizon, epoch=journal.epoch)
-    for segment, batch in replay(journal):
-        found.sure_horizon = found.horizon
-        with suppress(Corrupt):
-            for record in read_records(batch.records, _BOUNDS):
-                _apply(found, record, segment, batch)
-        found.last, found.last_segment = batch, segment
-    for segment, batch in replay_behind(journal, found.horizon):
-        try:
-            for record in read_records(batch.records, _ENTRIES):
-                _apply(found, record, segment, batch)
-        except Corrupt:
-            found.bad_lines.append(batch.records)
-        for spool_id in found.settled:
-            if not found.youngs[spool_id].entries:
-                del found.youngs[spool_id]
-        found.settled.clear()
-    drop_explained(journal, found.horizon)
-    # The horizon in a header is that of a durable checkpoint, whose record must be in the journal.
-    found.is_doubtful = journal.is_doubtful or found.record_horizon < journal.horizon
-    used = max((spool_id >> 32 for spool_id in found.youngs), default=0)
-    found.epoch = max(found.epoch, used) + EPOCHS_A_HEADER * journal.lost_headers
+    found = ReplayedQueue(journal)
+    load_into(found, found)
     return found
 
 
@@ -130,19 +122,21 @@ def settled_among(loaded: ReplayedQueue, wanted: Container[QueueId]) -> set[Queu
     return settled
 
 
-def _apply(found: ReplayedQueue, record: Record, segment: FoundSegment, batch: Batch) -> None:
+def _note_bound(found: ReplayedQueue, record: Record) -> None:
     match record.kind:
         case RecordKind.CHECKPOINT:
             checkpoint = parse_checkpoint(record.text)
             if checkpoint is None:
-                found.bad_lines.append(record.text)
+                found.bad_records.append(record.text)
             elif checkpoint.number >= found.checkpoint:
-                found.horizon = max(found.horizon, checkpoint.horizon)
-                found.record_horizon = checkpoint.horizon
-                found.epoch = max(found.epoch, checkpoint.epoch)
+                found.note_checkpoint(checkpoint.horizon, checkpoint.epoch)
                 found.checkpoint, found.lengths = checkpoint.number, checkpoint.lengths
         case RecordKind.EPOCH:
-            found.epoch = max(found.epoch, parse_epoch(record.text))
+            found.note_epoch(parse_epoch(record.text))
+
+
+def _apply(found: ReplayedQueue, record: Record, segment: FoundSegment, batch: Batch) -> None:
+    match record.kind:
         case RecordKind.PLACES:
             found.owed.update(place for _, place in parse_placed(record.text) if place is not None)
         case RecordKind.SETTLED:
@@ -166,7 +160,7 @@ def _put_lines(found: ReplayedQueue, record: Record, segment: FoundSegment, batc
     for line in record.text.split(b"\n")[:-1]:
         parsed = parse_line(line, record.area) if record.area is not None else None
         if parsed is None or parsed[0].spool_id != record.spool_id:
-            found.bad_lines.append(line)
+            found.bad_records.append(line)
             continue
         message, entry = parsed
         if message.words is not None or entry.words is not None:

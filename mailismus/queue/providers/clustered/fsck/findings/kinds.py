@@ -7,13 +7,11 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, TypeVar
 
-import attrs
-
-from mailismus.queue.fsck_finding import Finding, Severity
+from mailismus.queue.fsck.faults import Fault, FaultKind
+from mailismus.queue.fsck.finding import Severity
 
 if TYPE_CHECKING:
     from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
@@ -25,7 +23,7 @@ _START = "leaves it to the start at its end"
 _ASIDE = "copies the bytes to corrupt/"
 
 
-class FindingKind(enum.Enum):
+class FindingKind(FaultKind):
     """Severity, description, and what a repair does."""
 
     # names, owners, locks
@@ -270,28 +268,13 @@ class FindingKind(enum.Enum):
         _ALONE,
     )
 
-    @property
-    def severity(self) -> Severity:
-        """Of findings of this kind."""
-        return self.value[0]
-
-    @property
-    def code(self) -> str:
-        """Name for programs, such as `cluster-dead`."""
-        return self.name.lower().replace("_", "-")
-
 
 Mend = Callable[["RepairExecutor"], None]
 """Repairs one thing. Raises OSError."""
 
 
-@attrs.frozen
-class Problem:
-    """A finding with its repair; no repair: it is left alone, or left to the start. Without a finding: a further part of the
-    repair of an earlier finding."""
-
-    finding: Finding | None
-    mend: Mend | None = None
+class Problem(Fault["RepairExecutor"]):
+    """A fault of a clustered queue."""
 
 
 T = TypeVar("T")
@@ -309,5 +292,4 @@ def problem(
     kind: FindingKind, path: str, offset: int | None = None, mend: Mend | None = None, /, **words: object
 ) -> Problem:
     """A problem of this kind; `words` fill its sentences."""
-    severity, what, repair = kind.value
-    return Problem(Finding(severity, kind.code, path, offset, what.format(**words), repair.format(**words)), mend)
+    return Problem(kind.finding(path, offset, words), mend)

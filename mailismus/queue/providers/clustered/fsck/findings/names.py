@@ -17,12 +17,11 @@ from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER
 from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
 from mailismus.queue.providers.clustered.fsck.repairs import actions
+from mailismus.spool.link_probe import LINK_PROBES
 from mailismus.spool.silo import SILO_NAMES
 
 _SYSTEMS_OWN = frozenset({"lost+found"})
 """A file system has this in its root directory, which may be the queue's or the spool's."""
-_PROBES = frozenset({"link-probe", "link-probe-2"})
-
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ class NameCheck:
             path = os.path.join(root, name)
             if name == LOCK:
                 yield from self.check(path, NameKind.FILE)
-            elif name in _PROBES:
+            elif name in LINK_PROBES:
                 yield problem(FindingKind.PROBE_LEFT, path, None, partial(actions.unlink, path))
             elif root == self._checking.queue_path and name in (MARK, NEW_MARK):
                 continue

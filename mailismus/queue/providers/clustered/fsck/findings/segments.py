@@ -92,7 +92,7 @@ def check_journal(checking: Checking, names: NameCheck) -> Iterator[Problem | Jo
         loaded = _load(checking, [path for path in readable if path not in copies], patches)
     journal = loaded.journal
     damages = [damage for damage in journal.damages if not _is_of_header(journal, damage)]
-    may_lack = too_long or unreadable or damages or loaded.bad_lines or _short(journal) or not journal.used
+    may_lack = too_long or unreadable or damages or loaded.bad_records or _short(journal) or not journal.used
     state = JournalState(loaded, patches, bool(may_lack))
     loaded.is_doubtful = loaded.is_doubtful or state.has_lost
     yield from _explain(checking, state)
@@ -198,7 +198,7 @@ def _explain(checking: Checking, state: JournalState) -> Iterator[Problem]:
         elif not damage.size_bytes:
             first = _last_before(journal, damage.before) + 1
             yield problem(FindingKind.BATCHES_MISSING, damage.path, damage.offset, first=first, last=damage.before - 1)
-    for line in loaded.bad_lines:
+    for line in loaded.bad_records:
         yield problem(FindingKind.RECORD_DAMAGED, checking.journal_path, None, text=_text_of(line))
     short = _short(journal)
     for segment in short:

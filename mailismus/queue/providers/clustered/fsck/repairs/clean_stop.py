@@ -6,48 +6,25 @@ its end, tails, marks that are owed, strays. Nothing is delivered, for nobody as
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import os
 
-from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
-from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.worker import Workers
 from mailismus.errors import Unavailable
+from mailismus.journal.opening import JournalOpener
 from mailismus.journal.writer import RandomBytes
+from mailismus.queue.fsck.turns import TurnWorker, turn_until, wait_for
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.recovery.opening import open_locked
 
-_TURN_S = 0.01
-_MOST_TURNS = 1_000_000
-"""Turns of a clock that stands still but for them: with one a cluster or more, hours of a server's life."""
 
-T = TypeVar("T")
-
-
-class TurnWorker:
-    """`IWorker` without a thread: it runs a call at once and gives the result back in the next turn of the clock."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-
-    def run(self, function: Callable[[], T]) -> Deferred[T]:
-        done: Deferred[T] = Deferred()
-        result = maybeDeferred(function)
-        self._clock.callLater(0, result.chainDeferred, done)
-        return done
-
-    def start(self) -> None:
-        """There is no thread."""
-
-    def stop(self) -> None:
-        """No call is pending."""
-
-    def leave(self) -> None:
-        """Nothing is under way."""
+def opener_without_reactor(settings: QueueSettings, disk: IDisk, random_bytes: RandomBytes) -> JournalOpener:
+    """An opener of the queue's journal that does all of its work at once."""
+    clock, directory = Clock(), os.path.join(settings.rootpath, "journal")
+    return JournalOpener(disk, directory, settings.journal, TurnWorker(clock), clock, random_bytes)
 
 
 def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], random_bytes: RandomBytes, now: float) -> None:
@@ -58,30 +35,13 @@ def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], ran
     opened = open_locked(settings, disk, locks, worker, clock, random_bytes)
     try:
         queue = build(settings, disk, opened, Workers(worker, worker), clock, lambda: now + clock.seconds())
-        _wait(clock, queue.open())
+        wait_for(clock, queue.open())
         scan = queue.parts.release.scan
-        _turn_until(clock, lambda: scan.has_failed or (scan.has_run and not scan.is_running))
+        turn_until(clock, lambda: scan.has_failed or (scan.has_run and not scan.is_running))
         abandoned = queue.checkpoints.counts.abandoned
-        _wait(clock, queue.checkpoints.run_over_all())
-        _wait(clock, queue.close())
+        wait_for(clock, queue.checkpoints.run_over_all())
+        wait_for(clock, queue.close())
         if scan.has_failed or queue.checkpoints.counts.abandoned > abandoned:
             raise Unavailable("what was repaired is in the journal, but could not be written behind; see the log")
     finally:
         opened.release()
-
-
-def _wait(clock: Clock, deferred: Deferred[T]) -> None:
-    failures: list[Failure] = []
-    results: list[T] = []
-    deferred.addCallbacks(results.append, failures.append)
-    _turn_until(clock, lambda: bool(results or failures))
-    if failures:
-        failures[0].raiseException()
-
-
-def _turn_until(clock: Clock, is_done: Callable[[], bool]) -> None:
-    for _ in range(_MOST_TURNS):
-        if is_done():
-            return
-        clock.advance(_TURN_S)
-    raise Unavailable("the queue does not come to rest")

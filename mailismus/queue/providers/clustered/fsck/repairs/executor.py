@@ -1,32 +1,28 @@
-"""Hands: the acts of a repair, each safe to be stopped in.
+"""Executor: executes the actions of a repair, each safe to be interrupted.
 
-*Rules*: what is to be changed is copied to `corrupt/` first, durably. What is written is synced before what it replaces
-goes. Everything about entries is said in the journal, in batches of its own in fresh segments: a line that is written again
-and the mark of the old one are one batch, so that a repair that is stopped has done both or neither; a start reads it
-reads all else. Nothing that is said twice does harm.
+*Rules*: everything about entries is written to the journal, in batches of its own in fresh segments. A line that is
+rewritten and the mark of the old one are one batch, so that an interrupted repair has done both or neither; a start that
+reads this batch reads all others. Records that are written twice do no harm.
+
+*Not here*: changes of files (`queue.fsck.files`).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 
 import attrs
-from twisted.internet.interfaces import IReactorTime
 
-from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
-from mailismus.disk.worker import IWorker
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.journal.batch import padded_size
-from mailismus.journal.pool import SegmentPool
-from mailismus.journal.writer import JournalWriter, RandomBytes
-from mailismus.mail.ids import SpoolId
+from mailismus.journal.opening import JournalOpener, OpenJournal, Reuse
 from mailismus.mail.reply import Reply
 from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
+from mailismus.queue.fsck.files import RepairFiles
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.checkpoint.cleanup import NOBODY
+from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.format.record import (
     FORMAT_WITH_WORDS,
@@ -39,11 +35,7 @@ from mailismus.queue.providers.clustered.format.record import (
 )
 from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import LONGEST
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
-from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch
-from mailismus.queue.providers.clustered.fsck.repairs.quarantine import Quarantine
-from mailismus.queue.providers.clustered.recovery.opening import Reuse, begin_journal
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
-from mailismus.spool.message_file import MessageFileWriter
 
 BATCH_BYTES = 256 << 10
 """Bytes of records in one batch, about."""
@@ -52,116 +44,19 @@ LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can'
 """The reply in the bounces of a message whose bytes are lost."""
 
 
-class RepairExecutor:
+class RepairExecutor(RepairFiles):
     """Executes the actions of one repair. The locks of the queue are held."""
 
-    def __init__(
-        self,
-        settings: QueueSettings,
-        disk: IDisk,
-        worker: IWorker,
-        reactor: IReactorTime,
-        random_bytes: RandomBytes,
-        now: float,
-    ) -> None:
-        self._settings = settings
-        self._disk = disk
-        self._worker = worker
-        self._reactor = reactor
-        self._random_bytes = random_bytes
+    def __init__(self, disk: IDisk, queue_path: str, spool_path: str, opener: JournalOpener, now: float) -> None:
+        """`opener`: of the queue's journal. `now`: UTC seconds."""
+        super().__init__(disk, queue_path, spool_path, CLUSTER_SUFFIX)
+        self._opener = opener
         self._now = now
-        self.quarantine = Quarantine(disk, settings.rootpath, settings.spool.rootpath)
         self.loaded: ReplayedQueue | None = None
         """The replayed journal, with its patches applied."""
-        self._journal: tuple[SegmentPool, JournalWriter] | None = None
+        self._journal: OpenJournal | None = None
         self._records: list[bytes] = []
         self._records_size = 0
-        self._to_write: list[Patch] = []
-        self._to_remove: list[str] = []
-        self._to_move: list[str] = []
-
-    # files
-
-    def write(self, path: str, offset: int, data: bytes) -> None:
-        """Overwrite bytes in place, durably."""
-        file = self._disk.open(path)
-        try:
-            file.write_at(offset, [data])
-            file.sync()
-        finally:
-            file.close()
-
-    def cut(self, path: str, size_bytes: int) -> None:
-        """Truncate the file, durably."""
-        file = self._disk.open(path)
-        try:
-            file.truncate(size_bytes)
-            file.sync()
-        finally:
-            file.close()
-
-    def unlink(self, path: str) -> None:
-        """Unlink the name, durably. Harmless when it is gone."""
-        with suppress(FileNotFoundError):
-            self._disk.unlink(path)
-        self._disk.sync_directory(os.path.dirname(path))
-
-    def link(self, path: str, new_path: str) -> None:
-        """Link the file under another name, durably."""
-        self._disk.link(path, new_path)
-        self._disk.sync_directory(os.path.dirname(new_path))
-
-    def rename(self, path: str, new_path: str) -> None:
-        """Rename the file, durably; missing directories are made."""
-        directory = os.path.dirname(new_path)
-        self._ensure(directory)
-        self._disk.rename(path, new_path)
-        self._disk.sync_directory(directory)
-        self._disk.sync_directory(os.path.dirname(path))
-
-    def _ensure(self, directory: str) -> None:
-        if not self._disk.exists(directory):
-            self._disk.make_directory(directory)
-        self._disk.sync_directory(os.path.dirname(directory))  # always: its maker may have been killed before
-
-    def make_private(self, path: str, owner: int) -> None:
-        """Make the name accessible to its owner alone."""
-        self._disk.make_private(path, owner)
-
-    def write_message(self, spool_id: SpoolId, pieces: Iterator[bytes]) -> None:
-        """Write a message file under its shared name, durably."""
-        writer = MessageFileWriter(self._disk, self._settings.spool.rootpath, spool_id)
-        self._ensure(os.path.dirname(writer.path))
-        try:
-            for piece in pieces:
-                writer.append([piece])
-            writer.finish()
-        except OSError:
-            writer.discard()
-            raise
-
-    def keep_if_readable(self, path: str) -> None:
-        """Copy a file to quarantine before it is removed; one that can't be read is moved there as it is."""
-        try:
-            self.quarantine.keep(path)
-        except OSError:
-            self.quarantine.move(path)
-
-    def write_at_end(self, path: str, offset: int, data: bytes) -> None:
-        """Overwrite bytes in place, durably, when all records of the repair are durable. Until then a start, or a repeated
-        repair, must find what this one found."""
-        self._to_write.append(Patch(path, offset, data))
-
-    def remove_at_end(self, path: str) -> None:
-        """Unlink the name when all records of the repair are durable. The file has been copied."""
-        self._to_remove.append(path)
-
-    def move_at_end(self, path: str) -> None:
-        """Move the file to `corrupt/` when all records of the repair are durable: until then a repeated repair must find it
-        here."""
-        self._to_move.append(path)
-
-    # the journal
 
     def say_checkpoint(self, checkpoint: Checkpoint, over: Sequence[Place]) -> None:
         """Record a checkpoint: clusters count as it says, but for the lines at the places in `over`."""
@@ -200,7 +95,7 @@ class RepairExecutor:
         if message.words is not None or entry.words is not None:
             self._loaded.note_words()
             if self._journal is not None:
-                self._journal[1].require_format(FORMAT_WITH_WORDS)
+                self._journal.writer.require_format(FORMAT_WITH_WORDS)
         records = [lines_record(entry.area, message.spool_id, format_lines(message, [entry]))]
         if line.source.cluster is not None:
             records.insert(0, places_record([(line.queue_id, _place(line))]))
@@ -263,7 +158,7 @@ class RepairExecutor:
                 if is_first:
                     return
             assert self._journal is not None
-            pool, writer = self._journal
+            pool, writer = self._journal.pool, self._journal.writer
             current = writer.current
             if current is None or current.room < padded_size(size) or current.format < writer.format:
                 pool.ensure(padded_size(size))
@@ -272,36 +167,19 @@ class RepairExecutor:
             raise Unavailable(f"the journal can't be written ({error.strerror or error}); begin again") from error
 
     def _begin(self, beside_epoch: bytes) -> None:
-        self._journal = begin_journal(
-            self._settings,
-            self._disk,
-            self._loaded,
-            self._worker,
-            self._reactor,
-            self._random_bytes,
-            Reuse.NOTHING,
-            beside_epoch,
-        )
+        self._journal = self._opener.begin_journal(self._loaded, self._loaded, Reuse.NOTHING, beside_epoch)
 
     def finish(self) -> None:
         """Make everything durable, then write, move and unlink what was put off to the end."""
-        if self._to_write or self._to_move or self._to_remove:
+        if self.has_more_at_end:
             self.say_epoch(self._loaded.epoch)  # this rewrites the last batch too, which may not be durable yet
         self.flush()
-        for patch in self._to_write:
-            self.write(patch.path, patch.offset, patch.data)
-        self._to_write = []
-        for path in self._to_move:
-            self.quarantine.move(path)
-        self._to_move = []
-        for path in self._to_remove:
-            self.unlink(path)
-        self._to_remove = []
+        self.finish_files()
 
     def close(self) -> None:
         """Close the journal. Harmless when repeated."""
         if self._journal is not None:
-            for segment in self._journal[1].segments.values():
+            for segment in self._journal.writer.segments.values():
                 segment.file.close()
             self._journal = None
 

@@ -15,7 +15,6 @@ from itertools import chain
 
 from mailismus.disk.interface import IDisk, IFile, NameKind
 from mailismus.errors import Unavailable
-from mailismus.queue.providers.clustered.format.cluster import SUFFIX
 from mailismus.spool.quarantine import PIECE, write_whole
 
 _LONGEST_NAME = 180
@@ -23,10 +22,11 @@ _LONGEST_NAME = 180
 
 
 class Quarantine:
-    """The directory `corrupt/` of one queue."""
+    """The directory `corrupt/` of one queue. `line_files`: suffix of files of which a server sets aside single lines."""
 
-    def __init__(self, disk: IDisk, queue_path: str, spool_path: str) -> None:
+    def __init__(self, disk: IDisk, queue_path: str, spool_path: str, line_files: str) -> None:
         self._disk = disk
+        self._line_files = line_files
         self._roots = ((queue_path, ""), (spool_path, "spool-"))
         self.path = os.path.join(queue_path, "corrupt")
         self._is_there = False
@@ -41,7 +41,7 @@ class Quarantine:
             note = b"from %b at %d\n" % (os.fsencode(path), offset)
             name = self._name_of(path, offset)
             crc = _crc_of(source, offset, max(offset, end))
-            if path.endswith(SUFFIX) and size_bytes is not None:
+            if path.endswith(self._line_files) and size_bytes is not None:
                 name += f"-{crc:08x}"  # as a server calls a line that it sets aside: it does so once then
             try:
                 self._keep(name, note, source, offset, max(offset, end))

@@ -1,0 +1,134 @@
+"""The start of a journal, for a provider whose records are lines of text: nothing here knows of clusters."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from twisted.internet.task import Clock
+
+from mailismus.config.values.settings import JournalSettings
+from mailismus.disk.interface import IDisk
+from mailismus.journal.batch import Batch
+from mailismus.journal.load import ReplayedJournal, load_into
+from mailismus.journal.opening import JournalOpener, OpenJournal, Reuse
+from mailismus.journal.replay import FoundSegment, survey
+from mailismus.journal.writer import Written
+from tests.fakes.disk import MemoryDisk
+from tests.fakes.worker import ClockWorker
+
+SETTINGS = JournalSettings(segmentsize=1 << 20, largemsgsize=0, maxage_s=0.0, maxsize=8 << 20)
+
+
+class Lines:
+    """`ReplaySink` and `JournalOwner`: `epoch N` says an epoch, `free N` that batches up to N are not needed."""
+
+    def __init__(self, disk: IDisk) -> None:
+        self.found = ReplayedJournal(survey(disk, "/j"))
+        self.lines: list[bytes] = []
+        self.moved: list[Written] = []
+        load_into(self.found, self)
+
+    def read_bounds(self, batch: Batch) -> None:
+        for line in batch.records.splitlines():
+            word, _, number = line.partition(b" ")
+            if word == b"epoch":
+                self.found.note_epoch(int(number))
+            elif word == b"free":
+                self.found.note_checkpoint(int(number), self.found.epoch)
+
+    def apply(self, segment: FoundSegment, batch: Batch) -> None:
+        self.lines += [line for line in batch.records.splitlines() if not line.startswith((b"epoch", b"free"))]
+
+    def highest_epoch(self) -> int:
+        return 0
+
+    def epoch_record(self, epoch: int) -> bytes:
+        return b"epoch %d\n" % epoch
+
+    def last_batch_moved(self, written: Written) -> None:
+        self.moved.append(written)
+
+
+class Place:
+    """The directory of a journal, started again and again."""
+
+    def __init__(self) -> None:
+        self.disk = MemoryDisk()
+        self.disk.make_directory("/j")
+        self.clock = Clock()
+        self._random = itertools.count(1)
+
+    def start(self, reuse: Reuse = Reuse.WHAT_IS_FREE) -> tuple[Lines, OpenJournal]:
+        lines = Lines(self.disk)
+        opener = JournalOpener(
+            self.disk,
+            "/j",
+            SETTINGS,
+            ClockWorker(self.clock),
+            self.clock,
+            lambda size: next(self._random).to_bytes(size, "big"),
+        )
+        return lines, opener.begin_journal(lines.found, lines, reuse)
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+def append(journal: OpenJournal, *lines: bytes) -> None:
+    for line in lines:
+        journal.pool.ensure(len(line))
+        journal.writer.append([line + b"\n"], len(line) + 1)
+
+
+def test_what_was_written_is_found_by_each_start(place: Place) -> None:
+    append(place.start()[1], b"one", b"two")
+    assert [place.start()[0].lines for _ in range(3)] == [[b"one", b"two"]] * 3
+
+
+def test_the_last_batch_is_written_again_before_anything_else(place: Place) -> None:
+    append(place.start()[1], b"one", b"two")
+    lines, journal = place.start()
+    assert lines.found.last is not None
+    (written,) = lines.moved
+    assert written.sequence == lines.found.last.sequence
+    assert journal.writer.sequence == written.sequence
+    assert journal.writer.segments[written.segment] is journal.writer.current
+
+
+def test_no_start_hands_out_an_id_of_another(place: Place) -> None:
+    first = [place.start()[1].spool_ids.next() for _ in range(4)]
+    assert None not in first
+    assert len({number >> 32 for number in first if number is not None}) == 4
+
+
+def test_a_checkpoint_hides_what_lies_below_its_horizon(place: Place) -> None:
+    journal = place.start()[1]
+    append(journal, b"one", b"two")
+    append(journal, b"free %d" % (journal.writer.sequence - 1), b"three")
+    found, journal = place.start()
+    assert found.lines == [b"two", b"three"]
+    assert journal.writer.horizon == found.found.horizon == found.found.sure_horizon
+
+
+def test_a_checkpoint_in_the_last_batch_frees_nothing_before_it_is_durable(place: Place) -> None:
+    journal = place.start()[1]
+    append(journal, b"one")
+    append(journal, b"free %d" % journal.writer.sequence)
+    found = Lines(place.disk).found
+    assert (found.horizon, found.sure_horizon) == (journal.writer.sequence - 1, 0)
+
+
+def test_a_start_that_fails_loses_nothing(place: Place) -> None:
+    append(place.start()[1], b"one")
+    lines = Lines(place.disk)
+    opener = JournalOpener(place.disk, "/j", SETTINGS, ClockWorker(place.clock), place.clock, _no_random)
+    with pytest.raises(OSError, match="no random bytes"):
+        opener.begin_journal(lines.found, lines, Reuse.WHAT_IS_FREE)
+    assert place.start()[0].lines == [b"one"]
+
+
+def _no_random(size: int) -> bytes:
+    raise OSError(5, "no random bytes")
