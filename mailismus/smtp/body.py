@@ -39,8 +39,8 @@ def _find_dot(buffer: bytes, begin: int) -> int:
 
 
 class BodyScanner:
-    """Scans one content after another. `end`: after `scan`, the position in those bytes behind the end of the content; -1: it
-    goes on.
+    """Scans one content after another. `end`: after `scan`, the position in those bytes behind the end of the content;
+    -1: it goes on.
 
     `is_clean`: whether the content is, so far; `stuffed_dots`: bytes of it that do not belong to the message.
     """
@@ -67,10 +67,8 @@ class BodyScanner:
     def scan(self, data: bytes, position: int) -> bytes:
         """Return the next piece of content, from `position` on; may be empty. Not to be called after `end` is set."""
         held, skip = self._held, self._foreign
-        if skip == 2 and len(held) == 2 and not data.startswith(b".", position):  # the usual start: no copy
-            buffer, begin, start, shift = data, position, position, 0
-        elif not held:
-            buffer, begin, start, shift = data, position, position, 0
+        if not held or (skip == 2 and len(held) == 2 and not data.startswith(b".", position)):
+            buffer, begin, start, shift = data, position, position, 0  # the usual beginning: no copy
         elif not position and data == b".\r\n" and held == b"\r\n":  # the usual end: a packet of its own
             self.end = 3
             return held[skip:]

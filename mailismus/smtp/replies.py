@@ -63,7 +63,7 @@ def greeting(host: bytes) -> bytes:
 
 def queued(spool_id: SpoolId) -> bytes:
     """Return the 250 of a message: it is durable, and we are responsible for it."""
-    return b"250 2.0.0 Ok: queued as %b\r\n" % spool_name(spool_id)
+    return b"250 2.0.0 Ok: queued as " + spool_name(spool_id) + b"\r\n"
 
 
 def is_positive(reply: bytes) -> bool:

@@ -56,7 +56,12 @@ class Policy:
 
         Whether the envelope has room: `recipients.Recipients.add`.
         """
-        owner = self.directory.owner_of(recipient)
+        directory = self.directory
+        at = recipient.rfind(b"@")
+        if at >= 0 and recipient[at + 1 :].lower() not in directory.domains:  # the usual recipient of a relay client
+            owner = None
+        else:
+            owner = directory.owner_of(recipient)
         if owner is None:
             if standing is not _RELAY_CLIENT:
                 return replies.RELAY_DENIED
