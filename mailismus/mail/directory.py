@@ -45,7 +45,7 @@ class Directory:
         `mail.address.mailbox_of`."""
         local_part, _, domain = address.rpartition(b"@")
         domain = domain.lower()
-        if local_part and domain not in self.domains and b'"' not in address and b"[" not in address:
+        if local_part and domain not in self.domains and address.find(b'"') < 0 and address.find(b"[") < 0:
             return local_part, domain  # fast path: the usual form, once for each recipient of a large envelope
         user = self.owner_of(address)
         return (user, b"") if user else mailbox_of(address)

@@ -46,12 +46,12 @@ connection."""
 class Gate(Protocol):
     """Decides about clients."""
 
-    def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
+    def admit(self, host: str, made: socket.SocketType) -> IProtocol | bytes:
         """The session for the client at this IP address, or the last reply to it (`b""`: none). `made`: its socket, to be
         used only for its number and for bytes that it has sent already."""
 
 
-def discard_early_input(made: socket.socket) -> bool:
+def discard_early_input(made: socket.SocketType) -> bool:
     """Read and discard bytes that the client of a new connection has sent already. Returns whether there were any."""
     try:
         return bool(made.recv(EARLY_SIZE, socket.MSG_DONTWAIT))
@@ -59,7 +59,7 @@ def discard_early_input(made: socket.socket) -> bool:
         return False
 
 
-def turn_away(made: socket.socket, words: bytes) -> None:
+def turn_away(made: socket.SocketType, words: bytes) -> None:
     """Send a last reply to a client without a session, and close the connection."""
     try:
         if words:
@@ -106,10 +106,10 @@ class Acceptor:
 
     def doRead(self) -> None:
         """Accept the clients that wait."""
-        expected, accepted = self._expected, 0
+        expected, accepted, accept = self._expected, 0, self._socket.accept
         for _ in range(expected):  # clients that have gone count too, so that the turn stays short
             try:
-                made, address = self._socket.accept()
+                made, address = accept()
             except BlockingIOError:
                 break
             except OSError as error:
@@ -129,7 +129,7 @@ class Acceptor:
         self.log.error("Listening on port {port} ended: {reason}", port=self._port, reason=reason.getErrorMessage())
         self._socket.close()
 
-    def _begin(self, made: socket.socket, address: tuple[object, ...]) -> None:
+    def _begin(self, made: socket.SocketType, address: tuple[object, ...]) -> None:
         transport = None
         try:
             protocol = self._gate.admit(plain_host(str(address[0])), made)

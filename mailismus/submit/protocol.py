@@ -78,7 +78,7 @@ class ServerSession:
         """Begin the session: a client has connected."""
         factory = self._factory
         self.transport = transport
-        self._plain = transport if isinstance(transport, AcceptedConnection) else None
+        plain = self._plain = transport if isinstance(transport, AcceptedConnection) else None
         terms = self._terms = factory.terms
         standing = self._standing
         self._reception = Reception(factory.desk, self._host, standing, self._answer)
@@ -87,8 +87,10 @@ class ServerSession:
         factory.enter(self)
         if self._server.state is _HANDSHAKE:
             self._begin_tls()
-        else:
+        elif plain is None:
             self._write(factory.greeting)
+        else:
+            plain.send(factory.greeting)
 
     def connectionMade(self) -> None:
         """`makeConnection` has done everything."""
@@ -111,7 +113,8 @@ class ServerSession:
 
     def connectionLost(self, reason: Failure) -> None:
         """End the session. A message whose final dot was received is stored all the same."""
-        self._server.close()
+        if self._server.state is not _CLOSED:
+            self._server.close()
         self._reception.reset()
         self._factory.leave(self)
 

@@ -10,6 +10,7 @@ Every refusal is logged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -161,15 +162,17 @@ class Reception:
     def check_recipient(self, recipient: bytes) -> bytes:
         policy, recipients = self._policy, self._recipients
         reply = policy.check_recipient(recipient, self._standing, recipients.commands)
-        if reply is replies.RECIPIENT_OK and not recipients.add(recipient, policy.directory, policy.max_envelope_bytes):
+        if reply is replies.RECIPIENT_OK:
+            if recipients.add(recipient, policy.directory, policy.max_envelope_bytes):
+                return reply
             reply = replies.TOO_MANY_RECIPIENTS
-        if reply is not replies.RECIPIENT_OK:
-            return self._reject(b"RCPT", reply, self._sender, recipient)
-        return reply
+        return self._reject(b"RCPT", reply, self._sender, recipient)
 
     def reset(self) -> None:
         self._sender = b""
-        self._recipients.clear()
+        recipients = self._recipients
+        if recipients.commands:
+            recipients.clear()
         draft = self._draft
         if draft is not None:
             self._draft = None
@@ -186,10 +189,8 @@ class Reception:
             return self._reject(b"DATA", _reply_to(trouble), self._sender)
         opening = self._opening
         if not opening:
-            opening = self._opening = received_opening(
-                self._name, literal_of(self._host), desk.host, self._protocol, self._tls
-            )
-            self._client_line = b": client=unknown[%b], proto=%b" % (self._client, self._protocol)
+            opening, self._client_line = _texts_of(self._host, self._name, desk.host, self._protocol, self._tls)
+            self._opening = opening
         self._draft = draft
         header = self._header
         if header is None:
@@ -323,6 +324,15 @@ class Reception:
             )
         )
         return reply
+
+
+@lru_cache(500)  # a client gives the same name each time
+def _texts_of(host: str, name: bytes, ours: bytes, protocol: bytes, tls: bytes) -> tuple[bytes, bytes]:
+    """Return what is constant in a session of a client: the opening of its trace field, and what follows the name of a
+    message in its log line."""
+    client = host.encode("ascii", "replace")
+    opening = received_opening(name, literal_of(host), ours, protocol, tls)
+    return opening, b": client=unknown[%b], proto=%b" % (client, protocol)
 
 
 def _reply_to(trouble: BaseException | None) -> bytes:

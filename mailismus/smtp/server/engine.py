@@ -65,11 +65,6 @@ class ServerEngine(ServerFraming):
         self._move(ServerEvent.TLS_COMPLETED)
         self.is_ready = True
 
-    def close(self) -> None:
-        """End the session: no further call of the receiver, no further reply. May be repeated."""
-        super().close()
-        self._scanner = None
-
     # -- content
 
     def _take_content(self, data: bytes, position: int) -> int:
@@ -152,11 +147,11 @@ class ServerEngine(ServerFraming):
             return self._reject(line, replies.BAD_ARGUMENT)
         self._receiver.reset()
         self._move(_HELLO)
-        is_extended = line[:1] in b"Ee"
+        is_extended = line.startswith((b"E", b"e"))
         security, limits = self._security, self._limits
         self._receiver.greet(name, (b"ESMTPS" if security is _ACTIVE else b"ESMTP") if is_extended else b"SMTP")
-        more = (b"STARTTLS",) if security is _OFFERED or security is _REQUIRED else ()
-        return self._grant(hello_replies(limits.host, limits.max_size_bytes, *more)[is_extended])
+        offers_tls = security is _OFFERED or security is _REQUIRED
+        return self._grant(hello_replies(limits.host, limits.max_size_bytes, offers_tls)[is_extended])
 
     def _starttls(self, line: bytes) -> bytes:
         if line[8:].strip(b" "):
