@@ -28,6 +28,8 @@ LOG_EVERY_S = 10.0
 """Seconds between two log lines about it."""
 MAX_ACCEPTS = 100
 """Clients accepted in one turn of the reactor."""
+FULL_TURNS = 8
+"""Turns with a client each, in a row, after which a second one is expected in a turn."""
 _GONE = (
     errno.ECONNABORTED,
     errno.EPERM,
@@ -80,6 +82,8 @@ class Acceptor:
         self._gate, self._poll, self._clock = gate, poll, clock
         self._port = listening.port
         self._expected = 1
+        self._full_turns = 0
+        """Turns in a row that accepted all that were expected."""
         self._pause: IDelayedCall | None = None
         self._logged_at = -LOG_EVERY_S
         self.pauses = 0
@@ -121,8 +125,14 @@ class Acceptor:
             self._begin(made, address)
             if self._socket.fileno() < 0:  # a session stopped us
                 return
-        # Accept as many as in the last turn, and one more: the reactor reports further ones at no extra cost.
-        self._expected = min(MAX_ACCEPTS, accepted + 1) if accepted == expected else max(1, accepted)
+        # Accept as many as in the last turn, and one more: the reactor reports further ones at no extra cost. To ask in vain
+        # costs more than such a report, so clients that come one by one are accepted one by one.
+        if accepted < expected:
+            self._expected, self._full_turns = max(1, accepted), 0
+            return
+        self._full_turns += 1
+        if expected > 1 or self._full_turns > FULL_TURNS:
+            self._expected = min(MAX_ACCEPTS, accepted + 1)
 
     def connectionLost(self, reason: Failure) -> None:
         """Close the socket, which the reactor can't poll."""

@@ -57,16 +57,17 @@ class Policy:
         Whether the envelope has room: `recipients.Recipients.add`.
         """
         directory = self.directory
-        at = recipient.rfind(b"@")
-        if at >= 0 and recipient[at + 1 :].lower() not in directory.domains:  # the usual recipient of a relay client
-            owner = None
-        else:
-            owner = directory.owner_of(recipient)
-        if owner is None:
+        at = recipient.rfind(b"@") + 1
+        if at and recipient[at:].lower() not in directory.domains:  # it is plain that the address is not local
             if standing is not _RELAY_CLIENT:
                 return replies.RELAY_DENIED
-        elif not owner:
-            return replies.UNKNOWN_USER
+        else:
+            owner = directory.owner_of(recipient)
+            if owner is None:
+                if standing is not _RELAY_CLIENT:
+                    return replies.RELAY_DENIED
+            elif not owner:
+                return replies.UNKNOWN_USER
         if 0 < self.limits.maxrecips <= commands:
             return replies.TOO_MANY_RECIPIENTS
         return replies.RECIPIENT_OK

@@ -157,11 +157,9 @@ class ServerSession:
             is_sent = self._write(out) if plain is None else plain.send(out)
             if not (is_sent and server.is_ready):
                 self._follow(out, is_sent)
-        if server.is_asking:
-            self._regulate()
-        elif factory.desk.is_closing:
+        if factory.desk.is_closing and not server.is_asking:
             self.shut_down()
-        elif self._is_paused:
+        elif self._is_paused or server.is_asking:
             self._regulate()
 
     def _write(self, data: bytes) -> bool:

@@ -185,7 +185,9 @@ class ServerEngine(ServerFraming):
         if refusal:
             return self._count_error(refusal)
         given = self._receiver.check_recipient(recipient)
-        if given is replies.RECIPIENT_OK and self.state is _RECIPIENTS:  # the usual answer changes nothing
+        if given is replies.RECIPIENT_OK:  # the usual answer
+            if self.state is not _RECIPIENTS:
+                self._move(_RCPT_ACCEPTED)
             return given
         return self._ask(self._after_rcpt) if given is None else self._after_rcpt(given)
 
