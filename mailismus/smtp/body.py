@@ -11,6 +11,9 @@ removed and one is put before each LF. No piece ends within CRLF and a dot eithe
 stuffed dot, and only content with a stuffed dot is counted. All that goes by single bytes, which C code finds ten times as
 fast as two bytes together.
 
+Methods of bytes that take a range (`find`, `startswith`) cost ten times as much as a comparison, so they stand where they
+save one; `in` takes numbers, because bytes are first taken for one, and that error costs more than the search.
+
 *Not here*: what is done with the content, limits of its size, its header.
 """
 
@@ -22,7 +25,7 @@ _FIRST_WINDOW = 512
 """Bytes behind a dot that are searched for CRLF and a dot; each further window is twice as large. That search costs three
 instructions a byte, the way to the next dot almost nothing: content in base64 has none, most content has few."""
 _PREFIXES = (b"\r\n", b"\r\n.", b"\r\n.\r", b"\r")
-_LAST_BYTES = (b"\r", b"\n", b".")
+_LAST_BYTES = frozenset(b"\r\n.")
 
 
 def _find_dot(buffer: bytes, begin: int) -> int:
@@ -68,7 +71,7 @@ class BodyScanner:
     def scan(self, data: bytes, position: int) -> bytes:
         """Return the next piece of content, from `position` on; may be empty. Not to be called after `end` is set."""
         held, skip = self._held, self._foreign
-        if not held or (skip == 2 and len(held) == 2 and not data.startswith(b".", position)):
+        if not held or (skip == 2 and len(held) == 2 and data[position : position + 1] != b"."):
             buffer, begin, start, shift = data, position, position, 0  # the usual beginning: no copy
         elif not position and data == b".\r\n" and held == b"\r\n":  # the usual end: a packet of its own
             self.end = 3
@@ -76,7 +79,7 @@ class BodyScanner:
         else:
             buffer, begin, start, shift = held + data[position:], 0, skip, position - len(held)
         found = dot = _find_dot(buffer, begin)
-        if dot >= 0 and not buffer.startswith(END, dot):
+        if dot >= 0 and buffer[dot : dot + 5] != END:
             found = buffer.find(END, dot)
         if found >= 0:
             self.end = found + 5 + shift
@@ -84,7 +87,7 @@ class BodyScanner:
         else:
             stop = len(buffer)
             self._held = b""
-            if buffer.endswith(_LAST_BYTES):
+            if buffer and buffer[-1] in _LAST_BYTES:
                 for prefix in _PREFIXES:
                     if buffer.endswith(prefix, begin):
                         self._held = prefix
@@ -94,7 +97,6 @@ class BodyScanner:
         if dot != found:
             self.stuffed_dots += buffer.count(_DOT, dot, stop)
         piece = buffer[start:stop]
-        # `find`, because `in` first takes the bytes for a number, and that error costs more than the search
-        if self.is_clean and (piece.find(b"\0") >= 0 or piece.replace(b"\r", b"").replace(b"\n", b"\r\n") != piece):
+        if self.is_clean and (0 in piece or piece.replace(b"\r", b"").replace(b"\n", b"\r\n") != piece):
             self.is_clean = False
         return piece

@@ -50,7 +50,7 @@ class HeaderScan:
             return
         before = len(self._header)
         if before == 2:
-            if piece.startswith(b"\r\n"):  # no header
+            if piece[:2] == b"\r\n":  # no header
                 self.is_whole = True
                 return
             end = piece.find(b"\r\n\r\n", 0, MAX_HEADER + 4)

@@ -68,14 +68,14 @@ def queued(spool_id: SpoolId) -> bytes:
 
 def is_positive(reply: bytes) -> bool:
     """Whether the reply is 2xx."""
-    return reply.startswith(b"2")
+    return reply[:1] == b"2"
 
 
 def is_permanent(reply: bytes) -> bool:
     """Whether the reply is 5xx."""
-    return reply.startswith(b"5")
+    return reply[:1] == b"5"
 
 
 def is_closing(reply: bytes) -> bool:
     """Whether the reply is 421: the session ends with it (RFC 5321 3.8)."""
-    return reply.startswith(b"421")
+    return reply[:3] == b"421"

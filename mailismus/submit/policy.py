@@ -57,8 +57,8 @@ class Policy:
         Whether the envelope has room: `recipients.Recipients.add`.
         """
         directory = self.directory
-        at = recipient.rfind(b"@") + 1
-        if at and recipient[at:].lower() not in directory.domains:  # it is plain that the address is not local
+        _, at, domain = recipient.rpartition(b"@")
+        if at and domain.lower() not in directory.domains:  # it is plain that the address is not local
             if standing is not _RELAY_CLIENT:
                 return replies.RELAY_DENIED
         else:

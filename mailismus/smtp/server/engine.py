@@ -205,7 +205,7 @@ class ServerEngine(ServerFraming):
         return self._ask(self._after_data) if given is None else self._after_data(given)
 
     def _after_data(self, reply: bytes) -> bytes:
-        if reply.startswith(b"3"):
+        if reply is replies.START_CONTENT or reply.startswith(b"3"):
             self._move(_DATA_ACCEPTED)
             scanner = self._scanner
             if scanner is None:
@@ -218,7 +218,7 @@ class ServerEngine(ServerFraming):
         return self._refuse(reply)
 
     def _after_content(self, reply: bytes) -> bytes:
-        if reply.startswith(b"2"):
+        if reply[:1] == b"2":
             self._idle_commands = 0
             if self._refused:
                 self._refused = max(0, self._refused - FORGIVEN)

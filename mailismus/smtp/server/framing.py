@@ -71,11 +71,12 @@ class ServerFraming(ABC):
         if self.is_ready:
             commands = self._commands
             if commands:
-                size = len(data) - 2
-                if data.find(b"\r\n") == size <= MAX_LINE:  # the usual packet of a client that does not pipeline: one line
-                    command = commands.get(data[:4])
-                    if command is not None and (size == 4 or data[4] == _SPACE):
-                        return command(self, data[:size])
+                line, end, rest = data.partition(b"\r\n")  # cheaper than to find the end, and then to cut there
+                if end and not rest:  # the usual packet of a client that does not pipeline: one line
+                    command = commands.get(line[:4])
+                    size = len(line)
+                    if command is not None and (size == 4 or line[4] == _SPACE) and size <= MAX_LINE:
+                        return command(self, line)
             else:
                 position = self._take_content(data, 0)
                 if position == len(data) and not self._out:
@@ -120,7 +121,7 @@ class ServerFraming(ABC):
             self.is_ready = not (self.is_asking or self._is_line_too_long or state is _CLOSED or state is _HANDSHAKE)
         else:
             self._rest = rest = data[position:]
-            self.has_more = not self.is_asking and b"\r\n" in rest
+            self.has_more = not self.is_asking and rest.find(b"\r\n") >= 0
             self.is_congested = len(rest) > MAX_WAITING
             self.is_ready = False
 
