@@ -28,6 +28,8 @@ LOG_EVERY_S = 10.0
 """Seconds between two log lines about it."""
 MAX_ACCEPTS = 100
 """Clients accepted in one turn of the reactor."""
+FULL_TURNS = 8
+"""Turns with a client each, in a row, after which a second one is expected in a turn."""
 _GONE = (
     errno.ECONNABORTED,
     errno.EPERM,
@@ -46,12 +48,12 @@ connection."""
 class Gate(Protocol):
     """Decides about clients."""
 
-    def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
+    def admit(self, host: str, made: socket.SocketType) -> IProtocol | bytes:
         """The session for the client at this IP address, or the last reply to it (`b""`: none). `made`: its socket, to be
         used only for its number and for bytes that it has sent already."""
 
 
-def discard_early_input(made: socket.socket) -> bool:
+def discard_early_input(made: socket.SocketType) -> bool:
     """Read and discard bytes that the client of a new connection has sent already. Returns whether there were any."""
     try:
         return bool(made.recv(EARLY_SIZE, socket.MSG_DONTWAIT))
@@ -59,7 +61,7 @@ def discard_early_input(made: socket.socket) -> bool:
         return False
 
 
-def turn_away(made: socket.socket, words: bytes) -> None:
+def turn_away(made: socket.SocketType, words: bytes) -> None:
     """Send a last reply to a client without a session, and close the connection."""
     try:
         if words:
@@ -80,6 +82,8 @@ class Acceptor:
         self._gate, self._poll, self._clock = gate, poll, clock
         self._port = listening.port
         self._expected = 1
+        self._full_turns = 0
+        """Turns in a row that accepted all that were expected."""
         self._pause: IDelayedCall | None = None
         self._logged_at = -LOG_EVERY_S
         self.pauses = 0
@@ -106,10 +110,10 @@ class Acceptor:
 
     def doRead(self) -> None:
         """Accept the clients that wait."""
-        expected, accepted = self._expected, 0
+        expected, accepted, accept = self._expected, 0, self._socket.accept
         for _ in range(expected):  # clients that have gone count too, so that the turn stays short
             try:
-                made, address = self._socket.accept()
+                made, address = accept()
             except BlockingIOError:
                 break
             except OSError as error:
@@ -121,15 +125,21 @@ class Acceptor:
             self._begin(made, address)
             if self._socket.fileno() < 0:  # a session stopped us
                 return
-        # Accept as many as in the last turn, and one more: the reactor reports further ones at no extra cost.
-        self._expected = min(MAX_ACCEPTS, accepted + 1) if accepted == expected else max(1, accepted)
+        # Accept as many as in the last turn, and one more: the reactor reports further ones at no extra cost. To ask in vain
+        # costs more than such a report, so clients that come one by one are accepted one by one.
+        if accepted < expected:
+            self._expected, self._full_turns = max(1, accepted), 0
+            return
+        self._full_turns += 1
+        if expected > 1 or self._full_turns > FULL_TURNS:
+            self._expected = min(MAX_ACCEPTS, accepted + 1)
 
     def connectionLost(self, reason: Failure) -> None:
         """Close the socket, which the reactor can't poll."""
         self.log.error("Listening on port {port} ended: {reason}", port=self._port, reason=reason.getErrorMessage())
         self._socket.close()
 
-    def _begin(self, made: socket.socket, address: tuple[object, ...]) -> None:
+    def _begin(self, made: socket.SocketType, address: tuple[object, ...]) -> None:
         transport = None
         try:
             protocol = self._gate.admit(plain_host(str(address[0])), made)

@@ -46,7 +46,12 @@ class AcceptedConnection:
     )
 
     def __init__(
-        self, made: socket.socket, protocol: IProtocol, address: tuple[object, ...], poll: IReactorFDSet, clock: IReactorTime
+        self,
+        made: socket.SocketType,
+        protocol: IProtocol,
+        address: tuple[object, ...],
+        poll: IReactorFDSet,
+        clock: IReactorTime,
     ) -> None:
         """`address`: of the client, as accept(2) tells it. `resumeProducing` begins to read."""
         self._socket, self._address, self._poll, self._clock = made, address, poll, clock

@@ -19,10 +19,11 @@ _KNOWN = (b"SIZE", b"BODY")
 
 
 @functools.lru_cache(64)  # of a few listeners
-def hello_replies(host: bytes, max_size: int, *more: bytes) -> tuple[bytes, bytes]:
-    """Return the replies to HELO and EHLO. `max_size` in bytes; 0: no fixed limit. `more`: keywords offered in this
-    session."""
-    lines = (host, b"PIPELINING", b"SIZE %d" % max_size, b"8BITMIME", *more, b"ENHANCEDSTATUSCODES")
+def hello_replies(host: bytes, max_size: int, offers_tls: bool = False) -> tuple[bytes, bytes]:
+    """Return the replies to HELO and EHLO. `max_size` in bytes; 0: no fixed limit. `offers_tls`: whether STARTTLS is
+    offered in this session."""
+    starttls = (b"STARTTLS",) if offers_tls else ()
+    lines = (host, b"PIPELINING", b"SIZE %d" % max_size, b"8BITMIME", *starttls, b"ENHANCEDSTATUSCODES")
     return b"250 %b\r\n" % host, b"".join(b"250-%b\r\n" % line for line in lines[:-1]) + b"250 %b\r\n" % lines[-1]
 
 

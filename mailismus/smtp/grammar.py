@@ -32,12 +32,14 @@ _HELLO = re.compile(rb"(?i:HELO|EHLO) +([!-~]{1,255}) *").fullmatch
 _FORM = {b"MAIL": re.compile(rb"(?i:MAIL FROM:).*").fullmatch, b"RCPT": re.compile(rb"(?i:RCPT TO:).*").fullmatch}
 
 MAX_KNOWN = 1000
-"""Lines of MAIL, and of RCPT, that are known at the same time: at most 2 KiB each (`smtp.server.limits.MAX_LINE`)."""
+"""Lines of EHLO, of MAIL, and of RCPT, that are known at the same time: at most 2 KiB each
+(`smtp.server.limits.MAX_LINE`)."""
 
 UNKNOWN_NAME = b"unknown"
 """The name in a trace field if the client gave no valid one."""
 
 
+@lru_cache(MAX_KNOWN)
 def parse_hello(line: bytes) -> bytes | None:
     """Return the name in a HELO or EHLO line, unchanged printable ASCII; None: it has none."""
     found = _HELLO(line)

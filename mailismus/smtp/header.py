@@ -30,7 +30,7 @@ _BEGINNING = 1024
 
 
 class HeaderScan:
-    """Takes the pieces of one content, in order. `is_whole`: no further piece is needed."""
+    """Takes the pieces of one content after another, in order. `is_whole`: no further piece is needed."""
 
     __slots__ = ("_found", "_header", "_received", "_seen", "is_whole")
 
@@ -40,18 +40,22 @@ class HeaderScan:
         self._received = self._seen = 0
         self.is_whole = False
 
+    def begin(self) -> None:
+        """Begin the next content."""
+        self._header, self._found, self._received, self._seen, self.is_whole = b"\r\n", None, 0, 0, False
+
     def add(self, piece: bytes) -> None:
         """Scan the next piece."""
         if self.is_whole:
             return
         before = len(self._header)
         if before == 2:
-            end = piece.find(b"\r\n\r\n")
-            if piece.startswith(b"\r\n"):  # no header
+            if piece[:2] == b"\r\n":  # no header
                 self.is_whole = True
                 return
-            if 0 <= end <= MAX_HEADER:  # the usual case: the first piece has the whole header
-                self._header += piece[: end + 2]
+            end = piece.find(b"\r\n\r\n", 0, MAX_HEADER + 4)
+            if end >= 0:  # the usual case: the first piece has the whole header
+                self._header = b"\r\n" + piece[: end + 2]
                 self.is_whole = True
                 return
         piece = piece[: MAX_HEADER - self._seen]

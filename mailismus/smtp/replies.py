@@ -63,19 +63,19 @@ def greeting(host: bytes) -> bytes:
 
 def queued(spool_id: SpoolId) -> bytes:
     """Return the 250 of a message: it is durable, and we are responsible for it."""
-    return b"250 2.0.0 Ok: queued as %b\r\n" % spool_name(spool_id)
+    return b"250 2.0.0 Ok: queued as " + spool_name(spool_id) + b"\r\n"
 
 
 def is_positive(reply: bytes) -> bool:
     """Whether the reply is 2xx."""
-    return reply.startswith(b"2")
+    return reply[:1] == b"2"
 
 
 def is_permanent(reply: bytes) -> bool:
     """Whether the reply is 5xx."""
-    return reply.startswith(b"5")
+    return reply[:1] == b"5"
 
 
 def is_closing(reply: bytes) -> bool:
     """Whether the reply is 421: the session ends with it (RFC 5321 3.8)."""
-    return reply.startswith(b"421")
+    return reply[:3] == b"421"

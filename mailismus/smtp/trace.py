@@ -7,12 +7,10 @@ address comes from the socket. The field names no recipients: others would see t
 from __future__ import annotations
 
 import datetime
-import functools
 
 from mailismus.smtp.grammar import trace_name
 
 
-@functools.lru_cache(500)  # a client gives the same name each time
 def received_opening(name: bytes, literal: bytes, host: bytes, protocol: bytes, tls: bytes = b"") -> bytes:
     """Return the part of the field that is constant in a session.
 

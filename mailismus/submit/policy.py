@@ -56,12 +56,18 @@ class Policy:
 
         Whether the envelope has room: `recipients.Recipients.add`.
         """
-        owner = self.directory.owner_of(recipient)
-        if owner is None:
+        directory = self.directory
+        _, at, domain = recipient.rpartition(b"@")
+        if at and domain.lower() not in directory.domains:  # it is plain that the address is not local
             if standing is not _RELAY_CLIENT:
                 return replies.RELAY_DENIED
-        elif not owner:
-            return replies.UNKNOWN_USER
+        else:
+            owner = directory.owner_of(recipient)
+            if owner is None:
+                if standing is not _RELAY_CLIENT:
+                    return replies.RELAY_DENIED
+            elif not owner:
+                return replies.UNKNOWN_USER
         if 0 < self.limits.maxrecips <= commands:
             return replies.TOO_MANY_RECIPIENTS
         return replies.RECIPIENT_OK

@@ -78,7 +78,7 @@ class ServerSession:
         """Begin the session: a client has connected."""
         factory = self._factory
         self.transport = transport
-        self._plain = transport if isinstance(transport, AcceptedConnection) else None
+        plain = self._plain = transport if isinstance(transport, AcceptedConnection) else None
         terms = self._terms = factory.terms
         standing = self._standing
         self._reception = Reception(factory.desk, self._host, standing, self._answer)
@@ -87,8 +87,10 @@ class ServerSession:
         factory.enter(self)
         if self._server.state is _HANDSHAKE:
             self._begin_tls()
-        else:
+        elif plain is None:
             self._write(factory.greeting)
+        else:
+            plain.send(factory.greeting)
 
     def connectionMade(self) -> None:
         """`makeConnection` has done everything."""
@@ -99,15 +101,20 @@ class ServerSession:
         out = server.receive(data)
         if out:
             self._tick = self._factory.tick
-            self._send(out)
+            plain = self._plain
+            is_sent = self._write(out) if plain is None else plain.send(out)
+            if is_sent and server.is_ready:  # the usual case: the client's next bytes are all that is waited for
+                return
+            self._follow(out, is_sent)
         elif server.state is _CONTENT:
             self._tick = self._factory.tick
-        if server.is_asking:  # else reading goes on
-            self._regulate()
+        if server.is_asking and (server.is_congested or server.state is _CONTENT or self._is_draining):
+            self._regulate()  # else reading goes on
 
     def connectionLost(self, reason: Failure) -> None:
         """End the session. A message whose final dot was received is stored all the same."""
-        self._server.close()
+        if self._server.state is not _CLOSED:
+            self._server.close()
         self._reception.reset()
         self._factory.leave(self)
 
@@ -146,12 +153,13 @@ class ServerSession:
             return
         out = server.answer(reply)
         if out:
-            self._send(out)
-        if server.is_asking:
-            self._regulate()
-        elif factory.desk.is_closing:
+            plain = self._plain
+            is_sent = self._write(out) if plain is None else plain.send(out)
+            if not (is_sent and server.is_ready):
+                self._follow(out, is_sent)
+        if factory.desk.is_closing and not server.is_asking:
             self.shut_down()
-        elif self._is_paused:
+        elif self._is_paused or server.is_asking:
             self._regulate()
 
     def _write(self, data: bytes) -> bool:
@@ -159,10 +167,10 @@ class ServerSession:
         plain = self._plain
         return send_now(self.transport, (data,)) is Sent.ALL if plain is None else plain.send(data)
 
-    def _send(self, out: bytes) -> None:
-        server, plain = self._server, self._plain
+    def _follow(self, out: bytes, is_sent: bool) -> None:
+        """Do what follows these replies, and send those behind them. `is_sent`: whether none wait."""
+        server = self._server
         while True:
-            is_sent = self._write(out) if plain is None else plain.send(out)
             state = server.state
             if state is _CLOSED:
                 if out.endswith(replies.TOO_MANY_ERRORS):
@@ -179,13 +187,15 @@ class ServerSession:
             if self._is_draining or not server.has_more:
                 return
             out = server.receive(b"")
+            is_sent = self._write(out)
 
     def _drained(self) -> None:
         self._is_draining = False
         self._tick = self._factory.tick
         server = self._server
         if server.state is not _CLOSED and server.has_more:
-            self._send(server.receive(b""))
+            out = server.receive(b"")
+            self._follow(out, self._write(out))
         self._regulate()
 
     def _end(self, reply: bytes) -> None:

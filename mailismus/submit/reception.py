@@ -10,6 +10,7 @@ Every refusal is logged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -46,7 +47,7 @@ class Desk:
         self.messages = self.recipients = self.content_bytes = self.refusals = 0
         self.refused: dict[tuple[bytes, bytes], int] = {}
         self.is_closing = False
-        self._second, self._date = -1, b""
+        self._second, self._trace_ending = -1, b""
         self._noted_at = -NOTE_EVERY_S
 
     def note_trouble(self, trouble: BaseException) -> None:
@@ -79,12 +80,12 @@ class Desk:
             except Exception:  # as above
                 self.log.failure("Answering a message broke")
 
-    def date(self) -> bytes:
-        """Return the present time as a trace field has it."""
+    def trace_ending(self) -> bytes:
+        """Return what follows the message's name in its trace field: the present time, and the end of the field."""
         second = int(self.clock.seconds())
         if second != self._second:
-            self._second, self._date = second, date_time(second)
-        return self._date
+            self._second, self._trace_ending = second, b";\r\n\t%b\r\n" % date_time(second)
+        return self._trace_ending
 
 
 class Reception:
@@ -94,6 +95,7 @@ class Reception:
         "_accepting",
         "_answer",
         "_client",
+        "_client_line",
         "_desk",
         "_draft",
         "_eightbit",
@@ -123,10 +125,13 @@ class Reception:
         self._client = host.encode("ascii", "replace")
         self._messages = 0
         self._name = self._protocol = self._opening = self._sender = self._trace = self._known = self._tls = b""
+        self._client_line = b""
+        """What follows the name of a message in the log line about its client; made with `_opening`."""
         self._recipients = Recipients()
         self._eightbit = self._is_asked = self._is_blocked = False
         self._draft: IDraft | None = None
         self._header: HeaderScan | None = None
+        """Of the present content, or of the last one: it is used again."""
         self._accepting: tuple[IDraft, Envelope, bytes] | None = None
         """The message that is to be durable before the next command, its envelope and Message-ID."""
 
@@ -149,23 +154,28 @@ class Reception:
             return self._reject(b"MAIL", reply, sender)
         # `eightbit` is what the client declared; the content itself decides
         self._sender, self._eightbit = sender, False
-        self._recipients.clear()
+        recipients = self._recipients
+        if recipients.commands:
+            recipients.clear()
         return reply
 
     def check_recipient(self, recipient: bytes) -> bytes:
         policy, recipients = self._policy, self._recipients
         reply = policy.check_recipient(recipient, self._standing, recipients.commands)
-        if reply is replies.RECIPIENT_OK and not recipients.add(recipient, policy.directory, policy.max_envelope_bytes):
+        if reply is replies.RECIPIENT_OK:
+            if recipients.add(recipient, policy.directory, policy.max_envelope_bytes):
+                return reply
             reply = replies.TOO_MANY_RECIPIENTS
-        if reply is not replies.RECIPIENT_OK:
-            return self._reject(b"RCPT", reply, self._sender, recipient)
-        return reply
+        return self._reject(b"RCPT", reply, self._sender, recipient)
 
     def reset(self) -> None:
         self._sender = b""
-        self._recipients.clear()
-        draft, self._draft, self._header = self._draft, None, None
+        recipients = self._recipients
+        if recipients.commands:
+            recipients.clear()
+        draft = self._draft
         if draft is not None:
+            self._draft = None
             draft.abandon()
 
     # -- its content
@@ -179,11 +189,15 @@ class Reception:
             return self._reject(b"DATA", _reply_to(trouble), self._sender)
         opening = self._opening
         if not opening:
-            opening = self._opening = received_opening(
-                self._name, literal_of(self._host), desk.host, self._protocol, self._tls
-            )
-        self._draft, self._header = draft, HeaderScan()
-        self._trace = b"%b%b;\r\n\t%b\r\n" % (opening, spool_name(draft.spool_id), desk.date())
+            opening, self._client_line = _texts_of(self._host, self._name, desk.host, self._protocol, self._tls)
+            self._opening = opening
+        self._draft = draft
+        header = self._header
+        if header is None:
+            self._header = HeaderScan()
+        else:
+            header.begin()
+        self._trace = opening + spool_name(draft.spool_id) + desk.trace_ending()
         return replies.START_CONTENT
 
     def add_content(self, piece: bytes) -> bool:
@@ -192,10 +206,11 @@ class Reception:
         assert header is not None
         if not header.is_whole:
             header.add(piece)
-        if not self._eightbit and not piece.isascii():
+        if not (self._eightbit or piece.isascii()):
             self._eightbit = True
-        if self._trace:
-            piece, self._trace = self._trace + piece, b""
+        trace = self._trace
+        if trace:
+            piece, self._trace = trace + piece, b""
         wait = draft.write(piece)
         if wait is None:
             return True
@@ -219,13 +234,14 @@ class Reception:
             return replies.LOOP
         if self._trace:
             draft.write(self._trace)
-        sender, recipients = self._sender, tuple(self._recipients.entries(self._policy.directory))
-        self._draft = self._header = None
-        self._sender = b""
-        self._recipients.clear()
+        recipients = self._recipients
+        entries = tuple(recipients.entries(self._policy.directory))
+        recipients.clear()
+        envelope = Envelope(self._sender, entries, self._client, self._eightbit, stuffed_dots)
+        self._draft = None
         self._messages += 1
-        self._known, self._is_asked = b"", False
-        envelope = Envelope(sender, recipients, self._client, self._eightbit, stuffed_dots)
+        self._sender = self._known = b""
+        self._is_asked = False
         self._accepting = (draft, envelope, header.message_id())
         desk = self._desk
         desk.manager.accept(draft, envelope, desk, self)
@@ -250,8 +266,8 @@ class Reception:
         desk.messages += 1
         desk.recipients += recipients
         desk.content_bytes += stored_bytes
-        lines.append(b"%b: client=unknown[%b], proto=%b" % (name, envelope.client, self._protocol))
-        lines.append(
+        lines += (
+            name + self._client_line,
             b"%b: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
             % (
                 name,
@@ -259,7 +275,7 @@ class Reception:
                 stored_bytes - envelope.stuffed_dots,
                 recipients,
                 plain(message_id) if message_id else b"<>",
-            )
+            ),
         )
 
     def accepted(self) -> None:
@@ -267,7 +283,11 @@ class Reception:
         assert self._accepting is not None  # as above
         reply = replies.queued(self._accepting[0].spool_id)
         self._accepting = None
-        self._settle(reply)
+        if self._is_asked:
+            self._is_asked = False
+            self._answer(reply)
+        else:  # it became durable within `end_content`
+            self._known = reply
 
     def not_accepted(self, error: StorageError) -> None:
         """The message is not durable: answer 4xx."""
@@ -276,13 +296,11 @@ class Reception:
         self._accepting = None
         draft.abandon()
         desk.note_trouble(error)
-        self._settle(self._reject(b"END-OF-MESSAGE", _reply_to(error), envelope.sender, spool_id=draft.spool_id))
-
-    def _settle(self, reply: bytes) -> None:
+        reply = self._reject(b"END-OF-MESSAGE", _reply_to(error), envelope.sender, spool_id=draft.spool_id)
         if self._is_asked:
             self._is_asked = False
             self._answer(reply)
-        else:
+        else:  # it failed within `end_content`
             self._known = reply
 
     def _reject(
@@ -306,6 +324,15 @@ class Reception:
             )
         )
         return reply
+
+
+@lru_cache(500)  # a client gives the same name each time
+def _texts_of(host: str, name: bytes, ours: bytes, protocol: bytes, tls: bytes) -> tuple[bytes, bytes]:
+    """Return what is constant in a session of a client: the opening of its trace field, and what follows the name of a
+    message in its log line."""
+    client = host.encode("ascii", "replace")
+    opening = received_opening(name, literal_of(host), ours, protocol, tls)
+    return opening, b": client=unknown[%b], proto=%b" % (client, protocol)
 
 
 def _reply_to(trouble: BaseException | None) -> bytes:

@@ -5,22 +5,26 @@ ignored (RFC 3461 4 lets a server take the first). Limits of recipients count co
 nothing about mailboxes, and bounds our work.
 
 Mailboxes are compared once, for the whole transaction (`entries`): most transactions name none twice, and that is seen by
-few calls for all recipients together. Only where the envelope is full each command is compared as it comes.
+few calls for all recipients together. Only where the envelope may be full each command is compared as it comes.
 
 *Not here*: which addresses are the same mailbox (`mail.directory`), which recipients are permitted (`submit.policy`).
 """
 
 from __future__ import annotations
 
+from mailismus.mail.address import MAX_ADDRESS
 from mailismus.mail.directory import Directory
 from mailismus.queue.words import BESIDE_ADDRESS
+
+_LARGEST = MAX_ADDRESS + BESIDE_ADDRESS
+"""Bytes that an entry takes in an envelope at most."""
 
 
 class Recipients:
     """The recipients of one transaction after another: `clear` begins the next.
 
-    `commands`: accepted RCPT commands; `envelope_bytes`: at least the size of the entries in an envelope, the address and
-    `BESIDE_ADDRESS` each.
+    `commands`: accepted RCPT commands; `envelope_bytes`: once the envelope may be full, the size of the entries in it, the
+    address and `BESIDE_ADDRESS` each.
     """
 
     __slots__ = ("_addresses", "_mailboxes", "commands", "envelope_bytes")
@@ -29,7 +33,7 @@ class Recipients:
         self._addresses: list[bytes] = []
         """In the order of their commands; those of one mailbox are all there while `_mailboxes` is None."""
         self._mailboxes: set[tuple[bytes, bytes]] | None = None
-        """The mailboxes of `_addresses`, once the envelope was full."""
+        """The mailboxes of `_addresses`, once the envelope may be full."""
         self.commands = self.envelope_bytes = 0
 
     def clear(self) -> None:
@@ -45,16 +49,15 @@ class Recipients:
         False: the entry does not fit, because the entries may not exceed `most_bytes` in an envelope. `directory`: the same
         in all calls of a transaction.
         """
-        envelope_bytes = self.envelope_bytes + len(address) + BESIDE_ADDRESS
-        if envelope_bytes > most_bytes or self._mailboxes is not None:
+        commands = self.commands + 1
+        if commands * _LARGEST > most_bytes or self._mailboxes is not None:
             return self._add_compared(address, directory, most_bytes)
         self._addresses.append(address)
-        self.commands += 1
-        self.envelope_bytes = envelope_bytes
+        self.commands = commands
         return True
 
     def _add_compared(self, address: bytes, directory: Directory, most_bytes: int) -> bool:
-        """The envelope is, or was, full: compare this mailbox with those that are there."""
+        """The envelope may be full: compare this mailbox with those that are there."""
         mailboxes = self._mailboxes
         if mailboxes is None:
             self._addresses = self.entries(directory)

@@ -35,6 +35,8 @@ LINE_S = 1.0
 """Seconds between two log lines about endings of one kind."""
 NEVER = 1 << 62
 """A number of ticks that is never reached."""
+MAX_KNOWN = 1000
+"""Hosts whose standing is known at the same time: clients connect again and again."""
 
 
 # Read for each client: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
@@ -68,6 +70,9 @@ class SessionFactory:
         self.sessions: set[ServerSession] = set()
         self.connections = 0
         self._open_of_peer: dict[str | bytes, int] = {}
+        self._standings: dict[str, Standing] = {}
+        """Of hosts that have connected, by `_standings_by`."""
+        self._standings_by = desk.policy
         self._read_open_files = open_files
         self._open_files = open_files()
         self._reserve = reserve_of(self._open_files)
@@ -97,12 +102,15 @@ class SessionFactory:
                 session.restart_time()
         self._adopt_limits(tick_s, tls, security)
 
-    def admit(self, host: str, made: socket.socket) -> ServerSession | bytes:
+    def admit(self, host: str, made: socket.SocketType) -> ServerSession | bytes:
         """Return a session for a new client, or the last bytes to send to it."""
         self.connections += 1
         desk = self.desk
         policy = desk.policy
-        limits, standing = policy.limits, policy.standing_of(host)
+        limits = policy.limits
+        standing = self._standings.get(host)
+        if standing is None or policy is not self._standings_by:
+            standing = self._learn(host, policy)
         key: str | bytes = counted_as(host) if limits.maxpeerconnections else b""
         of_peer = self._open_of_peer.get(key, 0) if key else 0
         is_greeted = self.terms.limits.security is not _FIRST
@@ -117,6 +125,14 @@ class SessionFactory:
         if desk.is_closing:
             return replies.SHUTTING_DOWN if is_greeted else b""
         return ServerSession(self, host, standing, key)
+
+    def _learn(self, host: str, policy: Policy) -> Standing:
+        """Return the standing of a host by the present policy, and remember it."""
+        if policy is not self._standings_by or len(self._standings) >= MAX_KNOWN:
+            self._standings_by = policy
+            self._standings.clear()
+        standing = self._standings[host] = policy.standing_of(host)
+        return standing
 
     def enter(self, session: ServerSession) -> None:
         """Count a session that begins."""

@@ -49,7 +49,7 @@ class LostGate:
         self.hosts: list[str] = []
         self.early: list[bool] = []
 
-    def admit(self, host: str, made: socket.socket) -> IProtocol | bytes:
+    def admit(self, host: str, made: socket.SocketType) -> IProtocol | bytes:
         self.hosts.append(host)
         self.early.append(discard_early_input(made))
         if self.words is not None:

@@ -154,3 +154,24 @@ def test_in_long_content_few_dots_and_many_are_told_apart_as_the_plain_rule_does
     wire = b"".join(part + b"x" * size for part, size in parts) + END
     assert feed([wire]) == reference(wire)
     assert feed(cut(wire, [place])) == reference(wire)
+
+
+@pytest.mark.parametrize("before", [b"a\nb\r\n.\r\n", b"..x\r\n.\r\n", b".\r\n", b"x\r\n.\r\n"])
+@pytest.mark.parametrize("wire", [b".\r\n", b"x\r\n..y\r\n.\r\n", b"\r\n.\r\n", b"..\r\n.\r\n"])
+def test_a_scanner_that_is_used_again_knows_nothing_of_the_content_before(before: bytes, wire: bytes) -> None:
+    scanner = BodyScanner()
+    for byte in before:
+        scanner.scan(bytes((byte,)), 0)
+    scanner.begin()
+    fresh = BodyScanner()
+    assert scanner.scan(wire, 0) == fresh.scan(wire, 0)
+    assert (scanner.end, scanner.is_clean, scanner.stuffed_dots) == (len(wire), True, fresh.stuffed_dots)
+
+
+@pytest.mark.parametrize("first", [0, 1, 100])
+def test_a_stuffed_dot_is_found_at_any_distance_behind_another_dot(first: int) -> None:
+    for distance in [*range(505, 525), *range(1525, 1545), *range(3565, 3590)]:
+        content = b"x" * first + b"." + b"x" * distance + b"\r\n..\r\n"
+        scanner = BodyScanner()
+        assert scanner.scan(b"y" + content + b".\r\n", 0) == b"y" + content
+        assert scanner.stuffed_dots == 1

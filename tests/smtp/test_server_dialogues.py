@@ -258,6 +258,33 @@ def test_while_a_question_is_open_nothing_behind_it_is_looked_at() -> None:
     assert not server.is_asking
 
 
+def test_it_is_ready_while_nothing_but_bytes_of_the_client_is_waited_for() -> None:
+    server = ServerEngine(ServerLimits(b"mx.example", 1000, 0), Recorder())
+    for part in (b"HELO c\r\n", b"MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\n", b"DATA\r\n", b"body\r\n", b".\r\n"):
+        assert server.is_ready
+        server.receive(part)
+    assert server.is_ready
+    server.receive(b"NO")
+    assert not server.is_ready  # bytes are kept
+    server.receive(b"OP\r\n")
+    assert server.is_ready
+    server.receive(b"x" * 4096)
+    assert not server.is_ready  # a line is discarded
+    server.receive(b"\r\n")
+    assert server.is_ready
+    server.receive(b"NOOP\r\n" * 300)
+    assert (server.is_ready, server.has_more) == (False, True)
+    server.receive(b"")
+    assert server.is_ready
+    server.receive(b"QUIT\r\n")
+    assert not server.is_ready
+    slow = ServerEngine(ServerLimits(b"mx.example", 1000, 10), Recorder(is_slow=True))
+    slow.receive(b"HELO c\r\nMAIL FROM:<a@x>\r\n")
+    assert not slow.is_ready  # a question is open
+    slow.answer(replies.SENDER_OK)
+    assert slow.is_ready
+
+
 def test_what_waits_for_an_answer_shows_when_it_is_too_much() -> None:
     server = ServerEngine(ServerLimits(b"mx.example", 1000, 10), Recorder(is_slow=True))
     server.receive(MAIL)

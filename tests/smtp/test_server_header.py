@@ -76,6 +76,16 @@ def test_a_loop_is_seen_in_a_long_header_that_comes_in_pieces() -> None:
         assert header.is_looping() is (count > MAX_RECEIVED)
 
 
+@pytest.mark.parametrize("before", [b"Message-ID: <2@x>\r\n\r\n", b"Received: x\r\n" * 60, b"X: y", b"\r\n"])
+def test_a_scan_that_is_used_again_knows_nothing_of_the_header_before(before: bytes) -> None:
+    header = HeaderScan()
+    header.add(before)
+    header.begin()
+    assert (header.is_whole, header.is_looping(), header.message_id()) == (False, False, b"")
+    header.add(b"Message-ID: <1@x>\r\n\r\nbody\r\n")
+    assert (header.is_whole, header.is_looping(), header.message_id()) == (True, False, b"<1@x>")
+
+
 @pytest.mark.parametrize("piece", [b"X: " + b"x" * 4000 + b"\r\n", b"x" * 4000, b" \r\n" * 1000, b"x", b"\r\n "])
 def test_an_endless_header_takes_little_memory(piece: bytes) -> None:
     header = HeaderScan()

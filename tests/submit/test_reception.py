@@ -9,7 +9,9 @@ from twisted.internet.defer import Deferred
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.networks import Networks
 from mailismus.smtp import replies
+from mailismus.submit import sessions
 from tests.submit.fakes import DATE, SETTINGS, House
 
 EHLO = b"EHLO client.example\r\n"
@@ -490,3 +492,22 @@ def test_messages_of_one_batch_are_all_logged_before_the_first_answer_and_a_brok
     assert [line[:16] for line in house.maillog.lines] == [b"%016X" % (number // 2 + 1) for number in range(6)]
     assert [client.heard() for client in clients] == [b"", *(replies.queued(SpoolId(number)) for number in (2, 3))]
     assert (house.desk.messages, house.desk.recipients) == (3, 3)
+
+
+def test_the_standing_of_a_host_that_was_here_before_follows_the_configuration() -> None:
+    house = House()
+    command = EHLO + b"MAIL FROM:<a@x.example>\r\nRCPT TO:<b@y.example>\r\n"
+    assert house.connect().say(command).endswith(replies.RECIPIENT_OK)
+    present = house.desk.policy
+    house.desk.policy = attrs.evolve(present, limits=attrs.evolve(SETTINGS, relay_clients=Networks()))
+    assert house.connect().say(command).endswith(replies.RELAY_DENIED)
+    house.desk.policy = present
+    assert house.connect().say(command).endswith(replies.RECIPIENT_OK)
+
+
+def test_the_standings_of_no_more_hosts_are_known_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_KNOWN", 3)
+    house = House()
+    for number in range(10):
+        house.connect(f"192.0.2.{number}").session.give_up()
+        assert len(house.factory._standings) <= 3

@@ -92,3 +92,12 @@ def test_many_recipients_in_a_full_envelope_cost_each_the_same() -> None:
         calls.append(seen)
     assert len(recipients.entries(DIRECTORY)) == 100
     assert max(calls[101:]) <= 4
+
+
+def test_addresses_of_different_mailboxes_are_compared_only_where_one_may_be_local() -> None:
+    far, near = [b"joe@x.example", b"ann@x.example"], b"joe@Our.example"
+    assert DIRECTORY.are_of_different_mailboxes(far)
+    for one in (near, b"Postmaster", b'"joe"@x.example', b"joe@[192.0.2.1]", b"JOE@x.example"):
+        assert not DIRECTORY.are_of_different_mailboxes([*far, one])
+    assert DIRECTORY.are_of_different_mailboxes([*far, b"joe@our.example.org", b"joe@not-our.example"])
+    assert not Directory(frozenset(b"d%d.example" % n for n in range(9))).are_of_different_mailboxes(far)

@@ -30,6 +30,15 @@ def test_a_pipelined_group_is_answered_with_one_write() -> None:
     assert len(writes) == 1
 
 
+def test_a_session_that_is_given_up_within_content_keeps_none_of_it() -> None:
+    house = House()
+    client = house.connect()
+    client.say(EHLO + ENVELOPE + b"DATA\r\nhalf of it\r\n")
+    client.session.give_up()
+    assert not client.is_open
+    assert house.manager.drafts[0].is_abandoned
+
+
 def test_quit_closes_behind_its_reply() -> None:
     client = House().connect()
     assert client.say(b"QUIT\r\n").endswith(replies.BYE)

@@ -61,13 +61,9 @@ class ServerEngine(ServerFraming):
     def begin_secure(self) -> None:
         """Begin the session anew: the TLS handshake is complete (RFC 3207 4.2). The count of errors goes on."""
         self._security, self._table, self._rest = Security.ACTIVE, COMMANDS[Security.ACTIVE], b""
-        self._is_line_too_long = False
+        self._is_line_too_long = self.is_congested = False
         self._move(ServerEvent.TLS_COMPLETED)
-
-    def close(self) -> None:
-        """End the session: no further call of the receiver, no further reply. May be repeated."""
-        super().close()
-        self._scanner = None
+        self.is_ready = True
 
     # -- content
 
@@ -76,33 +72,34 @@ class ServerEngine(ServerFraming):
         scanner = self._scanner
         assert scanner is not None  # made at 354
         piece = scanner.scan(data, position)
-        is_over = scanner.end >= 0
-        self.wire_bytes += len(piece)
+        end = scanner.end
+        wire_bytes = self.wire_bytes = self.wire_bytes + len(piece)
         if not self._refusal:
             limit = self._limits.max_size_bytes
             if not scanner.is_clean:
                 self._refuse_content(replies.BARE_BYTES)
-            elif 0 < limit < self.wire_bytes - scanner.stuffed_dots:
+            elif limit and limit < wire_bytes - scanner.stuffed_dots:
                 self._refuse_content(replies.TOO_LARGE)
             elif piece and not self._receiver.add_content(piece):
-                self._ask(self._end_content if is_over else self._go_on)
-                return scanner.end if is_over else len(data)
-        if not is_over:
+                self._ask(self._go_on if end < 0 else self._end_content)
+                return len(data) if end < 0 else end
+        if end < 0:
             return len(data)
         reply = self._end_content(b"")
         if reply:
             self._out.append(reply)
-        return scanner.end
+        return end
 
     def _refuse_content(self, reply: bytes) -> None:
         self._refusal = reply
         self._receiver.refuse_content(reply)
 
-    def _go_on(self, _: bytes) -> None:
+    def _go_on(self, _: bytes) -> bytes:
         """The receiver can take content again."""
+        return b""
 
-    def _end_content(self, _: bytes) -> bytes | None:
-        scanner, self._scanner = self._scanner, None
+    def _end_content(self, _: bytes) -> bytes:
+        scanner = self._scanner
         assert scanner is not None  # made at 354
         self._move(_CONTENT_ENDED)
         if self._refusal:
@@ -142,34 +139,38 @@ class ServerEngine(ServerFraming):
         self._idle_commands += 1
         return reply if self._idle_commands <= MAX_IDLE_COMMANDS else self._count_error(reply)
 
-    # -- commands: each takes its line, and returns its reply, or None if it asked the receiver
+    # -- commands: each takes its line, and returns its reply; empty if it asked the receiver
 
-    def _hello(self, line: bytes) -> bytes | None:
+    def _hello(self, line: bytes) -> bytes:
         name = parse_hello(line)
         if name is None:
             return self._reject(line, replies.BAD_ARGUMENT)
         self._receiver.reset()
         self._move(_HELLO)
-        is_extended = line[:1] in b"Ee"
+        is_extended = line.startswith((b"E", b"e"))
         security, limits = self._security, self._limits
         self._receiver.greet(name, (b"ESMTPS" if security is _ACTIVE else b"ESMTP") if is_extended else b"SMTP")
-        more = (b"STARTTLS",) if security is _OFFERED or security is _REQUIRED else ()
-        return self._grant(hello_replies(limits.host, limits.max_size_bytes, *more)[is_extended])
+        offers_tls = security is _OFFERED or security is _REQUIRED
+        return self._grant(hello_replies(limits.host, limits.max_size_bytes, offers_tls)[is_extended])
 
     def _starttls(self, line: bytes) -> bytes:
         if line[8:].strip(b" "):
             return self._reject(line, replies.BAD_ARGUMENT)
         self._receiver.reset()
         self._move(ServerEvent.STARTTLS_ACCEPTED)
+        self.is_ready = False
         return replies.READY_FOR_TLS
 
-    def _mail(self, line: bytes) -> bytes | None:
+    def _mail(self, line: bytes) -> bytes:
         parsed = parse_mail(line)
         if isinstance(parsed, bytes):
             self._move(ServerEvent.MAIL_REFUSED)
             return self._count_error(parsed)
         sender, size_bytes, eightbit = parsed
         given = self._receiver.check_sender(sender, size_bytes, eightbit)
+        if given is replies.SENDER_OK:  # the usual answer
+            self._move(_MAIL_ACCEPTED)
+            return given
         return self._ask(self._after_mail) if given is None else self._after_mail(given)
 
     def _after_mail(self, reply: bytes) -> bytes:
@@ -179,12 +180,14 @@ class ServerEngine(ServerFraming):
         self._move(ServerEvent.MAIL_REFUSED)
         return self._refuse(reply)
 
-    def _rcpt(self, line: bytes) -> bytes | None:
+    def _rcpt(self, line: bytes) -> bytes:
         recipient, refusal = parse_rcpt(line)
         if refusal:
             return self._count_error(refusal)
         given = self._receiver.check_recipient(recipient)
-        if given is replies.RECIPIENT_OK and self.state is _RECIPIENTS:  # the usual answer changes nothing
+        if given is replies.RECIPIENT_OK:  # the usual answer
+            if self.state is not _RECIPIENTS:
+                self._move(_RCPT_ACCEPTED)
             return given
         return self._ask(self._after_rcpt) if given is None else self._after_rcpt(given)
 
@@ -195,22 +198,27 @@ class ServerEngine(ServerFraming):
             return reply
         return self._refuse(reply)
 
-    def _data(self, line: bytes) -> bytes | None:
+    def _data(self, line: bytes) -> bytes:
         if len(line) != 4 and not is_alone(line):
             return self._reject(line, replies.BAD_ARGUMENT)
         given = self._receiver.begin_content()
         return self._ask(self._after_data) if given is None else self._after_data(given)
 
     def _after_data(self, reply: bytes) -> bytes:
-        if reply.startswith(b"3"):
+        if reply is replies.START_CONTENT or reply.startswith(b"3"):
             self._move(_DATA_ACCEPTED)
-            self._scanner, self.wire_bytes = BodyScanner(), 0
+            scanner = self._scanner
+            if scanner is None:
+                self._scanner = BodyScanner()
+            else:
+                scanner.begin()
+            self.wire_bytes = 0
             self.contents += 1
             return reply
         return self._refuse(reply)
 
     def _after_content(self, reply: bytes) -> bytes:
-        if replies.is_positive(reply):
+        if reply[:1] == b"2":
             self._idle_commands = 0
             if self._refused:
                 self._refused = max(0, self._refused - FORGIVEN)
@@ -237,7 +245,7 @@ class ServerEngine(ServerFraming):
         return replies.BYE
 
 
-Command = Callable[[ServerEngine, bytes], bytes | None]
+Command = Callable[[ServerEngine, bytes], bytes]
 
 
 def _granting(reply: bytes) -> Command:

@@ -24,8 +24,8 @@ _CONTENT, _HANDSHAKE, _CLOSED = ServerState.CONTENT, ServerState.HANDSHAKE, Serv
 _CLOSE = ServerEvent.CLOSE
 _SPACE = 0x20
 
-Commands = Mapping[ServerState, Mapping[bytes, Callable[[Any, bytes], bytes | None]]]
-"""State -> verb -> method of the engine. It takes the line, and returns the reply, or None if it asked the receiver."""
+Commands = Mapping[ServerState, Mapping[bytes, Callable[[Any, bytes], bytes]]]
+"""State -> verb -> method of the engine. It takes the line, and returns the reply; empty if it asked the receiver."""
 
 
 def _ignore(reply: bytes) -> bytes:
@@ -37,13 +37,16 @@ class ServerFraming(ABC):
     """What `ServerEngine` is built on: the state, and the bytes of one session.
 
     `state`: the present state; `last_state`: the state before CLOSED. `is_asking`: whether a question to the receiver is
-    open. `has_more`: whether commands wait because `MAX_REPLIES` was reached; `receive(b"")` goes on; valid after `receive`
-    and `answer` alone. The caller only reads them: they are attributes, because a property is a call for each packet.
+    open. `is_congested`: whether so many bytes wait that the caller should stop reading. `has_more`: whether commands wait
+    because `MAX_REPLIES` was reached; `receive(b"")` goes on. `is_ready`: whether nothing but bytes of the client is waited
+    for, and none are kept: no question is open, the state parses commands or content, and the caller has nothing to do but
+    to send the reply. All are valid after `receive` and `answer`. The caller only reads them: they are attributes, because a
+    property is a call for each packet.
     """
 
     __slots__ = (
         *("_commands", "_is_line_too_long", "_on_answer", "_out", "_rest", "_table"),
-        *("has_more", "is_asking", "last_state", "state"),
+        *("has_more", "is_asking", "is_congested", "is_ready", "last_state", "state"),
     )
 
     def __init__(self, state: ServerState, table: Commands) -> None:
@@ -51,9 +54,9 @@ class ServerFraming(ABC):
         self._table = table
         self._commands = table[state]
         self._is_line_too_long = False
-        self.is_asking = False
-        self.has_more = False
-        self._on_answer: Callable[[bytes], bytes | None] = _ignore
+        self.is_asking = self.has_more = self.is_congested = False
+        self.is_ready = state is not _HANDSHAKE
+        self._on_answer: Callable[[bytes], bytes] = _ignore
         """Takes the answer to the open question."""
         self._out: list[bytes] = []
         """Replies of this turn."""
@@ -62,21 +65,29 @@ class ServerFraming(ABC):
 
     # -- what the caller does
 
-    @property
-    def is_congested(self) -> bool:
-        """Whether so many bytes wait that the caller should stop reading."""
-        return len(self._rest) > MAX_WAITING
-
     def receive(self, data: bytes) -> bytes:
         """Parse bytes of the client. Return the replies to send."""
-        if self._rest:
+        position = 0
+        if self.is_ready:
+            commands = self._commands
+            if commands:
+                line, end, rest = data.partition(b"\r\n")  # cheaper than to find the end, and then to cut there
+                if end and not rest:  # the usual packet of a client that does not pipeline: one line
+                    command = commands.get(line[:4])
+                    size = len(line)
+                    if command is not None and (size == 4 or line[4] == _SPACE) and size <= MAX_LINE:
+                        return command(self, line)
+            else:
+                position = self._take_content(data, 0)
+                if position == len(data) and not self._out:
+                    return b""
+        elif self._rest:
             data = self._rest + data
-        elif self._commands and not self.is_asking and -1 != data.find(b"\r\n") == len(data) - 2:
-            return self._take_line(data[:-2]) or b""  # the usual packet of a client that does not pipeline: one command
-        if self.is_asking:
-            self._rest = data
-            return b""
-        out, position, size = self._out, 0, len(data)
+        return self._parse(data, position)
+
+    def _parse(self, data: bytes, position: int) -> bytes:
+        """Parse bytes from `position` on, and keep those that have to wait."""
+        out, size = self._out, len(data)
         while position < size and not self.is_asking and len(out) < MAX_REPLIES:
             state = self.state
             if state is _CONTENT:
@@ -95,18 +106,26 @@ class ServerFraming(ABC):
             position = stop + 2
             if reply:
                 out.append(reply)
-        if position == size:
-            self._rest, self.has_more = b"", False
-        else:
-            self._rest = rest = data[position:]
-            self.has_more = not self.is_asking and b"\r\n" in rest
+        self._keep(data, position)
         if not out:
             return b""
         joined = out[0] if len(out) == 1 else b"".join(out)
         out.clear()
         return joined
 
-    def _take_line(self, line: bytes) -> bytes | None:
+    def _keep(self, data: bytes, position: int) -> None:
+        """Keep the bytes from `position` on, and see what is waited for."""
+        state = self.state
+        if position == len(data):
+            self._rest, self.has_more, self.is_congested = b"", False, False
+            self.is_ready = not (self.is_asking or self._is_line_too_long or state is _CLOSED or state is _HANDSHAKE)
+        else:
+            self._rest = rest = data[position:]
+            self.has_more = not self.is_asking and rest.find(b"\r\n") >= 0
+            self.is_congested = len(rest) > MAX_WAITING
+            self.is_ready = False
+
+    def _take_line(self, line: bytes) -> bytes:
         size = len(line)
         if self._is_line_too_long or size > MAX_LINE:
             self._is_line_too_long = False
@@ -123,9 +142,11 @@ class ServerFraming(ABC):
         if not self.is_asking or self.state is _CLOSED:
             return b""
         self.is_asking = False
+        rest = self._rest
+        self.is_ready = not rest
         given = self._on_answer(reply)
-        if not self._rest:
-            return given or b""
+        if not rest:
+            return given
         if given:
             self._out.append(given)
         return self.receive(b"")
@@ -135,7 +156,7 @@ class ServerFraming(ABC):
         if self.state is not _CLOSED:
             self.last_state = self.state
             self._move(_CLOSE)
-        self.is_asking = self.has_more = False
+        self.is_asking = self.has_more = self.is_congested = self.is_ready = False
         self._on_answer, self._rest = _ignore, b""
 
     # -- what the engine adds
@@ -163,7 +184,7 @@ class ServerFraming(ABC):
         """Return the reply to a line that is an error. Bad bytes go first, whatever else is wrong."""
         return self._count_error(replies.BAD_BYTES if has_bad_bytes(line) else reply)
 
-    def _ask(self, on_answer: Callable[[bytes], bytes | None]) -> bytes | None:
-        """Leave a question to the receiver open until `answer`. Return None: there is no reply yet."""
-        self.is_asking, self._on_answer = True, on_answer
-        return None
+    def _ask(self, on_answer: Callable[[bytes], bytes]) -> bytes:
+        """Leave a question to the receiver open until `answer`. Return no reply: there is none yet."""
+        self.is_asking, self.is_ready, self._on_answer = True, False, on_answer
+        return b""
