@@ -1,15 +1,15 @@
 """The transaction of a client session: one message's way through MAIL, RCPT, DATA and the final dot (RFC 5321 3.3).
 
-    event          from                     to
-    MAIL_SENT      NEW                      ASKED
-    MAIL_ACCEPTED  ASKED                    ANSWERED
-    DATA_ACCEPTED  ANSWERED                 CONTENT
-    DOT_SENT       CONTENT                  IN_DOUBT
-    DOT_ANSWERED   IN_DOUBT                 OVER
-    REFUSED        ASKED ANSWERED           OVER
-    UNREADABLE     CONTENT                  OVER
-    UNTRIED        ASKED ANSWERED CONTENT   OVER
-    RENEWED        all but IN_DOUBT         NEW
+    event          from                             to
+    MAIL_SENT      NEW                              ASKED
+    MAIL_ACCEPTED  ASKED                            ANSWERED
+    DATA_ACCEPTED  ANSWERED                         CONTENT
+    DOT_SENT       CONTENT                          IN_DOUBT
+    DOT_ANSWERED   IN_DOUBT                         OVER
+    REFUSED        ASKED ANSWERED                   OVER
+    UNREADABLE     CONTENT                          OVER
+    UNTRIED        ASKED ANSWERED CONTENT           OVER
+    RENEWED        NEW ASKED ANSWERED CONTENT OVER  NEW
 
 *Rules*: `TRANSITIONS` alone says which phase follows; `Transaction.move` applies it, and nothing else sets the phase. A
 transaction whose final dot was sent is never untried and never begun again: only its reply, or the loss of the connection,
