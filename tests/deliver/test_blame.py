@@ -257,6 +257,24 @@ def test_a_session_that_ends_in_the_middle_of_the_content(
     assert asked[0][0] is event
 
 
+@pytest.mark.parametrize("step", ["MAIL", "DATA"])
+def test_when_mail_or_data_is_refused_no_recipient_is_left(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+
+    def note(transaction: Transaction, reply: Reply) -> Blame:
+        left.append(transaction.left)
+        return judge_transaction(transaction, reply)
+
+    monkeypatch.setattr("mailismus.deliver.sessions.judge_transaction", note)
+    bench = Bench()
+    bench.sink({step: b"450 4.1.8 later\r\n"})
+    bench.put(b"a@b.example", b"c@b.example")
+    bench.task.start()
+    bench.run(1)
+    assert left == [0]
+    assert bench.statuses() == {"deferred": 2}
+
+
 def test_an_accepted_message_asks_for_no_judgement(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = record(monkeypatch)
     bench = Bench()

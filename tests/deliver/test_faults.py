@@ -7,6 +7,8 @@ import pathlib
 
 import pytest
 
+from mailismus.deliver.hosts import PAUSE_S
+from mailismus.deliver.sessions import MAX_PUT_BACKS
 from mailismus.queue.interface import Area, Entry, Filter
 from tests.deliver.harness import Bench, stopped
 from tests.fakes.sink import Act, Action, Script, Sink
@@ -116,6 +118,34 @@ def test_a_job_waits_for_a_host_at_fault_with_which_sessions_stand() -> None:
     bench.run(120, 0.5)
     assert len(sink.acknowledged()) == 100
     assert bench.statuses() == {"sent": 100}
+
+
+def test_a_host_that_is_alive_and_at_fault_keeps_no_job_for_ever() -> None:
+    def mail(sink: Sink) -> Action:
+        return Act.SILENCE if sink.number == 0 else BYE
+
+    bench = hosts_of(FIRST, client_timeout_s=3000.0)
+    bench.names.mx("c.example", (10, "mx1.b.example", FIRST))
+    sink = bench.sink({"MAIL": mail})
+    bench.put(b"r@c.example")
+    bench.run(1)
+    bench.put(b"r@b.example")
+    bench.run(PAUSE_S + 5, 0.5)
+    assert bench.lines() == []
+    bench.run(4 * PAUSE_S, 0.5)
+    assert len(bench.lines(b"to=<r@b.example>", b"status=deferred (421 4.3.2 bye)")) == 1
+    assert len(sink.connections) == 1 + 1 + MAX_PUT_BACKS
+    assert not sink.connections[0].is_closed
+
+
+def test_entries_that_may_have_been_sent_are_counted() -> None:
+    bench = hosts_of(FIRST)
+    bench.sink(
+        {"dot": Act.CLOSE, "RCPT": lambda sink: b"550 5.1.1 no\r\n" if b"bad" in sink.commands[-1] else b"250 ok\r\n"}
+    )
+    bench.put(b"a@b.example", b"bad@b.example", b"c@b.example")
+    bench.run(2)
+    assert bench.task.counters.in_doubt == 2
 
 
 def test_a_later_transaction_that_a_host_ends_goes_to_a_fresh_session() -> None:
