@@ -31,6 +31,7 @@ from mailismus.mail.ids import QueueId
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
 
+_USUAL = RetryClass.USUAL  # a name of the module: an attribute of an enum is slow in Python 3.11
 CHECK_S = 5.0
 """Seconds between two checks of deliveries under way and waiting jobs."""
 
@@ -170,7 +171,7 @@ class LocalDeliveries:
         if reply is DELIVERED:
             self._settling.counters.count_local_delivery()
         self._held.free(1)
-        retry = RetryClass.USUAL if reply.code < 300 else judge(Event.MAILDIR, reply).retry
+        retry = _USUAL if reply.code < 300 else judge(Event.MAILDIR, reply).retry
         self._settling.settle(job, job.entries, reply, LOCAL, retry=retry)
         if not self._underway and self._when_empty is not None:
             self._cancel_check()
