@@ -8,6 +8,7 @@ Modules, each with what it is:
     held        how many entries are held, and how many more may be. Pure
     hosts       state of each address and port. Pure
     quirks      known defects of each host. Pure
+    blame       what a failure says about recipient, message, host or MX set. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure
     idle        idle sessions, and which one is closed first. Pure
     schedule    which job goes next, over which connection. Pure

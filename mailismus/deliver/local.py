@@ -17,6 +17,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from mailismus.config.values.settings import MessageStoreSettings
+from mailismus.deliver.blame import Event, judge
 from mailismus.deliver.deposit import Deposits, reply_to_error
 from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S
 from mailismus.deliver.held import HeldEntries
@@ -27,9 +28,10 @@ from mailismus.deliver.turns import Turns
 from mailismus.deliver.watch import HangWatch
 from mailismus.errors import StorageError
 from mailismus.mail.ids import QueueId
-from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
 
+_USUAL = RetryClass.USUAL  # a name of the module: an attribute of an enum is slow in Python 3.11
 CHECK_S = 5.0
 """Seconds between two checks of deliveries under way and waiting jobs."""
 
@@ -169,7 +171,8 @@ class LocalDeliveries:
         if reply is DELIVERED:
             self._settling.counters.count_local_delivery()
         self._held.free(1)
-        self._settling.settle(job, job.entries, reply, LOCAL)
+        retry = _USUAL if reply.code < 300 else judge(Event.MAILDIR, reply).retry
+        self._settling.settle(job, job.entries, reply, LOCAL, retry=retry)
         if not self._underway and self._when_empty is not None:
             self._cancel_check()
             done, self._when_empty = self._when_empty, None

@@ -183,11 +183,6 @@ class Hop(Generic[S]):
         last = max((c.host for c in reversed(self.candidates)), key=lambda host: host.died_at, default=None)
         return (last.reply if last is not None else None) or NO_HOST
 
-    def has_other(self, than: Host, since: float, now: float) -> bool:
-        """Whether another host is alive and has not failed since then."""
-        hosts = (candidate.host for candidate in self.candidates)
-        return any(host is not than and not host.is_dead(now) and host.died_at < since for host in hosts)
-
 
 class Schedule(Generic[S]):
     """The connection limits and their use. 0: no limit."""

@@ -5,7 +5,8 @@
 - No transaction begins while the queue forbids it, or after `stop`.
 - An untried job goes to a session that has begun nothing yet (some hosts take one message for each session). After
   `MAX_PUT_BACKS` times it counts as an attempt, so that no host keeps a job for ever.
-- A transaction whose session is lost before the reply to its MAIL goes to another host, if there is one.
+- A transaction that failed by the fault of its host (`blame`) is begun again: on another host, or, if none is alive, when
+  this one may be tried, as after a session that did not open. Recipients that a transaction has no room for get another.
 - A next hop that is dead or slow, or whose hosts are being looked up, delays no other.
 
 One tick checks all deadlines and waiting jobs; it runs while there are any.
@@ -19,6 +20,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings
+from mailismus.deliver.blame import Culprit, judge_recipient, judge_transaction
 from mailismus.deliver.connector import Connector
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.hosts import Host, HostFailure, Hosts
@@ -32,8 +34,9 @@ from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule import SLOW_REPLY_S, Hop, Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import RetryClass
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import IContent
+from mailismus.queue.interface import Entry, IContent
 from mailismus.smtp.client.transaction import Phase
 
 MAX_PUT_BACKS = 3
@@ -46,7 +49,7 @@ merely busy has shorter turns: those must not extend time-outs for ever."""
 HOPS_A_TICK = 250
 """Next hops handled in one tick; the others follow in later ticks, so that thousands do not block the reactor."""
 GIVE_BACK_DELAY_S = 0.0
-_ASKED, _IN_DOUBT = Phase.ASKED, Phase.IN_DOUBT  # names of the module: an attribute of an enum is slow in Python 3.11
+_IN_DOUBT, _USUAL = Phase.IN_DOUBT, RetryClass.USUAL  # names of the module: an attribute of an enum is slow in Python 3.11
 
 
 class Sessions:
@@ -78,7 +81,9 @@ class Sessions:
         self.connector = Connector(settings, name, tcp, monotonic, settling, locator, self.schedule)
         self._all = self.connector.sessions
         self._lost: dict[ClientSession, Reply] = {}
-        """Sessions that ended before they took a message while there was another host, and why."""
+        """Sessions that ended before they took a message, and why."""
+        self._rest: dict[Job, list[Entry]] = {}
+        """Recipients that a transaction under way had no room for."""
         self._idle: IdleSessions[ClientSession] = IdleSessions()
         self._tick: IDelayedCall | None = None
         self._ticks_at = 0.0
@@ -184,23 +189,37 @@ class Sessions:
         return True
 
     def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
-        phase = job.phase
-        if phase is _ASKED and self._may_go_elsewhere(session, job):
-            self._lost[session] = reply
-            self.put_back(session, job)
-            return
-        entries = job.remaining() if job.refused else job.entries
-        if phase is _IN_DOUBT:
-            self._settling.counters.count_in_doubt(len(entries))
+        retry = _USUAL
+        if reply.code >= 400:
+            blame = judge_transaction(job, reply)
+            if blame.culprit is Culprit.HOST and self._may_begin_again(session.hop, job):
+                if job.is_first:
+                    self._lost[session] = reply
+                self._queue_rest(session.hop, job)
+                job.rewind()
+                session.hop.returned.append(job)
+                return
+            retry = blame.retry
+            if job.phase is _IN_DOUBT:
+                self._settling.counters.count_in_doubt(job.left)
+        entries = job.entries
+        if job.refused:
+            self._queue_rest(session.hop, job)
+            entries = job.remaining()
         self.release(session.hop, len(entries))
-        self._settling.settle(job, entries, reply, session.label)
+        self._settling.settle(job, entries, reply, session.label, retry=retry)
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
+        blame, entry = judge_recipient(job, reply), job.entries[position]
+        if blame.culprit is Culprit.TRANSACTION:
+            self._rest.setdefault(job, []).append(entry)
+            return
         self.release(session.hop, 1)
-        self._settling.settle(job, [job.entries[position]], reply, session.label)
+        self._settling.settle(job, [entry], reply, session.label, retry=blame.retry)
 
     def put_back(self, session: ClientSession, job: Job) -> None:
         hop = session.hop
+        self._queue_rest(hop, job)
         job.rewind()
         if self._is_stopping:
             self.release(hop, len(job.entries))
@@ -267,11 +286,21 @@ class Sessions:
         schedule = self.schedule
         return not ((schedule.starved or schedule.waiting) and schedule.must_yield(session.hop, self._all[session]))
 
-    def _may_go_elsewhere(self, session: ClientSession, job: Job) -> bool:
-        """Whether a job whose session was lost before the reply to MAIL goes to another host."""
-        if self._is_stopping or job.put_backs >= MAX_PUT_BACKS:
-            return False
-        return session.hop.has_other(self._all[session], job.queued_at, self.monotonic())
+    def _may_begin_again(self, hop: Hop[ClientSession], job: Job) -> bool:
+        """Whether a job that failed by the fault of its host costs no attempt: it may meet each host once."""
+        return not self._is_stopping and job.put_backs < max(MAX_PUT_BACKS, len(hop.candidates))
+
+    def _queue_rest(self, hop: Hop[ClientSession], job: Job) -> None:
+        """Give the recipients that had no room in this transaction others of the size that this one had."""
+        rest = self._rest.pop(job, None) if job.refused else None
+        if rest is None:
+            return
+        size = len(job.remaining())
+        hop.pending.extendleft(
+            [Job(job.message, rest[at : at + size], job.queued_at) for at in range(0, len(rest), size)][::-1]
+        )
+        if self._is_stopping:
+            self._give_back_pending(hop)
 
     def release(self, hop: Hop[ClientSession], count: int) -> None:
         hop.release(count)

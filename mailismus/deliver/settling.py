@@ -18,7 +18,7 @@ from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.job import Job
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
-from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action
 from mailismus.observe.audit_log import NO_AUDITS, Audits
@@ -68,14 +68,22 @@ class Settling:
         self.flush()
         return self._queue.when_may_begin()
 
-    def settle(self, job: Job, entries: list[Entry], reply: Reply, host: bytes, known_for_s: float | None = None) -> None:
+    def settle(
+        self,
+        job: Job,
+        entries: list[Entry],
+        reply: Reply,
+        host: bytes,
+        known_for_s: float | None = None,
+        retry: RetryClass = RetryClass.USUAL,
+    ) -> None:
         """Settle, in this turn, entries of a job that share this reply: 2xx delivered, 4xx deferred, 5xx failed.
-        `known_for_s`: as in `mail.outcome.Outcome`."""
+        `known_for_s`, `retry`: as in `mail.outcome.Outcome`."""
         if not entries:
             return
         code = reply.code
         kind = _DELIVERED if code < 300 else _DEFERRED if code < 500 else _FAILED
-        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s)))
+        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s, retry)))
         self._count += len(entries)
         if self._count >= MAX_NOTED:
             self.flush()

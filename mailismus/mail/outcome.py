@@ -19,6 +19,16 @@ class OutcomeKind(enum.Enum):
     FAILED = "failed"
 
 
+class RetryClass(enum.Enum):
+    """The classes of failures, by how soon another attempt makes sense. `queue.outcome.retry` gives each its delay."""
+
+    USUAL = "usual"
+    GREYLISTING = "greylisting"
+    """The peer refuses whom it does not know yet, and takes the same mail soon."""
+    QUOTA = "quota"
+    """The mailbox is full: a person has to make room."""
+
+
 class Outcome(NamedTuple):
     """The result of one attempt: the reply that decided it (a peer's or our own), and the host that gave it.
 
@@ -31,3 +41,5 @@ class Outcome(NamedTuple):
     known_for_s: float | None = None
     """None: the attempt connected or asked a name server. Otherwise it did neither, because the result was known already.
     Then this is the number of seconds for which it stays known; infinity if that is unknown."""
+    retry: RetryClass = RetryClass.USUAL
+    """The class of the failure; of no account for what was delivered."""

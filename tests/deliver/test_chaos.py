@@ -16,6 +16,7 @@ WRONG: list[Action] = [
     b"421 4.3.2 bye\r\n",
     b"450 4.2.0 later\r\n",
     b"550 5.1.1 never\r\n",
+    b"452 4.5.3 too many recipients\r\n",
     b"503 5.5.1 bad sequence\r\n",
     b"354 go\r\n",
     TWICE,

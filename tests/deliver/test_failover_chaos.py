@@ -23,7 +23,9 @@ SCRIPTS: tuple[Script, ...] = (
     {"MAIL": Act.CLOSE},
     {"MAIL": b"421 4.3.2 bye\r\n"},
     {"RCPT": b"450 4.2.0 later\r\n"},
+    {"RCPT": b"421 4.7.0 too fast\r\n"},
     {"DATA": Act.ABORT},
+    {"DATA": b"421 4.3.2 bye\r\n"},
     {"dot": b"451 4.3.0 later\r\n"},
 )
 

@@ -12,7 +12,7 @@ from mailismus.config.values.settings import RetrySettings
 from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
-from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
@@ -175,6 +175,28 @@ def test_one_second_and_two_until_seven_are_five_attempts_by_the_clock(world: Wo
         assert low - 0.001 <= moment <= high + 0.001
     (bounce,) = world.entries(Area.BOUNCES)
     assert (bounce.attempts, bounce.reply) == (5, DEFERRED.reply)
+
+
+@pytest.mark.parametrize(
+    ("retry", "expected"),
+    [(RetryClass.GREYLISTING, [0, 1, 2, 3, 5, 7]), (RetryClass.QUOTA, [0, 2, 4, 6, 7])],
+)
+def test_the_class_of_a_failure_chooses_the_delay_and_expiry_is_as_ever(retry: RetryClass, expected: list[float]) -> None:
+    world, made, area = World(), list[float](), Area.INCOMING
+    start = world.clock.seconds()
+    world.put()
+    last = Disposition.DEFERRED
+    while last is Disposition.DEFERRED:
+        message, entry = world.take_one(area)
+        made.append(world.clock.seconds() - start)
+        (last,) = settle(world.manager, message, [(entry, DEFERRED._replace(retry=retry))])
+        world.clock.advance(0)
+        area = Area.DEFERRED
+        world.clock.advance(max(0.0, (world.manager.next_due(area) or 0.0) - world.clock.seconds()))
+    assert last is Disposition.EXPIRED
+    assert len(made) == len(expected)
+    for moment, at in zip(made, expected, strict=True):
+        assert at - 0.001 <= moment <= min(at * 1.1, 7) + 0.001
 
 
 def test_recipients_of_a_message_stay_together(world: World) -> None:

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import RetryClass
 from mailismus.queue.outcome.retry import (
     SHORTEST_WAIT_S,
+    SOON_ATTEMPTS,
     RetryRule,
     age_by_attempts_s,
     lengthening_of,
@@ -19,6 +21,7 @@ from mailismus.queue.outcome.retry import (
 SHORT = RetryRule((1.0, 2.0), 7.0)
 USUAL = RetryRule((900.0, 1800.0, 7200.0, 14400.0), 72 * 3600.0)
 ARRIVAL = 1_700_000_000.0
+USUAL_CLASS, GREYLISTING, QUOTA = RetryClass.USUAL, RetryClass.GREYLISTING, RetryClass.QUOTA
 
 
 def next_of(
@@ -30,6 +33,7 @@ def next_of(
     now: float,
     lengthening: float = 0.0,
     known_for_s: float | None = None,
+    retry: RetryClass = USUAL_CLASS,
 ) -> float | None:
     """The rule, asked with times of day."""
     return next_attempt_at(
@@ -40,6 +44,7 @@ def next_of(
         now=now,
         lengthening=lengthening,
         known_for_s=known_for_s,
+        retry=retry,
     )
 
 
@@ -119,7 +124,7 @@ def test_what_is_in_its_time_waits_as_usual_however_long_a_host_is_known_to_be_d
 
 
 def test_a_message_is_as_old_as_its_attempts_make_it() -> None:
-    assert [age_by_attempts_s(SHORT, attempts) for attempts in range(1, 6)] == [0, 1, 3, 5, 7]
+    assert [age_by_attempts_s(SHORT, attempts) for attempts in range(1, 6)] == [0, 1, 2, 3, 5]  # greylisting, three times
 
 
 def test_the_longest_wait_is_that_of_the_attempt() -> None:
@@ -152,6 +157,68 @@ def test_no_attempt_is_early_or_beyond_the_end(
     assert now <= next_at <= ARRIVAL + maxtime_s + 0.001
     assert next_at <= now + delay_s * 1.1 + 0.001
     assert next_at >= min(now + delay_s, ARRIVAL + maxtime_s) - 0.001
+
+
+@pytest.mark.parametrize(
+    ("retry", "waits_s"),
+    [
+        (USUAL_CLASS, [900, 1800, 7200, 14400, 14400]),
+        (GREYLISTING, [900, 900, 900, 14400, 14400]),
+        (QUOTA, [14400] * 5),
+    ],
+)
+def test_each_class_has_its_delays(retry: RetryClass, waits_s: list[float]) -> None:
+    now = ARRIVAL + 10
+    for attempts, wait_s in enumerate(waits_s, 1):
+        assert next_of(USUAL, attempts=attempts, made_at=now, now=now, retry=retry) == now + wait_s
+        longest = next_of(USUAL, attempts=attempts, made_at=now, now=now, retry=retry, lengthening=1.0)
+        assert longest == pytest.approx(now + wait_s * 1.1)
+
+
+@given(
+    delays=st.lists(st.floats(0.1, 1e5), min_size=1, max_size=5),
+    maxtime_s=st.one_of(st.just(0.0), st.floats(0.1, 1e6)),
+    attempts=st.integers(1, 50),
+    waited_s=st.floats(0, 2e6),
+    lengthening=st.floats(0, 1),
+    retry=st.sampled_from(RetryClass),
+)
+def test_a_class_chooses_a_delay_of_the_list_and_changes_nothing_else(
+    delays: list[float], maxtime_s: float, attempts: int, waited_s: float, lengthening: float, retry: RetryClass
+) -> None:
+    now = ARRIVAL + waited_s
+    usual = next_of(RetryRule(tuple(delays), maxtime_s), attempts=attempts, made_at=now, now=now, lengthening=lengthening)
+    chosen = delays[min(attempts, len(delays)) - 1]
+    if retry is QUOTA:
+        chosen = delays[-1]
+    elif retry is GREYLISTING and attempts <= 3:
+        chosen = delays[0]
+    found = next_of(
+        RetryRule(tuple(delays), maxtime_s), attempts=attempts, made_at=now, now=now, lengthening=lengthening, retry=retry
+    )
+    same = next_of(RetryRule((chosen,), maxtime_s), attempts=attempts, made_at=now, now=now, lengthening=lengthening)
+    assert found == same
+    assert (found is None) == (usual is None)  # expiry is the same in every class
+
+
+@given(
+    delays=st.lists(st.floats(0.1, 1e5), min_size=1, max_size=5),
+    classes=st.lists(st.sampled_from(RetryClass), max_size=20),
+    lengthening=st.floats(0, 1),
+)
+def test_whatever_the_failures_were_a_message_is_no_younger_and_greylisting_is_hurried_three_times(
+    delays: list[float], classes: list[RetryClass], lengthening: float
+) -> None:
+    rule = RetryRule(tuple(sorted(delays)), 0.0)
+    now, soon = ARRIVAL, 0
+    for attempts, retry in enumerate(classes, 1):
+        next_at = next_of(rule, attempts=attempts, made_at=now, now=now, lengthening=lengthening, retry=retry)
+        assert next_at is not None
+        usual_s = rule.delays_s[min(attempts, len(delays)) - 1]
+        soon += retry is GREYLISTING and rule.delays_s[0] * 1.1 < usual_s and next_at - now < usual_s - 0.001
+        now = next_at
+        assert now - ARRIVAL >= age_by_attempts_s(rule, attempts + 1) - 0.01
+    assert soon <= SOON_ATTEMPTS - 1
 
 
 def test_the_lengthening_is_spread_evenly_and_the_same_for_all_recipients() -> None:

@@ -1,9 +1,15 @@
 """The retry rule: when the next attempt is made, and when there is none (pure).
 
-After attempt n fails, attempt n+1 comes the n-th delay later (the last delay repeats), lengthened by at most a tenth. One
-that would fall at or after arrival + maxtime is made at that moment and is the last; when it has failed, the entry has
-expired. The rule goes by the age of the message (`queue.clock.ages`): a wrong clock alone makes no bounces. An attempt that
-decides nothing about expiry (`made_age_s` None) is followed by another after the usual delay.
+After attempt n fails, attempt n+1 comes the n-th delay later (the last delay repeats), lengthened by at most a tenth. Two
+classes of failure choose another delay of the list: greylisting at one of the first three attempts the first, a full
+mailbox the last. An attempt that would fall at or after arrival + maxtime is made at that moment and is the last; when it
+has failed, the entry has expired. The rule goes by the age of the message (`queue.clock.ages`): a wrong clock alone makes no
+bounces. An attempt that decides nothing about expiry (`made_age_s` None) is followed by another after the usual delay.
+
+Greylisting takes the first delay three times at most. That goes by the number of the attempt, which is stored with the
+entry; the classes of earlier failures are not stored. For new mail to a server that greylists it is the same. An entry with
+other failures before gets the first delay less often, which costs time and never an attempt. Two attempts at most are made
+earlier than the rule without classes would make them.
 
 *Rules*: the same lengthening for all recipients of a message in one attempt, so that they stay together; different ones for
 different messages, so that what failed together does not come back together.
@@ -14,6 +20,7 @@ from __future__ import annotations
 import attrs
 
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import RetryClass
 
 LENGTHENING = 0.1
 """The most a delay is lengthened by, as a share of it."""
@@ -23,6 +30,9 @@ SLACK_S = 0.002
 
 SHORTEST_WAIT_S = 1.0
 """The shortest wait of an expired entry that could not be tried."""
+
+SOON_ATTEMPTS = 3
+"""After that many attempts greylisting is a failure like any other."""
 
 _MASK = (1 << 64) - 1
 
@@ -44,14 +54,15 @@ def next_attempt_at(
     now: float,
     lengthening: float,
     known_for_s: float | None = None,
+    retry: RetryClass = RetryClass.USUAL,
 ) -> float | None:
     """Return the time of the next attempt (UTC seconds, not before `now`), or None: the entry has expired.
 
     `age_s`: age of the message. `made_age_s`: its age when the failed attempt was made; None: that attempt does not count
     for expiry. `attempts`: attempts so far, the failed one included, from 1. `lengthening`: 0 to 1, see `lengthening_of`.
-    `known_for_s`: as in `mail.outcome.Outcome`; an entry beyond its time waits no longer than that.
+    `known_for_s`, `retry`: as in `mail.outcome.Outcome`; an entry beyond its time waits no longer than `known_for_s`.
     """
-    delay_s = rule.delays_s[min(attempts, len(rule.delays_s)) - 1] * (1 + LENGTHENING * lengthening)
+    delay_s = _delay_s(rule, attempts, retry) * (1 + LENGTHENING * lengthening)
     if not rule.maxtime_s:
         return now + delay_s
     if made_age_s is not None and made_age_s >= rule.maxtime_s - SLACK_S:
@@ -64,13 +75,26 @@ def next_attempt_at(
     return now + (delay_s if known_for_s is None else min(delay_s, max(known_for_s, SHORTEST_WAIT_S)))
 
 
+def _delay_s(rule: RetryRule, attempts: int, retry: RetryClass) -> float:
+    """Return the delay after this number of attempts, from 1, without its lengthening."""
+    delays_s = rule.delays_s
+    if retry is RetryClass.GREYLISTING and attempts <= SOON_ATTEMPTS:
+        return delays_s[0]
+    if retry is RetryClass.QUOTA:
+        return delays_s[-1]
+    return delays_s[min(attempts, len(delays_s)) - 1]
+
+
 def age_by_attempts_s(rule: RetryRule, attempts: int) -> float:
-    """Return the least age of a message whose attempt of this number has just been made."""
-    return sum(rule.delays_s[min(n, len(rule.delays_s) - 1)] for n in range(attempts - 1))
+    """Return the least age of a message whose attempt of this number has just been made, whatever its failures were."""
+    return sum(min(_delay_s(rule, n, retry) for retry in RetryClass) for n in range(1, attempts))
 
 
 def longest_wait_s(rule: RetryRule, attempts: int) -> float:
-    """Return the longest wait in seconds after this number of attempts."""
+    """Return the longest wait in seconds after this number of attempts, in the usual class.
+
+    It bounds waits after the clock was set: an entry of a full mailbox may come earlier then.
+    """
     return rule.delays_s[min(max(attempts, 1), len(rule.delays_s)) - 1] * (1 + LENGTHENING)
 
 

@@ -88,6 +88,7 @@ class Verdicts:
             now=now,
             lengthening=lengthening_of(spool_id, attempts, self._salt),
             known_for_s=outcome.known_for_s,
+            retry=outcome.retry,
         )
 
     def _made_at(self, entry: Entry, taken_at: float | None, now: float) -> float | None:

@@ -27,11 +27,13 @@ class ClientEnds(Generic[T]):
     `state`: the present state; `trust`: what is known of the host's pipelining.
     """
 
-    __slots__ = ("_content", "_envelope", "_is_over", "_owner", "_sent", "state", "trust")
+    __slots__ = ("_content", "_envelope", "_is_over", "_owner", "_sent", "refused", "state", "trust")
 
     def __init__(self, owner: TransactionOwner[T], pipelining: Pipelining) -> None:
         self._owner = owner
         self.trust = Trust(pipelining)
+        self.refused: tuple[ClientState, Reply] | None = None
+        """The state in which the server refused the session, and its own reply; None: it did not."""
         self.state: ClientState = _GREETING
         self._is_over = False
         """Whether the state is one of `END_STATES`."""
@@ -110,6 +112,7 @@ class ClientEnds(Generic[T]):
 
     def _refuse_session(self, code: int, raw: bytes) -> None:
         reply = make_reply(code, raw)
+        self.refused = (self.state, reply)
         status = b"4" + reply.enhanced[1:] if reply.enhanced[:1] in (b"4", b"5") else b"4.3.2"
         self.lost(b"", Reply(451, status, b"host refused the session: " + bytes(reply)))
 

@@ -243,7 +243,7 @@ class ClientEngine(ClientEnds[T]):
         elif self.trust.blame_for_reply(code, raw):
             return self._lose_step(transaction, code, raw)
         else:
-            transaction.move(PhaseEvent.REFUSED)
+            transaction.refuse()
             self._owner.on_finished(transaction, make_reply(code, raw))
         if not self._due:
             self._go_on()
@@ -289,7 +289,7 @@ class ClientEngine(ClientEnds[T]):
             self._envelope, self._needs_reset = None, True
             if transaction.phase is not _OVER:
                 self.trust.note_steps()
-                transaction.move(PhaseEvent.REFUSED)
+                transaction.refuse()
                 self._owner.on_finished(transaction, make_reply(code, raw))
             return self._be_ready()
         if self._early:

@@ -1,15 +1,15 @@
 """The transaction of a client session: one message's way through MAIL, RCPT, DATA and the final dot (RFC 5321 3.3).
 
-    event          from                     to
-    MAIL_SENT      NEW                      ASKED
-    MAIL_ACCEPTED  ASKED                    ANSWERED
-    DATA_ACCEPTED  ANSWERED                 CONTENT
-    DOT_SENT       CONTENT                  IN_DOUBT
-    DOT_ANSWERED   IN_DOUBT                 OVER
-    REFUSED        ASKED ANSWERED           OVER
-    UNREADABLE     CONTENT                  OVER
-    UNTRIED        ASKED ANSWERED CONTENT   OVER
-    RENEWED        NEW ASKED ANSWERED OVER  NEW
+    event          from                             to
+    MAIL_SENT      NEW                              ASKED
+    MAIL_ACCEPTED  ASKED                            ANSWERED
+    DATA_ACCEPTED  ANSWERED                         CONTENT
+    DOT_SENT       CONTENT                          IN_DOUBT
+    DOT_ANSWERED   IN_DOUBT                         OVER
+    REFUSED        ASKED ANSWERED                   OVER
+    UNREADABLE     CONTENT                          OVER
+    UNTRIED        ASKED ANSWERED CONTENT           OVER
+    RENEWED        NEW ASKED ANSWERED CONTENT OVER  NEW
 
 *Rules*: `TRANSITIONS` alone says which phase follows; `Transaction.move` applies it, and nothing else sets the phase. A
 transaction whose final dot was sent is never untried and never begun again: only its reply, or the loss of the connection,
@@ -75,6 +75,7 @@ TRANSITIONS = {
         PhaseEvent.DOT_SENT: Phase.IN_DOUBT,
         PhaseEvent.UNREADABLE: Phase.OVER,
         PhaseEvent.UNTRIED: Phase.OVER,
+        PhaseEvent.RENEWED: Phase.NEW,
     },
     Phase.IN_DOUBT: {PhaseEvent.DOT_ANSWERED: Phase.OVER},
     Phase.OVER: {PhaseEvent.RENEWED: Phase.NEW},
@@ -104,7 +105,8 @@ class Transaction:
         self.answered = 0
         """Recipients whose RCPT has its reply."""
         self.left = len(recipients)
-        """Recipients that were not refused."""
+        """Recipients that were not refused, by their RCPT or by MAIL or DATA; 0 of a transaction that is over means that its
+        content was not sent."""
 
     def move(self, event: PhaseEvent) -> None:
         """Apply an event to the phase. Nothing else sets the phase."""
@@ -112,6 +114,11 @@ class Transaction:
             self.phase = TRANSITIONS[self.phase][event]
         except KeyError:
             raise IllegalTransition(self.phase, event) from None
+
+    def refuse(self) -> None:
+        """Note that MAIL or DATA was refused, and with it all recipients."""
+        self.move(PhaseEvent.REFUSED)
+        self.left = 0
 
     def renew(self) -> None:
         """Begin anew, for another attempt. Refused recipients stay refused: rebuild the transaction without them instead."""
