@@ -80,7 +80,7 @@ PURE = (
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),
     *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.wording"),
     *("submit.policy", "submit.admission", "submit.ending"),
-    *("deliver.route", "deliver.hosts", "deliver.idle", "deliver.quirks", "deliver.capabilities"),
+    *("deliver.route", "deliver.host_records", "deliver.hosts", "deliver.idle", "deliver.quirks", "deliver.capabilities"),
     *("deliver.hanging", "deliver.turns"),
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",

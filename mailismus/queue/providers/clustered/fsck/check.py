@@ -32,6 +32,7 @@ from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind,
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
 from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
+from mailismus.queue.providers.clustered.fsck.findings.state_files import check_state_files
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import TurnWorker, start_and_stop
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue, refuse_newer_spool
@@ -47,6 +48,8 @@ _MAY_FAIL = frozenset(
         FindingKind.NO_PLAIN_FILE,
         FindingKind.UNREADABLE,
         FindingKind.PROBE_LEFT,
+        FindingKind.STATE_DAMAGED,
+        FindingKind.STATE_LEFT,
     )
 )
 """Kinds of findings whose repair may fail: nothing else of the repair depends on it."""
@@ -64,6 +67,7 @@ class Look:
         """All problems. Raises OSError where the check itself can't go on."""
         names = NameCheck(self._checking)
         yield from names.check_directories()
+        yield from check_state_files(self._checking, names)
         for found in check_journal(self._checking, names):
             if isinstance(found, Problem):
                 yield found
