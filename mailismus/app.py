@@ -139,7 +139,6 @@ class MailServer:
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         self._admin.start()
-        await self._snapshot.load()
         self._snapshot.start()
         self._deliver.start()
         self._report.start()
@@ -291,6 +290,7 @@ def _build(
     observation.watch(opened, manager, submit, deliver, names, report)
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
+    snapshot.load()
     tasks = Tasks(submit, deliver, report, admin, snapshot)
     return MailServer(opened, manager, tasks, locator_of, observation, bound, settings.application.stop_timeout_s)
 
