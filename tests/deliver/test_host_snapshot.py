@@ -306,6 +306,7 @@ def test_a_disk_that_takes_nothing_is_told_once_and_once_when_it_does_again() ->
         for number in range(2, 9):
             run.die(f"192.0.2.{number}")
             pass_s(world.clock, 30)
+            assert disk.list_directory(STATE) == ["hosts"]
         disk.fault = None
         pass_s(world.clock, 30)
     assert lines_of(list(events)) == [
@@ -424,6 +425,12 @@ def test_what_can_not_be_read_is_told_in_one_line(what: str) -> None:
         Run(world, disk).start()
     words = "it is a directory, not a state file" if what == "a directory" else "Input/output error"
     assert lines_of(list(events)) == [f"{PATH} does not tell all that was known of hosts: {words}"]
+
+
+def test_lines_of_the_future_take_no_room_from_others() -> None:
+    disk = new_disk()
+    disk.create(PATH).write_at(0, [encode_state("hosts", 1, [*LINES, FUTURE])])
+    assert read_snapshot(disk, PATH, NOW).records == RECORDS
 
 
 def test_a_file_that_was_cut_anywhere_is_worth_what_is_left_of_it() -> None:

@@ -84,6 +84,12 @@ def test_lines_that_are_too_long_or_too_many_are_left_out() -> None:
     assert (len(more.lines), more.bad) == (MAX_LINES, 8)
 
 
+def test_more_bytes_than_a_file_may_have_tell_nothing() -> None:
+    data = encode_state("hosts", 1, LINES)
+    assert decode_state(data + bytes(MAX_BYTES - len(data))) is not None
+    assert decode_state(data + bytes(MAX_BYTES - len(data) + 1)) is None
+
+
 def test_what_is_no_file_of_ours_is_refused(tmp_path: Path) -> None:
     disk, path = PosixDisk(), str(tmp_path / "hosts")
     assert read_state(disk, path) is None
