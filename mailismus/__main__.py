@@ -23,6 +23,7 @@ from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK, dump_mark
+from mailismus.queue.files.state_file import dump_state, is_state_path
 from mailismus.start.commands import config as configcommands
 from mailismus.start.commands import manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
@@ -75,6 +76,8 @@ class _Context:
         """Print a file of a queue readably. Raises `Corrupt`, `OSError`."""
         if os.path.basename(path) == MARK:
             dump_mark(path, out)
+        elif is_state_path(path):
+            dump_state(path, out)
         else:
             self.providers.of_file(path).dump(path, out)
 

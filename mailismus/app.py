@@ -25,9 +25,12 @@ from zope.interface import implementer
 
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, Settings
+from mailismus.deliver.host_snapshot import HostSnapshot
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.task import DeliverTask, RealDeliveryContext
+from mailismus.disk.posix import PosixDisk
+from mailismus.disk.worker import ThreadPool
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.choice import Fallback
 from mailismus.dns.client import DnsClient
@@ -97,6 +100,7 @@ class Tasks:
     deliver: DeliverTask
     report: ReportTask
     admin: AdminTask
+    snapshot: HostSnapshot
 
 
 class MailServer:
@@ -117,7 +121,7 @@ class MailServer:
         self._opened = opened
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
-        self._admin = tasks.admin
+        self._admin, self._snapshot = tasks.admin, tasks.snapshot
         self._locator_of = locator_of
         self._observation = observation
         self._bound = bound
@@ -135,6 +139,7 @@ class MailServer:
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         self._admin.start()
+        self._snapshot.start()
         self._deliver.start()
         self._report.start()
         self._submit.start()
@@ -174,6 +179,7 @@ class MailServer:
         await submitted
         await delivered
         await reported
+        await self._snapshot.stop()
         await self._opened.queue.close()
         await self._admin.stop()
         await self._observation.stop()
@@ -282,7 +288,10 @@ def _build(
     manager.on_stuck(deliver.local.notes)
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(opened, manager, submit, deliver, names, report)
-    tasks = Tasks(submit, deliver, report, admin)
+    state = ThreadPool(reactor, "state")
+    snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
+    snapshot.load()
+    tasks = Tasks(submit, deliver, report, admin, snapshot)
     return MailServer(opened, manager, tasks, locator_of, observation, bound, settings.application.stop_timeout_s)
 
 

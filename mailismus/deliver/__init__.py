@@ -6,7 +6,9 @@ Modules, each with what it is:
     route       a recipient's route: local, relay, MX, or none. Pure
     job         the recipients of a message for one next hop
     held        how many entries are held, and how many more may be. Pure
+    host_records  what is known of a host, to be kept or shared. Pure
     hosts       state of each address and port. Pure
+    host_snapshot  keeps the records of hosts from one run to the next
     quirks      known defects of each host. Pure
     blame       what a failure says about recipient, message, host or MX set. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure

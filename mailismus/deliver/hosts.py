@@ -7,19 +7,23 @@
 - A host that fails while it has established sessions gets no further connections for `PAUSE_S`; those sessions are used.
 - At most `limit` dead hosts are remembered; the ones that died first are dropped first. Another host is remembered only
   while a connection or a next hop needs it. So memory is bounded, whatever name servers answer.
+- What is known goes out and comes in as records (`host_records`): of two that differ the newer one counts, but a host with
+  an established session is alive.
 
-Times are monotonic seconds. *Not here*: which host is chosen (`schedule`).
+Times are monotonic seconds; of records, UTC. *Not here*: which host is chosen (`schedule`); who keeps the records
+(`host_snapshot`).
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
 import attrs
 
+from mailismus.deliver.host_records import HostRecord, believed
 from mailismus.mail.reply import Reply
 
 FIRST_DEATH_S = 300.0
@@ -117,6 +121,17 @@ class Host:
         self.failures += 1
         self.dead_until, self.died_at, self.reply = until, now, reply
 
+    def adopt(self, died_at: float, until: float, failures: int, reply: Reply | None) -> None:
+        """Take over a death that another copy noted."""
+        self.died_at, self.dead_until, self.failures, self.reply = died_at, until, failures, reply
+
+    def record(self, offset_s: float) -> HostRecord:
+        """What is known of it. `offset_s`: UTC minus monotonic seconds."""
+        if not self.failures:
+            return HostRecord(self.address, self.port)
+        noted_at, retry_at = round(self.died_at + offset_s, 3), round(self.dead_until + offset_s, 3)
+        return HostRecord(self.address, self.port, noted_at, retry_at, self.failures, self.reply)
+
     def is_dead(self, now: float) -> bool:
         """Whether no connection to it is opened now."""
         return now < self.dead_until
@@ -140,6 +155,8 @@ class Hosts:
         self._limit = limit
         self._known: WeakValueDictionary[tuple[str, int], Host] = WeakValueDictionary()
         self._dead: dict[Host, None] = {}  # in the order of their deaths
+        self.urgent_changes = 0
+        """Rises when a host died, recovered, or was forgotten."""
 
     def use_deaths(self, deaths: Deaths) -> None:
         """Use other durations for later deaths."""
@@ -156,7 +173,9 @@ class Hosts:
         """Note that a session with it is established."""
         host.prove(is_proven=True)
         if host.died_at > -math.inf or host.paused_until:
-            self._dead.pop(host, None)
+            if host in self._dead:
+                del self._dead[host]
+                self.urgent_changes += 1
             host.forget()
 
     def note_failure(self, host: Host, reply: Reply, kind: HostFailure, now: float) -> None:
@@ -171,6 +190,11 @@ class Hosts:
             host.forget_failures()
         death_s = min(self.deaths.max_s, self.deaths.first_s * 2.0 ** min(host.failures, 64))
         host.die(now, now + death_s, reply)
+        self._remember(host)
+
+    def _remember(self, host: Host) -> None:
+        """Keep a host that died just now."""
+        self.urgent_changes += 1
         self._dead.pop(host, None)
         self._dead[host] = None
         if len(self._dead) > self._limit:
@@ -181,8 +205,40 @@ class Hosts:
     def forget_deaths(self) -> None:
         """Clear the failures of every host."""
         dead, self._dead = self._dead, {}
+        self.urgent_changes += bool(dead)
         for host in dead:
             host.forget()
+
+    def records(self, offset_s: float) -> Iterator[HostRecord]:
+        """What is known of hosts, in the order of their deaths, each as it is when the iterator comes to it: the caller may
+        go on in later turns. `offset_s`: UTC minus monotonic seconds."""
+        for host in list(self._dead):
+            if host in self._dead:  # still
+                yield host.record(offset_s)
+
+    def adopt(self, records: Iterable[HostRecord], now: float, offset_s: float) -> None:
+        """Take over what another copy knows that is newer. Order and repetitions do not matter. No host is dead for longer
+        than this copy would have it. `offset_s`: UTC minus monotonic seconds."""
+        for record in records:
+            known = believed(record, now + offset_s, FORGET_S)
+            if known is None or not known.noted_at:
+                continue
+            host = self.find(known.address, known.port)
+            if host.sessions or known.noted_at <= host.record(offset_s).noted_at:
+                continue
+            if known.failures:
+                until = min(known.retry_at - offset_s, now + self.deaths.max_s)
+                host.adopt(known.noted_at - offset_s, until, known.failures, known.reply)
+                self._remember(host)
+            elif host in self._dead:
+                del self._dead[host]
+                host.forget()
+                self.urgent_changes += 1
+
+    @property
+    def changes(self) -> int:
+        """Rises with each change of the records: all of them are urgent."""
+        return self.urgent_changes
 
     @property
     def remembered(self) -> int:

@@ -145,6 +145,11 @@ class DeliverTask:
         return self._held.count
 
     @property
+    def hosts(self) -> Hosts:
+        """What is known of hosts."""
+        return self._hosts
+
+    @property
     def troubled_hosts(self) -> int:
         """Number of hosts that have died and had no session since."""
         return self._hosts.remembered

@@ -60,6 +60,11 @@ class IOpenedQueue(Protocol):
     def figures(self) -> IQueueFigures:
         """The figures that every queue has."""
 
+    @property
+    def state_path(self) -> str | None:
+        """The directory for state files (`queue.files.state_file`): there and writable for this process alone, as far as the
+        locks of the queue reach, until `end`. None: nothing is kept from one run to the next."""
+
     def metrics(self) -> Sequence[Reader]:
         """The metrics of this provider alone. Reading them asks no disk and no server."""
 

@@ -13,6 +13,7 @@ import attrs
 from mailismus.journal.batch import SegmentHeader, encode_batch
 from mailismus.journal.replay import look_at
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.files.state_file import encode_state
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.checkpoint.write import RENEWED
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, header_line
@@ -425,6 +426,35 @@ def mark_left(stopped: Stopped) -> Expected:
     return _found("mark-left")
 
 
+_STATE = encode_state("hosts", 1, [b"a line", b"another line", b"a third"])
+
+
+def state_cut_short(stopped: Stopped) -> Expected:
+    _store(stopped, "/q/state/hosts", _STATE[:-20])
+    return _found("state-damaged")
+
+
+def state_empty(stopped: Stopped) -> Expected:
+    _store(stopped, "/q/state/hosts", b"")
+    return _found("state-damaged")
+
+
+def state_of_another_name(stopped: Stopped) -> Expected:
+    _store(stopped, "/q/state/hosts", encode_state("others", 1, []))
+    return _found("state-damaged")
+
+
+def state_is_a_directory(stopped: Stopped) -> Expected:
+    stopped.disk.make_directory("/q/state/hosts")
+    return _found("no-plain-file")
+
+
+def state_left(stopped: Stopped) -> Expected:
+    _store(stopped, "/q/state/hosts", _STATE)
+    _store(stopped, "/q/state/hosts.new", _STATE[:10])
+    return _found("state-left")
+
+
 DAMAGES = (
     Damage("one byte of a segment's header is another", header_byte),
     Damage("a segment's header is zeros", header_gone),
@@ -480,4 +510,9 @@ DAMAGES = (
     Damage("the mark of the queue is a directory", mark_is_a_directory),
     Damage("the mark of the queue was deleted", mark_gone),
     Damage("a start was stopped while it marked the queue", mark_left),
+    Damage("what is known of hosts was cut short by a power cut", state_cut_short),
+    Damage("what is known of hosts is empty after a power cut", state_empty),
+    Damage("another file lies where hosts are remembered", state_of_another_name),
+    Damage("a directory lies where hosts are remembered", state_is_a_directory),
+    Damage("a server was stopped while it wrote down what it knows of hosts", state_left),
 )

@@ -40,6 +40,7 @@ class OpenedNaiveQueue:
         self._threads = ThreadPool(reactor, "files", 4)
         self.queue = open_naive(settings, PosixDisk(), self._threads, clock)
         self.figures = NaiveFigures(self.queue)
+        self.state_path: str | None = None
 
     def metrics(self) -> Sequence[Reader]:
         return ()

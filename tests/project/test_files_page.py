@@ -1,6 +1,7 @@
 """The page of files names every file and directory that a queue makes, and no other.
 
-Workloads of the crash explorer run on a disk that records what is created. Endings of names come from the source too.
+Workloads of the crash explorer run on a disk that records what is created, and what a server remembers is written there.
+Endings of names come from the source too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from mailismus.deliver.host_snapshot import write_snapshot
 from tests.durability.crash.acts import NAMES, Act
 from tests.durability.crash.catalogue import CLUSTERED
 from tests.durability.crash.explorer import Explorer
@@ -88,6 +90,7 @@ def created() -> set[str]:
             workload = ("store three", name, "checkpoint") if name in CLUSTERED.needs_another else (name, "checkpoint")
             with suppress(DoesNotApply):
                 world, _ = Explorer(hardlinks=hardlinks).run(workload)
+                write_snapshot(world.disk, "/q/state", [])
                 found.update(made(world.disk.acts))
     return found
 

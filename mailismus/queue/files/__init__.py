@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     recipient_line  one entry as a line of text. Pure
+    state_file      what is remembered from one run to the next
     mark            the file that names the provider of a queue's directory
     ownership       refuses the directory of another provider
     directories     made, checked and locked by a start

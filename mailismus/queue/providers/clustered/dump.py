@@ -55,7 +55,7 @@ def dump(path: str, out: TextIO, disk: IDisk | None = None) -> None:
     elif not _dump_set_aside(path, out, disk):
         text = (
             f"{path} is no file of a queue: dump prints journal segments (.mqj), clusters (.mqc), message files (.msg), "
-            "files of corrupt/, and the files provider and lock"
+            "files of corrupt/, state/hosts, and the files provider and lock"
         )
         raise StartError(os.EX_DATAERR, text)
 

@@ -14,6 +14,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.observe.metrics import Reader, meter
+from mailismus.queue.files.state_file import DIRECTORY
 from mailismus.queue.provider import QueueReactor
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.metrics import METRICS, ClusteredFigures
@@ -39,6 +40,7 @@ class OpenedClusteredQueue:
             self._opened.release()
             raise
         self.figures = ClusteredFigures(self.queue)
+        self.state_path: str | None = os.path.join(settings.rootpath, DIRECTORY)
 
     def metrics(self) -> Sequence[Reader]:
         return meter(METRICS, self.queue)

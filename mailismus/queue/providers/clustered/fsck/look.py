@@ -15,6 +15,7 @@ from mailismus.queue.providers.clustered.fsck.findings.kinds import Problem
 from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
 from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
+from mailismus.queue.providers.clustered.fsck.findings.state_files import check_state_files
 
 
 class Look:
@@ -29,6 +30,7 @@ class Look:
         """All problems. Raises OSError where the check itself can't go on."""
         names = NameCheck(self._checking)
         yield from names.check_directories()
+        yield from check_state_files(self._checking, names)
         for found in check_journal(self._checking, names):
             if isinstance(found, Problem):
                 yield found

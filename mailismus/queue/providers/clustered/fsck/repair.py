@@ -32,6 +32,8 @@ _MAY_FAIL = frozenset(
         FindingKind.NO_PLAIN_FILE,
         FindingKind.UNREADABLE,
         FindingKind.PROBE_LEFT,
+        FindingKind.STATE_DAMAGED,
+        FindingKind.STATE_LEFT,
     )
 )
 """Kinds of findings whose repair may fail: nothing else of the repair depends on it."""

@@ -60,8 +60,6 @@ class NameCheck:
                     yield from self.check(path, NameKind.DIRECTORY)
             yield from self._check_root(root, frozenset(names))
         yield from self._check_mark()
-        state = os.path.join(checking.queue_path, "state")
-        yield from (problem(FindingKind.FOREIGN, os.path.join(state, name)) for name in self.list(state))
         kept = len(self.list(checking.corrupt_path))
         if kept:
             yield problem(FindingKind.SET_ASIDE, checking.corrupt_path, count=kept)
