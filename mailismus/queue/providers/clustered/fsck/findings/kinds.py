@@ -51,9 +51,13 @@ class FindingKind(FaultKind):
     STATE_DAMAGED = (
         _HARMLESS,
         "tells not all that was known of hosts: {why}; a power cut may leave that, and a start passes over it",
-        "removes it",
+        f"{_ASIDE} and removes it",
     )
-    STATE_LEFT = (_HARMLESS, "left by a server that was stopped while it wrote down what it knows of hosts", "removes it")
+    STATE_LEFT = (
+        _HARMLESS,
+        "left by a server that was stopped while it wrote down what it knows of hosts",
+        f"{_ASIDE} and removes it",
+    )
     UNSAFE = (_REPAIRABLE, "no server starts on this: {why}", "can't do that for you")
     NO_PLAIN_FILE = (_REPAIRABLE, "{what} where {wanted} of ours should be", "moves it to corrupt/ as it is")
     UNREADABLE = (_LOST, "can't be read: {why}", "moves it to corrupt/ as it is, for another try by hand")

@@ -1,4 +1,5 @@
-"""State files: what a server remembers from one run to the next and may lose. One that does not check is removed."""
+"""State files: what a server remembers from one run to the next and may lose. One that does not check is
+removed, after a copy."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ def check_state_files(checking: Checking, names: NameCheck) -> Iterator[Problem]
         elif checking.disk.describe(path).kind is not NameKind.FILE:
             yield from names.check(path, NameKind.FILE)
         elif name.endswith(NEW):
-            yield problem(FindingKind.STATE_LEFT, path, None, partial(actions.unlink, path))
+            yield problem(FindingKind.STATE_LEFT, path, None, partial(actions.remove, path))
         else:
             why = _why_damaged(checking, path, name)
             if why:
-                yield problem(FindingKind.STATE_DAMAGED, path, None, partial(actions.unlink, path), why=why)
+                yield problem(FindingKind.STATE_DAMAGED, path, None, partial(actions.remove, path), why=why)
             else:
                 yield from names.check(path, NameKind.FILE)
 
