@@ -42,7 +42,6 @@ from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.out_entries import OutLimits
 from mailismus.queue.provider import IOpenedQueue, IProviders
 from mailismus.report.task import ReportTask
 from mailismus.start.observation import Observation
@@ -232,7 +231,7 @@ def _build(
         clock,
         time.monotonic,
         maillog,
-        limits=OutLimits(settings.queue.maxmemoryqueue),
+        max_out=settings.queue.maxmemoryqueue,
         salt=int.from_bytes(os.urandom(8), "big"),
         elapsed=elapsed_seconds,
     )

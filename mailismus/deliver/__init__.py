@@ -5,7 +5,8 @@ Modules, each with what it is:
     queue_seam  the queue manager as delivery uses it
     route       a recipient's route: local, relay, MX, or none. Pure
     job         the recipients of a message for one next hop
-    held        how many entries are held, and how many more may be. Pure
+    room        the share of the room that a sender or a next hop may hold. Pure
+    held        how many entries are held, in all and of each sender, and how many more may be. Pure
     hosts       state of each address and port. Pure
     quirks      known defects of each host. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure

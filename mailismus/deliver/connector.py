@@ -54,8 +54,8 @@ class ConnectionOwner(ClientSessionOwner, Protocol):
     def dispatch(self, hops: tuple[Hop[ClientSession], ...]) -> None:
         """Start work for these next hops: their hosts are known now."""
 
-    def release(self, hop: Hop[ClientSession], count: int) -> None:
-        """Release this many settled entries of a next hop."""
+    def release(self, hop: Hop[ClientSession], sender: bytes, count: int) -> None:
+        """Release this many settled entries of a next hop and of a message with this sender."""
 
 
 class Connector:
@@ -215,7 +215,7 @@ class Connector:
         now = self._monotonic()
         for job in jobs:
             job.begin(now)
-            owner.release(hop, len(job.entries))
+            owner.release(hop, job.message.sender, len(job.entries))
             self._settling.settle(job, job.entries, outcome.reply, outcome.host, known_for_s)
 
 

@@ -110,7 +110,7 @@ class LocalDeliveries:
         self._is_stopping = True
         for job in self._turns.take_all():
             self._settling.give_back(job, 0.0)
-            self._held.free(1)
+            self._held.free(job.message.sender, 1)
         if not self._underway:
             self._cancel_check()
             return succeed(None)
@@ -142,7 +142,7 @@ class LocalDeliveries:
         else:
             job = self._turns.take(user)
             self._turns.update(user)
-            self._held.free(1)
+            self._held.free(job.message.sender, 1)
             self._settling.settle_unrouted(job, Outcome(OutcomeKind.DEFERRED, block.reply, LOCAL))
 
     def _wait_to_begin(self) -> None:
@@ -168,7 +168,7 @@ class LocalDeliveries:
             self._turns.update(user)
         if reply is DELIVERED:
             self._settling.counters.count_local_delivery()
-        self._held.free(1)
+        self._held.free(job.message.sender, 1)
         self._settling.settle(job, job.entries, reply, LOCAL)
         if not self._underway and self._when_empty is not None:
             self._cancel_check()
@@ -230,4 +230,4 @@ class LocalDeliveries:
         if waiting and now - self._turns.oldest_queued_at() > SLOW_AFTER_S:
             for job in self._turns.take_excess(max(LIMIT, (waiting + self._held.room()) // 2)):
                 self._settling.give_back(job, GIVE_BACK_S)
-                self._held.free(1)
+                self._held.free(job.message.sender, 1)

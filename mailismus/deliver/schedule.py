@@ -349,7 +349,7 @@ class Schedule(Generic[S]):
 
     def excess(self, hop: Hop[S], room: int, now: float) -> tuple[list[Job], float]:
         """Remove the newest jobs of a slow next hop beyond its share. Returns them, and for how many seconds to give them
-        back: half of the first job's waiting time, so that a next hop that still takes some never runs dry."""
+        back."""
         waited_s = hop.waited_s(now)
         found: list[Job] = []
         if waited_s > SLOW_AFTER_S:
@@ -359,4 +359,10 @@ class Schedule(Generic[S]):
                 hop.release(len(job.entries))
                 room += len(job.entries)
                 found.append(job)
-        return found, min(MAX_GIVE_BACK_S, max(MIN_GIVE_BACK_S, waited_s / 2))
+        return found, give_back_delay_s(waited_s)
+
+
+def give_back_delay_s(waited_s: float) -> float:
+    """For how many seconds to give back jobs of a next hop whose first job has waited so long. Half of that: a next hop that
+    still takes some never runs dry."""
+    return min(MAX_GIVE_BACK_S, max(MIN_GIVE_BACK_S, waited_s / 2))

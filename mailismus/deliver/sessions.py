@@ -28,8 +28,9 @@ from mailismus.deliver.locator import Locator
 from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
+from mailismus.deliver.room import surplus
 from mailismus.deliver.route import NextHop
-from mailismus.deliver.schedule import SLOW_REPLY_S, Hop, Schedule
+from mailismus.deliver.schedule import SLOW_REPLY_S, Hop, Schedule, give_back_delay_s
 from mailismus.deliver.settling import Settling
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -95,6 +96,23 @@ class Sessions:
         for job in jobs:
             hop.add(job)
         return hop
+
+    def give_back_surplus(self, waiting: dict[NextHop, list[Job]]) -> bool:
+        """Give back the last of these jobs, which are not added yet, as far as they go beyond the share of their next hop
+        (`room`). Return whether there were any. They come again later the longer the next hop's first job has waited."""
+        held, now, has_surplus = self._held, self.monotonic(), False
+        room = held.room() + sum([len(job.entries) for jobs in waiting.values() for job in jobs])
+        for next_hop, jobs in waiting.items():
+            hop = self.schedule.hops.get(next_hop)
+            count = surplus([len(job.entries) for job in jobs], hop.entries if hop is not None else 0, room, held.kept)
+            if count:
+                has_surplus = True
+                delay_s = give_back_delay_s(hop.waited_s(now) if hop is not None else 0.0)
+                for job in [jobs.pop() for _ in range(count)]:
+                    held.free(job.message.sender, len(job.entries))
+                    self._settling.give_back(job, delay_s)
+            room -= sum([len(job.entries) for job in jobs])
+        return has_surplus
 
     def dispatch(self, hops: Iterable[Hop[ClientSession]]) -> None:
         """Start work for these next hops."""
@@ -192,21 +210,21 @@ class Sessions:
         entries = job.remaining() if job.refused else job.entries
         if phase is _IN_DOUBT:
             self._settling.counters.count_in_doubt(len(entries))
-        self.release(session.hop, len(entries))
+        self.release(session.hop, job.message.sender, len(entries))
         self._settling.settle(job, entries, reply, session.label)
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
-        self.release(session.hop, 1)
+        self.release(session.hop, job.message.sender, 1)
         self._settling.settle(job, [job.entries[position]], reply, session.label)
 
     def put_back(self, session: ClientSession, job: Job) -> None:
         hop = session.hop
         job.rewind()
         if self._is_stopping:
-            self.release(hop, len(job.entries))
+            self.release(hop, job.message.sender, len(job.entries))
             self._settling.give_back(job, GIVE_BACK_DELAY_S)
         elif job.put_backs > MAX_PUT_BACKS:
-            self.release(hop, len(job.entries))
+            self.release(hop, job.message.sender, len(job.entries))
             reply = Reply(451, b"4.4.2", b"host ends its sessions before this message's turn")
             self._settling.settle(job, job.entries, reply, session.label)
         else:
@@ -273,11 +291,11 @@ class Sessions:
             return False
         return session.hop.has_other(self._all[session], job.queued_at, self.monotonic())
 
-    def release(self, hop: Hop[ClientSession], count: int) -> None:
+    def release(self, hop: Hop[ClientSession], sender: bytes, count: int) -> None:
         hop.release(count)
         if not hop.entries:
             self.schedule.forget_if_idle(hop)
-        self._held.free(count)
+        self._held.free(sender, count)
 
     def _after_left(self, hop: Hop[ClientSession], host: Host) -> None:
         if not self._is_stopping:
@@ -342,19 +360,18 @@ class Sessions:
 
     def _give_back_pending(self, hop: Hop[ClientSession]) -> None:
         for job in hop.drain():
-            self.release(hop, len(job.entries))
+            self.release(hop, job.message.sender, len(job.entries))
             self._settling.give_back(job, GIVE_BACK_DELAY_S)
 
     def _give_back_excess(self, hop: Hop[ClientSession], now: float) -> None:
         """Give back the jobs of a slow next hop beyond its share of the room."""
-        freed = 0
         jobs, delay_s = self.schedule.excess(hop, self._held.room(), now)
         for job in jobs:
-            freed += len(job.entries)
             self._settling.give_back(job, delay_s)
-        if freed:
+        if jobs:
             self.schedule.forget_if_idle(hop)
-            self._held.free(freed)
+            for job in jobs:
+                self._held.free(job.message.sender, len(job.entries))
 
     def _busy(self) -> bool:
         return any(session.state is ClientSessionState.BUSY for session in self._all)

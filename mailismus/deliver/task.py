@@ -5,6 +5,8 @@
 *Rules*
 - At most `queuecache` entries are held. Each settled entry makes room, which is filled at once: no batch waits for its
   slowest entry. Incoming and deferred entries are taken in turn.
+- No sender and no next hop holds more than its share of the room (`room`). The queue passes over a sender that has it; what
+  goes beyond the share of a next hop is given back when it is routed.
 - New mail is taken at once, when the queue reports it. The intervals only limit how long an entry can be overlooked:
   `interval_low` after work, `interval_high` without, `interval_error` after a failure of the queue.
 - While the queue forbids it (too many outcomes are not durable), nothing is taken and nothing begins.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from twisted.internet.defer import Deferred, DeferredList
@@ -27,7 +30,7 @@ from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import MAX_THREADS
-from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.held import HeldEntries, SenderShares
 from mailismus.deliver.hosts import Deaths, Hosts
 from mailismus.deliver.job import Job
 from mailismus.deliver.local import LocalDeliveries
@@ -48,6 +51,8 @@ from mailismus.queue.interface import Area, Entry, Message
 
 BATCH = 500
 """Most entries in one take: a turn of the reactor must be short."""
+SURPLUS_PAUSE_S = 0.02
+"""Seconds until the next take after one that brought more for a next hop than its share: it may be all that waits."""
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
@@ -97,7 +102,8 @@ class DeliverTask:
         self._clock, self._monotonic = context.clock, context.monotonic
         self._settling = Settling(queue, maillog, context.clock, context.monotonic, audits)
         self._hosts = Hosts(deaths)
-        self._held = HeldEntries()
+        # In a turn of its own: the caller may be inside an engine.
+        self._held = HeldEntries(partial(context.clock.callLater, 0, queue.room_again))
         self.sessions = Sessions(
             settings,
             name,
@@ -136,7 +142,7 @@ class DeliverTask:
         self._router = Router(directory, settings.relays, settings.client.mxport)
         cache = settings.queuecache or 1 << 30
         self._held.set_limit(cache)
-        self._enough_room = max(1, min(100, cache // 4))
+        self._enough_room = max(1, self._held.kept // 4)
         self._max_recipients = settings.maxrecips or 1 << 30
 
     @property
@@ -248,7 +254,9 @@ class DeliverTask:
             return
         self._is_pumping = True
         limit = min(room, BATCH)
-        self._queue.take(area, limit).addCallbacks(self._taken, self._not_taken, (area, limit)).addErrback(self._on_bug)
+        shares = self._held.shares(limit)
+        taking = self._queue.take(area, limit, shares)
+        taking.addCallbacks(self._taken, self._not_taken, (area, limit, shares)).addErrback(self._on_bug)
 
     def _on_may_begin(self, _: None) -> None:
         self._waits_to_begin = False
@@ -262,22 +270,20 @@ class DeliverTask:
                 return area
         return None
 
-    def _taken(self, messages: list[Message], area: Area, limit: int) -> None:
+    def _taken(self, messages: list[Message], area: Area, limit: int, shares: SenderShares | None) -> None:
         self._is_pumping = False
-        count = 0
-        for message in messages:
-            count += len(message.entries)
         if not self._is_running:
             for message in messages:
                 self._queue.give_back(message, message.entries, 0.0)
             return
+        count = self._held.add(messages)
         if count:
             self._empty_takes[area] = 0
-            self._held.add(count)
             self.counters.count_taken(count)
-            self._distribute(messages)
-        else:
+            self._distribute(messages, is_tight=shares is not None)
+        elif shares is None or not shares.is_passed_over:
             self._empty_takes[area] += 1
+        self._held.end_take()
         if count < limit:  # the area is empty: the queue reports new entries
             self._is_open[area] = False
             if self._empty_takes[area] > 2:
@@ -291,6 +297,7 @@ class DeliverTask:
 
     def _not_taken(self, failure: object) -> None:
         self._is_pumping = False
+        self._held.end_take()
         failure.trap(StorageError)  # type: ignore[attr-defined]  # a Failure; Twisted types errbacks loosely
         self.log.error("The queue can't be read: {error}", error=str(failure.value))  # type: ignore[attr-defined]  # as above
         self._not_before = self._monotonic() + self._settings.interval_error_s
@@ -298,6 +305,7 @@ class DeliverTask:
 
     def _on_bug(self, failure: object) -> None:
         self._is_pumping = False
+        self._held.end_take()
         self.log.failure("Taking from the queue failed unexpectedly", failure)  # type: ignore[arg-type]  # a Failure
         self._not_before = self._monotonic() + self._settings.interval_error_s
         self._schedule_pump()
@@ -348,8 +356,9 @@ class DeliverTask:
 
     # ------------------------------------------------------------------ routing
 
-    def _distribute(self, messages: list[Message]) -> None:
-        """Make jobs of the taken entries: one for the recipients of a message with the same next hop."""
+    def _distribute(self, messages: list[Message], *, is_tight: bool) -> None:
+        """Make jobs of the taken entries: one for the recipients of a message with the same next hop. `is_tight`: a next hop
+        may get more than its share of the room."""
         now = self._monotonic()
         router, each = self._router, self._max_recipients
         waiting: dict[NextHop, list[Job]] = {}
@@ -372,7 +381,9 @@ class DeliverTask:
                 waiting.setdefault(next_hop, []).extend([Job(message, part, now) for part in parts])
             for entry, other in others:
                 self._settle_here(message, entry, other, now)
-        self.sessions.dispatch([self.sessions.add(next_hop, some) for next_hop, some in waiting.items()])
+        if is_tight and self.sessions.give_back_surplus(waiting):
+            self._not_before = now + SURPLUS_PAUSE_S
+        self.sessions.dispatch([self.sessions.add(next_hop, some) for next_hop, some in waiting.items() if some])
         self.local.dispatch()
 
     def _settle_here(self, message: Message, entry: Entry, route: Local | Outcome, now: float) -> None:
@@ -381,5 +392,5 @@ class DeliverTask:
         if isinstance(route, Local):
             self.local.add(route.user, job)
         else:
-            self._held.drop(1)
+            self._held.free(message.sender, 1)
             self._settling.settle_unrouted(job, route)

@@ -81,7 +81,7 @@ PURE = (
     *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.wording"),
     *("submit.policy", "submit.admission", "submit.ending"),
     *("deliver.route", "deliver.hosts", "deliver.idle", "deliver.quirks", "deliver.capabilities"),
-    *("deliver.hanging", "deliver.turns"),
+    *("deliver.hanging", "deliver.turns", "deliver.room", "deliver.held"),
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
 )
