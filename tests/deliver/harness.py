@@ -19,6 +19,7 @@ from mailismus.config.values.settings import (
     MessageStoreSettings,
     RelaySettings,
     RetrySettings,
+    ScheduleSettings,
 )
 from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
@@ -163,6 +164,10 @@ def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
         "maxserverconnections": 20,
         "maxmessages": 100,
         "maxrecips": 50,
+        "messages_per_minute": 0,
+        "recipients_per_minute": 0,
+        "destinations": (),
+        "schedule": ScheduleSettings(20, 10, 3, 5.0, 300.0, 300.0, 7200.0, 7200.0),
         "interval_low_s": 0.1,
         "interval_high_s": 15.0,
         "interval_error_s": 180.0,
