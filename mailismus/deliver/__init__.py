@@ -10,6 +10,7 @@ Modules, each with what it is:
     quirks      known defects of each host. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure
     idle        idle sessions, and which one is closed first. Pure
+    limits      how much another server may get at a time, and in a minute. Pure
     schedule    which job goes next, over which connection. Pure
     locator     the hosts of a next hop, in order
     connector   a connection to the host that the schedule chooses

@@ -64,6 +64,7 @@ PURE = (
     "mail",
     "smtp",
     *("config.values", "config.table", "config.generate", "config.read.check", "config.advice.values"),
+    *("config.advice.sentence", "config.advice.delivery", "config.read.destinations"),
     *("config.read.source", "config.read.encoding"),
     *("config.edit.path", "config.edit.escape", "config.edit.layout", "config.edit.change"),
     "config.advice.places",
@@ -81,7 +82,7 @@ PURE = (
     *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.wording"),
     *("submit.policy", "submit.admission", "submit.ending"),
     *("deliver.route", "deliver.hosts", "deliver.idle", "deliver.quirks", "deliver.capabilities"),
-    *("deliver.hanging", "deliver.turns"),
+    *("deliver.hanging", "deliver.turns", "deliver.limits"),
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
 )
