@@ -265,6 +265,29 @@ def test_another_limit_holds_at_once_and_a_higher_one_is_grown_into() -> None:
     assert window.size == 7
 
 
+def test_a_lower_limit_holds_a_window_that_was_cut() -> None:
+    window = grown(16, 20)
+    window.note_cut(0.0, -1.0)
+    window.allows(8, 60.0)
+    window.use_limit(5)
+    for _ in range(20):
+        fill(window)
+    assert window.size == 5
+
+
+def test_an_outage_makes_the_next_pause_the_first_again() -> None:
+    window = grown(16)
+    for now in (0.0, 1.0, 2.0):
+        window.note_cut(now, now - 0.5)
+    window.begin_anew(100.0)
+    assert cuts(window, 1, 0.0) == [2 * FIRST_PAUSE_S]  # the cuts before are not long past
+
+
+def test_a_window_that_was_never_cut_says_so() -> None:
+    window = Window(None)
+    assert (window.cut_at, window.cut_since, window.last_reply) == (-math.inf, -math.inf, None)
+
+
 # Against a plain model
 
 
