@@ -139,6 +139,52 @@ def test_a_refused_first_greeting_stops_it_only_if_it_was_cut_before() -> None:
     assert window.opens_at(1.0) == 1.0 + RECOVER_S
 
 
+def test_a_refusal_at_the_very_end_of_a_pause_is_a_cut_of_its_own() -> None:
+    window = grown(8)
+    window.note_refused(0.0, 5)
+    window.note_refused(math.nextafter(RECOVER_S, 0.0), 5)
+    assert window.cut_at == 0.0
+    end = window.opens_at(RECOVER_S)
+    assert end is not None
+    window.note_refused(end, 5)
+    assert window.cut_at == end
+
+
+def test_more_that_stand_at_a_later_refusal_raise_the_threshold() -> None:
+    window = grown(8)
+    window.note_refused(0.0, 5)
+    window.note_refused(RECOVER_S, 4)  # a second cut: its pause of 10 s has two parts
+    window.note_refused(RECOVER_S + 0.1, 6)
+    fill(window)
+    assert window.allows(4, 2 * RECOVER_S + 0.1)
+    assert window.size == 6
+    fill(window)
+    assert window.size == 6
+
+
+def test_refusals_of_a_receiver_that_takes_none_stop_it_for_the_whole_pause() -> None:
+    window = Window(None)
+    window.note_refused(0.0, 0)
+    assert window.allows(0, RECOVER_S)
+    window.note_refused(RECOVER_S, 0)
+    assert not window.allows(0, RECOVER_S)
+    assert window.opens_at(RECOVER_S) == RECOVER_S + 2 * FIRST_PAUSE_S
+    assert window.allows(0, RECOVER_S + 2 * FIRST_PAUSE_S)
+    window.note_refused(30.0, 1)
+    assert window.allows(0, 30.0)
+
+
+def test_the_reply_of_cuts_that_were_outgrown_is_not_that_of_a_later_one() -> None:
+    window = grown(2)
+    window.note_cut(0.0, -1.0, BUSY)
+    window.allows(0, 60.0)
+    for _ in range(3):
+        fill(window)
+    assert not window.is_cut
+    window.note_cut(70.0, 69.0)
+    assert (window.last_reply, window.cut_since) == (None, 70.0)
+
+
 # Coming back
 
 
@@ -205,7 +251,13 @@ def test_each_cut_doubles_the_pause_up_to_the_longest() -> None:
 
 def test_after_a_calm_time_the_pause_is_the_first_again() -> None:
     assert cuts(grown(8), 3, CALM_S) == [5, 10, 20]
-    assert cuts(grown(8), 3, CALM_S + 0.001) == [5, 5, 5]
+    window = grown(8)
+    for now in (0.0, 1.0, 2.0):
+        window.note_cut(now, now - 0.5)
+    calm_at = 2.0 + 4 * FIRST_PAUSE_S + CALM_S + 0.001
+    window.note_refused(calm_at, 3)
+    assert window.opens_at(calm_at) == calm_at + RECOVER_S
+    assert window.opens_at(calm_at + FIRST_PAUSE_S) is None
 
 
 def test_chance_lengthens_pauses_so_that_windows_do_not_open_together() -> None:
