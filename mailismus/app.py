@@ -26,8 +26,8 @@ from zope.interface import implementer
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, Settings
 from mailismus.deliver.host_snapshot import HostSnapshot
-from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.sessions import deaths_of
 from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
@@ -45,7 +45,6 @@ from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.out_entries import OutLimits
 from mailismus.queue.provider import IOpenedQueue, IProviders
 from mailismus.report.task import ReportTask
 from mailismus.start.observation import Observation
@@ -147,7 +146,7 @@ class MailServer:
 
     def prepare(self, settings: Settings) -> Callable[[], None]:
         """As `start.server.Server`."""
-        locator, deaths = self._locator_of(settings), Deaths.within(settings.queue.retry.delays_s)
+        locator, deaths = self._locator_of(settings), deaths_of(settings.deliver.schedule)
         terms = self._submit.prepare(settings.listeners, settings.directory)
 
         def take_over() -> None:
@@ -238,7 +237,7 @@ def _build(
         clock,
         time.monotonic,
         maillog,
-        limits=OutLimits(settings.queue.maxmemoryqueue),
+        max_out=settings.queue.maxmemoryqueue,
         salt=int.from_bytes(os.urandom(8), "big"),
         elapsed=elapsed_seconds,
     )
@@ -280,7 +279,7 @@ def _build(
         maillog,
         RealDeliveryContext(reactor, clock, reactor),
         locator_of(settings),
-        Deaths.within(settings.queue.retry.delays_s),
+        deaths_of(settings.deliver.schedule),
         audits,
     )
     manager.on_flush(deliver.forget_deaths)
@@ -319,4 +318,4 @@ def build_locator(
         is_local=is_local_address,
     )
     hosts = HostResolver(resolver, SystemHosts(time.monotonic), chance)
-    return Locator(hosts, MxResolver(resolver, policy, clock, chance), resolver.forget)
+    return Locator(hosts, MxResolver(resolver, policy, clock, chance), resolver.forget, resolver.press)

@@ -4,23 +4,25 @@ Modules, each with what it is:
 
     queue_seam  the queue manager as delivery uses it
     route       a recipient's route: local, relay, MX, or none. Pure
+    concurrency  how many workers have a job of a message. Pure
     job         the recipients of a message for one next hop
-    held        how many entries are held, and how many more may be. Pure
+    room        the share of the room that a sender or a next hop may hold. Pure
+    held        how many entries are held, in all and of each sender, and how many more may be. Pure
     host_records  what is known of a host, to be kept or shared. Pure
-    hosts       state of each address and port. Pure
     host_snapshot  keeps the records of hosts from one run to the next
     quirks      known defects of each host. Pure
     blame       what a failure says about recipient, message, host or MX set. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure
-    idle        idle sessions, and which one is closed first. Pure
-    schedule    which job goes next, over which connection. Pure
-    locator     the hosts of a next hop, in order
-    connector   a connection to the host that the schedule chooses
+    limits      how much another server may get at a time, and in a minute. Pure
+    schedule    which job goes over which connection, and when; what is known of hosts. Pure
+    locator     the hosts of a next hop, by preference
+    lookups     the look-ups under way, for the schedule
+    connector   makes the connection of a session, and says why there is none
     content     reads a content in pieces, as there is room
     protocol    one session over a socket
-    sessions    all sessions: gives them jobs, collects outcomes
+    sessions    all sessions: carries out what the schedule decides
     deposit     one message into one maildir
-    turns       which local delivery is next. Pure
+    turns       which local delivery is next, by sender, message and user. Pure
     hanging     local deliveries that hang. Pure
     file_systems  the file system of each maildir, by the mount table
     watch       finds hanging local deliveries and logs them

@@ -17,7 +17,7 @@ source: an RFC, or a server that is known to answer like that.
 What follows: the fault of a host costs no attempt while another host may take the mail, a full transaction none; every other
 fault costs one. Nothing is made for what was accepted.
 
-*Not here*: the delay of a class (`queue.outcome.retry`), the memory of dead hosts (`hosts`).
+*Not here*: the delay of a class (`queue.outcome.retry`), the memory of dead hosts (`destdb`).
 """
 
 from __future__ import annotations

@@ -82,6 +82,11 @@ class ActiveDeliveries:
         return len(self._hanging)
 
     @property
+    def free(self) -> int:
+        """How many more deliveries may move."""
+        return LIMIT - len(self._moving)
+
+    @property
     def has_room(self) -> bool:
         """Whether fewer than `LIMIT` deliveries move."""
         return len(self._moving) < LIMIT

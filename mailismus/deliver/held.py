@@ -1,44 +1,115 @@
-"""Held entries: how many entries are taken and not yet settled or given back, and how many more may be. Pure."""
+"""Held entries: how many entries are taken and not yet settled or given back, in all and of each sender, and how many more
+may be. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from mailismus.deliver.room import kept_of, more_for
+from mailismus.queue.interface import Message
 
 
 class HeldEntries:
-    """Counts the entries that the task holds. The code that settles or gives back entries calls `free`."""
+    """Counts the entries that the task holds. The code that settles or gives back entries calls `free`.
 
-    def __init__(self) -> None:
+    `on_room_again`: called once after senders were passed over (`SenderShares`), when a hundredth of all room was freed, so
+    that it is worth while to ask about them again. Perhaps within `free`.
+    """
+
+    def __init__(self, on_room_again: Callable[[], object]) -> None:
         self.count = 0
         """Entries taken and not yet settled or given back."""
+        self.of_sender: dict[bytes, int] = {}
+        """The same of each sender."""
+        self.kept = 1
+        """How much of the room is for those that hold nothing (`deliver.room`)."""
         self._limit = 0
         self._wanted = 0
         """Room that is waited for; 0: none."""
         self._on_room: Callable[[], None] | None = None
+        self._until_again = 0
+        """How many more entries are to be freed before senders are asked about again; 0: none was passed over."""
+        self._on_room_again = on_room_again
 
     def set_limit(self, limit: int) -> None:
         """Set how many entries may be held from now on."""
-        self._limit = limit
+        self._limit, self.kept = limit, kept_of(limit)
+        if self._until_again:  # their shares may have grown
+            self._ask_again()
 
     def room(self) -> int:
         """Return how many more may be held; negative after a reload that lowered the limit."""
         return self._limit - self.count
 
+    def shares(self, limit: int) -> SenderShares | None:
+        """Return the shares of senders for a take of `limit` entries; None: whatever it brings, nobody gets too much."""
+        return SenderShares(self) if more_for(self.count, self._limit - self.count, self.kept) < limit else None
+
     def wait_for(self, room: int, on_room: Callable[[], None]) -> None:
         """Call `on_room` once, as soon as entries are freed and so many more may be held. Replaces an earlier wish."""
         self._wanted, self._on_room = room, on_room
 
-    def add(self, count: int) -> None:
-        """Count entries that were taken."""
+    def add(self, messages: Iterable[Message]) -> int:
+        """Count the entries that were taken. Return how many."""
+        count, of_sender = 0, self.of_sender
+        for message in messages:
+            sender, number = message.sender, len(message.entries)
+            count += number
+            of_sender[sender] = of_sender.get(sender, 0) + number
         self.count += count
+        return count
 
-    def drop(self, count: int) -> None:
-        """Stop counting entries that were settled while they were taken: nothing is called."""
-        self.count -= count
+    def note_passed_over(self) -> None:
+        """Note that a sender was passed over in a take."""
+        if not self._until_again:
+            self._until_again = self.kept
 
-    def free(self, count: int) -> None:
+    def end_take(self) -> None:
+        """A take has ended: entries that it was to bring may not have come, so that too few are left to be freed."""
+        if self._until_again > self.count:
+            self._ask_again()
+
+    def free(self, sender: bytes, count: int) -> None:
         """Stop counting entries that were settled or given back: others may be taken."""
         self.count -= count
+        left = self.of_sender.get(sender, 0) - count
+        if left > 0:
+            self.of_sender[sender] = left
+        else:
+            self.of_sender.pop(sender, None)
+        if self._until_again:
+            self._until_again -= count
+            if self._until_again <= 0:
+                self._ask_again()
         if self._wanted and self._limit - self.count >= self._wanted and self._on_room is not None:
             self._wanted = 0
             self._on_room()
+
+    def _ask_again(self) -> None:
+        self._until_again = 0
+        self._on_room_again()
+
+
+class SenderShares:
+    """The shares of senders in one take (`queue.interface.Shares`)."""
+
+    def __init__(self, held: HeldEntries) -> None:
+        self._held = held
+        self._given: dict[bytes, int] = {}
+        self._count = 0
+        self.is_passed_over = False
+        """Whether a sender was passed over."""
+
+    def room_for(self, sender: bytes, wanted: int) -> int:
+        held = self._held
+        given = self._given.get(sender, 0)
+        more = more_for(held.of_sender.get(sender, 0) + given, held.room() - self._count, held.kept)
+        if more < wanted:
+            if not self.is_passed_over:
+                self.is_passed_over = True
+                held.note_passed_over()
+            wanted = max(0, more)
+        if wanted:
+            self._given[sender] = given + wanted
+            self._count += wanted
+        return wanted

@@ -4,8 +4,8 @@
     address port noted                    retry                    failures made reply
 
 *Rules*
-- Times are UTC seconds, so a record means the same in another process and on another machine. `deliver.hosts` decides by its
-  own copy and monotonic seconds, and converts.
+- Times are UTC seconds, so a record means the same in another process and on another machine. `schedule.destdb` decides
+  by its own copy and monotonic seconds, and converts.
 - A record has two parts, and of each the newer one wins: its state (dead until when, or alive) by the time when that was
   noted, and when the last closed connection was made. Of two states of one moment the greater one wins. So `merge` is
   commutative, associative and idempotent: records may come late, twice, and in any order.
@@ -13,7 +13,7 @@
   latest, and a record of the future is dropped: a clock was set back since, or another one is wrong.
 - At most `MAX_RECORDS` of each part, the newest.
 
-*Not here*: which records a copy has and what it does with them (`hosts`); the file (`host_snapshot`).
+*Not here*: which records a copy has and what it does with them (`destdb`); the file (`host_snapshot`).
 """
 
 from __future__ import annotations

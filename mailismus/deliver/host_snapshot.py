@@ -47,7 +47,7 @@ _DRIFT_S = 1.0
 
 
 class HostsCopy(Protocol):
-    """The local copy of what is known of hosts, by which all decisions are made (`deliver.hosts`)."""
+    """The local copy of what is known of hosts, by which all decisions are made (`schedule.destdb`)."""
 
     @property
     def changes(self) -> int:

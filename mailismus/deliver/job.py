@@ -5,18 +5,32 @@ It has plain slots because one is made for every message (hot path).
 
 from __future__ import annotations
 
+from mailismus.deliver.concurrency import Concurrency
+from mailismus.deliver.route import NextHop
 from mailismus.queue.interface import Entry, Message
 from mailismus.smtp.client.transaction import Transaction
+
+NOWHERE = NextHop("", 0)
 
 
 class Job(Transaction):
     """Entries of one message with the same route."""
 
-    __slots__ = ("begun_at", "entries", "message", "put_backs", "queued_at", "setup_s")
+    __slots__ = ("begun_at", "concurrency", "entries", "message", "next_hop", "put_backs", "queued_at", "setup_s")
 
-    def __init__(self, message: Message, entries: list[Entry], queued_at: float) -> None:
+    def __init__(
+        self,
+        message: Message,
+        entries: list[Entry],
+        queued_at: float,
+        next_hop: NextHop = NOWHERE,
+        concurrency: Concurrency | None = None,
+    ) -> None:
+        """`next_hop`: `NOWHERE` for what stays here. `concurrency`: of its message; None: the message has no other job."""
         self.message = message
         self.entries = entries
+        self.next_hop = next_hop
+        self.concurrency = concurrency
         self.queued_at = queued_at
         """When it was taken from the queue: monotonic seconds, like `begun_at`."""
         self.begun_at = queued_at

@@ -1,11 +1,12 @@
 """Local deliveries: into the maildirs of users, by a limited number of threads.
 
-*Rules*: one recipient, one file. At most `LIMIT` deliveries move at once, and users take turns. A delivery that hangs keeps
-neither the threads nor the mail of other users: mail that waits for it is deferred. A stop gives back jobs that have not
-begun, and waits for those that have: a delivery can't be cut off, and without a result it is in doubt.
+*Rules*: one recipient, one file. At most `LIMIT` deliveries move at once. These are workers, and messages share them as they
+share connections; senders, messages and users take turns. A delivery that hangs keeps neither the threads nor the mail of
+other users: mail that waits for it is deferred. A stop gives back jobs that have not begun, and waits for those that have: a
+delivery can't be cut off, and without a result it is in doubt.
 
-*Not here*: whose turn it is (`turns`), which users must wait for a hang (`hanging`), how a message gets into a maildir
-(`deposit`).
+*Not here*: whose turn it is (`turns`), how many workers a message may have (`schedule.shares`), which users must wait for a
+hang (`hanging`), how a message gets into a maildir (`deposit`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
 from mailismus.deliver.queue_seam import DeliveryQueue
+from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.deliver.schedule.shares import PoolShares
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.turns import Turns
 from mailismus.deliver.watch import HangWatch
@@ -59,12 +62,14 @@ class LocalDeliveries:
         clock: IReactorTime,
         monotonic: Callable[[], float],
         held: HeldEntries,
+        limits: ScheduleLimits,
     ) -> None:
         self._deposits, self._watch, self._underway = deposits, watch, watch.underway
         self._queue, self._settling = queue, settling
         self._clock, self._monotonic = clock, monotonic
         self._held = held
         self._turns = Turns(self._underway.moving_of)
+        self._shares = PoolShares(limits, LIMIT)
         self._next_check: IDelayedCall | None = None
         self._waits_to_begin = self._is_dispatching = self._is_stopping = False
         self._when_empty: Deferred[None] | None = None
@@ -93,11 +98,14 @@ class LocalDeliveries:
             return
         self._is_dispatching = True
         try:
-            while self._underway.has_room and (user := self._turns.next()) is not None:
+            while self._turns.waiting and self._underway.has_room:
                 if not self._settling.may_begin:
                     self._wait_to_begin()
                     break
-                self._serve(user, self._monotonic())
+                turn = self._turns.take(self._may_go)
+                if turn is None:
+                    break
+                self._serve(*turn, self._monotonic())
         finally:
             self._is_dispatching = False
         self._schedule_check()
@@ -112,7 +120,7 @@ class LocalDeliveries:
         self._is_stopping = True
         for job in self._turns.take_all():
             self._settling.give_back(job, 0.0)
-            self._held.free(1)
+            self._held.free(job.message.sender, 1)
         if not self._underway:
             self._cancel_check()
             return succeed(None)
@@ -130,21 +138,23 @@ class LocalDeliveries:
 
     # ------------------------------------------------------------------ beginning
 
-    def _serve(self, user: bytes, now: float) -> None:
-        """Begin, park or defer the next job of this user."""
+    def _may_go(self, job: Job) -> bool:
+        return self._shares.allows(job.message, self._underway.free)
+
+    def _serve(self, user: bytes, job: Job, now: float) -> None:
+        """Begin, park or defer a job of this user."""
         block = self._underway.blockage_of(user, now)
         if block is None:
-            job = self._turns.take(user)
             job.begin(now)
             self._underway.begin(job, user)
+            self._shares.hold(job.message)
             self._turns.update(user)
             Deferred.fromCoroutine(self._run(job, user))
         elif now - block.since < STUCK_AFTER_S:
-            self._turns.park(user)
+            self._turns.park(user, job)
         else:
-            job = self._turns.take(user)
             self._turns.update(user)
-            self._held.free(1)
+            self._held.free(job.message.sender, 1)
             self._settling.settle_unrouted(job, Outcome(OutcomeKind.DEFERRED, block.reply, LOCAL))
 
     def _wait_to_begin(self) -> None:
@@ -163,6 +173,7 @@ class LocalDeliveries:
         if job not in self._underway:
             return
         now = self._monotonic()
+        self._shares.release(job.message)
         self._watch.note_end(job, reply, now)
         if self._underway.end(job, now, has_answered=reply is not UNREADABLE):
             self._turns.unpark()
@@ -170,7 +181,7 @@ class LocalDeliveries:
             self._turns.update(user)
         if reply is DELIVERED:
             self._settling.counters.count_local_delivery()
-        self._held.free(1)
+        self._held.free(job.message.sender, 1)
         retry = _USUAL if reply.code < 300 else judge(Event.MAILDIR, reply).retry
         self._settling.settle(job, job.entries, reply, LOCAL, retry=retry)
         if not self._underway and self._when_empty is not None:
@@ -233,4 +244,4 @@ class LocalDeliveries:
         if waiting and now - self._turns.oldest_queued_at() > SLOW_AFTER_S:
             for job in self._turns.take_excess(max(LIMIT, (waiting + self._held.room()) // 2)):
                 self._settling.give_back(job, GIVE_BACK_S)
-                self._held.free(1)
+                self._held.free(job.message.sender, 1)

@@ -1,4 +1,4 @@
-"""The locator: the hosts of a next hop in the order of trial: a relay's addresses, or a domain's MX hosts.
+"""The locator: the hosts of a next hop by preference: a relay's addresses, or a domain's MX hosts.
 
 *Rules*: hosts of equal preference share the load, whatever their order; all addresses of a relay are equal. A failure is an
 Outcome for all mail of the next hop, never an exception. Known hosts are returned at once. If a relay's name can't be looked
@@ -36,6 +36,9 @@ class MxLookup(Protocol):
     def locate(self, domain: str) -> Deferred[tuple[MxHost, ...] | Outcome]:
         """The hosts, or the outcome for its mail. Never fails."""
 
+    def known(self, domain: str) -> tuple[MxHost, ...] | Outcome | None:
+        """The same, by cached answers; None: they do not tell."""
+
 
 class HostLookup(Protocol):
     """Looks up the addresses of host names; implemented by `dns.hosts.HostResolver`."""
@@ -43,16 +46,27 @@ class HostLookup(Protocol):
     def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
         """The addresses, at least one, or why there are none now. Never fails."""
 
+    def known(self, host: str) -> tuple[str, ...] | Outcome | None:
+        """The same, by cached answers; None: they do not tell."""
+
 
 class Locator:
     """Finds hosts of relays by `relays`, of domains by `mx`."""
 
     _log = Logger()
 
-    def __init__(self, relays: HostLookup, mx: MxLookup, forget: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        relays: HostLookup,
+        mx: MxLookup,
+        forget: Callable[[], None] = lambda: None,
+        press: Callable[[bool], None] = lambda _: None,
+    ) -> None:
         self._relays, self._mx = relays, mx
         self.forget = forget
         """Drop cached answers: they may be older than they seem."""
+        self.press = press
+        """Note whether look-ups wait until others end: these have less time then."""
         self._known: dict[str, tuple[MxHost, ...]] = {}
 
     def locate(self, next_hop: NextHop) -> Located | Deferred[Located]:
@@ -60,6 +74,20 @@ class Locator:
         if next_hop.finding is HostFinding.ADDRESS and _is_address(next_hop.host):
             return (MxHost(next_hop.host, 0, (next_hop.host,)),)
         return _unwrap(Deferred.fromCoroutine(self._locate(next_hop)))
+
+    def known(self, next_hop: NextHop) -> Located | None:
+        """The same without asking name servers; None: they have to be asked. Never raises."""
+        host = next_hop.host
+        if next_hop.finding is HostFinding.ADDRESS and _is_address(host):
+            return (MxHost(host, 0, (host,)),)
+        try:
+            if next_hop.finding is HostFinding.MX:
+                return self._mx.known(host)
+            found = self._relays.known(host)
+            return None if found is None else self._relay(host, found)
+        except Exception:  # a bug must not block the mail
+            self._log.failure("The hosts of {host} could not be looked up", host=host)
+            return UNKNOWN
 
     async def _locate(self, next_hop: NextHop) -> Located:
         try:

@@ -72,11 +72,11 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
         "Of these, those without a session.",
         lambda t: t.counters.connections_failed,
     ),
-    gauge("mailismus_deliver_next_hops", "Next hops with state in memory.", lambda t: len(t.sessions.schedule.hops)),
+    gauge("mailismus_deliver_next_hops", "Next hops with state in memory.", lambda t: len(t.sessions.schedule.destinations)),
     gauge(
-        "mailismus_deliver_starved_next_hops",
-        "Next hops that wait for a connection because `maxconnections` is used up.",
-        lambda t: len(t.sessions.schedule.starved),
+        "mailismus_deliver_waiting_jobs",
+        "Jobs that wait for a connection because `maxconnections` is used up or their message has its share.",
+        lambda t: len(t.sessions.schedule.line),
     ),
     gauge(
         "mailismus_deliver_troubled_hosts",

@@ -30,7 +30,7 @@ from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.content import PieceReader
 from mailismus.deliver.job import Job
 from mailismus.deliver.quirks import HostQuirks, QuirkMemory
-from mailismus.deliver.schedule import Hop
+from mailismus.deliver.schedule.host import Connection
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -43,8 +43,8 @@ from mailismus.smtp.client.transaction import Phase
 
 QUIT_S = 5.0
 """How long the host may take to close the connection after QUIT."""
-IDLE_S = 5.0
-"""How long a session stays open without work."""
+SLOW_REPLY_S = 1.0
+"""A host that takes this long for its final reply gets nothing pipelined behind it: nothing would be gained."""
 SLOWEST_BYTES_S = 1000
 """Lowest rate of content: a transaction's size extends its time limit by this."""
 
@@ -78,12 +78,14 @@ class ClientSessionOwner(Seam):
 
     monotonic: Callable[[], float]
     quirks: QuirkMemory
+    max_idle_s: float
+    """How long a session stays open without work."""
 
     def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
 
     def next_job(self, session: ClientSession, now: float, *, is_ahead: bool = False) -> Job | None:
-        """The next job of its next hop, or None: the session becomes idle or ends. `now`: monotonic seconds. `is_ahead`: the
+        """The next job for its host, or None: the session becomes idle or ends. `now`: monotonic seconds. `is_ahead`: the
         job is pipelined behind a final dot."""
 
     def keep_idle(self, session: ClientSession) -> bool:
@@ -112,42 +114,39 @@ class ClientSessionOwner(Seam):
 
 
 class ClientSession(Protocol):
-    """One connection to one host of a next hop."""
+    """The session over one connection."""
 
     _log = Logger()
 
     def __init__(
         self,
         owner: ClientSessionOwner,
-        hop: Hop[ClientSession],
-        host_name: str,
-        address: str,
+        connection: Connection,
+        label: bytes,
         name: bytes,
         settings: ClientSettings,
     ) -> None:
-        """`host_name`: of the host, as it was found; `name`: ours."""
+        """`label`: the host as logged behind `relay=`, by the name under which it was found first; `name`: ours."""
         self._owner = owner
         self._settings = settings
         self._monotonic = owner.monotonic
-        self._now = self._monotonic()
+        self.now = self._monotonic()
         """When the event that is handled, or the last one, began."""
-        self.hop = hop
-        self.address = address
-        next_hop = hop.next_hop
-        self.label = f"{host_name}[{address}]:{next_hop.port}".encode("ascii", "replace")
-        """The host as logged behind `relay=`."""
+        self.connection = connection
+        self.label = label
         self.state = _CONNECTING
-        self.opened_at = self._now
-        self._host = (address, next_hop.port)
+        self.opened_at = self.now
+        host = connection.host
+        self._host = (host.address, host.port)
         self._quirks = quirks = owner.quirks.of(self._host, self.opened_at)
         self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo)
         self._capabilities = ALL_CAPABILITIES
         self.setup_s = 0.0
         """Duration of connection, greeting and EHLO; 0 once it was charged to a job."""
-        self.begun = 0
-        """Transactions begun."""
         self.deadline = self.opened_at + settings.timeout_connect_s + 1
         self._dot_at = 0.0
+        self._reply_s = 0.0
+        """Moving average of the time to a final reply."""
         self._cap = 0.0
         """When the newest transaction must have sent its final dot; before the first: when the session must be
         established."""
@@ -170,7 +169,7 @@ class ClientSession(Protocol):
             return
         set_no_delay(transport)
         self.state = _GREETING
-        now = self._now = self._monotonic()
+        now = self.now = self._monotonic()
         self._cap = now + SETUP_STEPS * self._settings.timeout_s
         self.deadline = now + self._settings.timeout_s
 
@@ -178,7 +177,7 @@ class ClientSession(Protocol):
         if self.state is _QUITTING:
             self._socket.loseConnection()
             return
-        self._now = self._monotonic()
+        self.now = self._monotonic()
         if self.client.receive(data):
             self._extend()
 
@@ -187,15 +186,10 @@ class ClientSession(Protocol):
 
     # ------------------------------------------------------------------ called by the owner
 
-    def begin(self, job: Job) -> None:
-        """Give work to an idle session."""
-        self._now = self._monotonic()
-        self.state = _BUSY
-        if self._takes(job):
-            self._charge(job)
-            self.client.begin(job)
-        else:
-            self.on_ready()
+    def begin(self) -> None:
+        """Ask for the next job and begin it: the session was idle. Without one it stays so or ends."""
+        self.now = self._monotonic()
+        self._go_on()
         self._extend()
 
     def extend_deadlines(self, seconds: float) -> None:
@@ -246,19 +240,23 @@ class ClientSession(Protocol):
     def on_ready(self) -> None:
         if self.state is _GREETING:
             self._set_up()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin the next job, or become idle, or end."""
         job = self._next_job(is_ahead=False)
         if job is not None:
+            self.state = _BUSY
             self.client.begin(job)
         elif self._owner.keep_idle(self):
             self.state = _IDLE
-            self.deadline = self._now + IDLE_S
-            self.hop.idle.append(self)
+            self.deadline = self.now + self._owner.max_idle_s
         else:
             self.quit()
 
     def next_transaction(self) -> Job | None:
-        self._dot_at = self._now
-        return self._next_job(is_ahead=True)
+        self._dot_at = self.now
+        return self._next_job(is_ahead=True) if self._reply_s < SLOW_REPLY_S else None
 
     def content_of(self, transaction: Job) -> bytes | None:
         try:
@@ -276,7 +274,7 @@ class ClientSession(Protocol):
 
     def on_finished(self, transaction: Job, reply: Reply) -> None:
         if self._dot_at and transaction.phase is _OVER:
-            self.hop.note_reply(self._now - self._dot_at)
+            self._reply_s += (self.now - self._dot_at - self._reply_s) / 4
             self._dot_at = 0.0
         self._owner.settle(self, transaction, reply)
 
@@ -297,7 +295,7 @@ class ClientSession(Protocol):
 
     def on_piece(self, piece: bytes) -> bool:
         """See `content.PieceOwner`."""
-        self._now = self._monotonic()
+        self.now = self._monotonic()
         self._extend()
         self.client.send_piece(piece)
         if self._sent is not _WAITING:
@@ -307,7 +305,7 @@ class ClientSession(Protocol):
 
     def on_last_piece(self) -> None:
         """See `content.PieceOwner`."""
-        self._now = self._monotonic()
+        self.now = self._monotonic()
         self._pieces = None
         self.client.end_content()
         self._extend()
@@ -343,14 +341,14 @@ class ClientSession(Protocol):
 
     def _set_up(self) -> None:
         """Begin to work: greeting and EHLO succeeded."""
-        self.setup_s = self._now - self.opened_at
+        self.setup_s = self.now - self.opened_at
         self.state = _BUSY
         self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
         self._owner.session_established(self)
 
     def _next_job(self, *, is_ahead: bool) -> Job | None:
         """Ask for the next job that the host takes."""
-        while (job := self._owner.next_job(self, self._now, is_ahead=is_ahead)) is not None:
+        while (job := self._owner.next_job(self, self.now, is_ahead=is_ahead)) is not None:
             if self._capabilities.takes_all or self._takes(job):
                 self._charge(job)
                 return job
@@ -361,7 +359,7 @@ class ClientSession(Protocol):
         reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
         if reply is None:
             return True
-        job.begin(self._now)
+        job.begin(self.now)
         self._owner.settle(self, job, reply)
         return False
 
@@ -384,8 +382,7 @@ class ClientSession(Protocol):
             )
 
     def _charge(self, job: Job) -> None:
-        self.begun += 1
-        now, message = self._now, job.message
+        now, message = self.now, job.message
         self._cap = now + self._steps_s + (message.size_bytes + message.stuffed_dots) / SLOWEST_BYTES_S
         job.begin(now)
         if self.setup_s:
@@ -396,9 +393,9 @@ class ClientSession(Protocol):
         if self.state is not _BUSY and self.state is not _GREETING:
             return
         if self.client.waits_for_final:
-            self.deadline = self._now + self._final_s
+            self.deadline = self.now + self._final_s
         else:
-            deadline = self._now + self._timeout_s
+            deadline = self.now + self._timeout_s
             self.deadline = deadline if deadline < self._cap else self._cap
 
     def _end(self, why: bytes) -> None:

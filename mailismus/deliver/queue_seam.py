@@ -12,15 +12,19 @@ from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
-from mailismus.queue.interface import Area, Entry, IContent, Message
+from mailismus.queue.interface import Area, Entry, IContent, Message, Shares
 from mailismus.queue.outcome.disposition import Disposition
 
 
 class DeliveryQueue(Protocol):
     """Takes entries out of the queue and outcomes back."""
 
-    def take(self, area: Area, limit: int) -> Deferred[list[Message]]:
-        """Take at most `limit` due entries; the caller owns them until they are settled or given back."""
+    def take(self, area: Area, limit: int, shares: Shares | None = None) -> Deferred[list[Message]]:
+        """Take at most `limit` due entries, of each sender as many as `shares` allow; the caller owns them until they are
+        settled or given back."""
+
+    def room_again(self) -> None:
+        """Ask about senders again that were passed over in takes: see `queue.interface.IQueue.room_again`."""
 
     def ready(self, area: Area) -> Deferred[None]:
         """Fires when there may be entries to take. It may be wrong; it does not fire for entries that are not due."""

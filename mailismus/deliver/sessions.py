@@ -1,15 +1,17 @@
-"""Sessions with next hops: opens connections as the schedule decides, assigns jobs, returns outcomes.
+"""All sessions with other servers: carries out what the schedule decides, and tells it what happened.
+
+    jobs -> schedule -> a session, by the connector -> outcomes -> settling
 
 *Rules*
-- A job is in one of three states: waiting in the queue of its next hop, on one session, or settled and gone.
-- No transaction begins while the queue forbids it, or after `stop`.
-- An untried job goes to a session that has begun nothing yet (some hosts take one message for each session). After
-  `MAX_PUT_BACKS` times it counts as an attempt, so that no host keeps a job for ever.
-- A transaction that failed by the fault of its host (`blame`) is begun again: on another host, or, if none is alive, when
-  this one may be tried, as after a session that did not open. Recipients that a transaction has no room for get another.
-- A next hop that is dead or slow, or whose hosts are being looked up, delays no other.
+- A session ends with its transaction when it has had `maxmessages`, is older than `maxage_active`, or its set has fewer
+  connections than it uses (a window that was cut). An idle one ends after `maxage_idle`, or when its worker is needed.
+- While the queue allows no transaction, connections keep their jobs and begin when it does.
+- A transaction that was begun and not tried is placed anew; after `MAX_PUT_BACKS` times it is deferred. So is one that
+  failed by the fault of its host (`blame`), once for each host. Recipients that a transaction has no room for get another.
+- A sign of too much (`blame`) cuts the window of the connection's set.
+- Nothing is done for other jobs from within an engine's call: `serve` follows in a turn of its own.
 
-One tick checks all deadlines and waiting jobs; it runs while there are any.
+*Not here*: the place of each job (`schedule`), opening connections (`connector`), looking up hosts (`lookups`).
 """
 
 from __future__ import annotations
@@ -19,41 +21,70 @@ from collections.abc import Callable, Iterable
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
-from mailismus.config.values.settings import DeliverSettings
-from mailismus.deliver.blame import Culprit, judge_recipient, judge_transaction
+from mailismus.config.values.settings import DeliverSettings, ScheduleSettings
+from mailismus.deliver.blame import Blame, Culprit, Sign, judge_recipient, judge_transaction
 from mailismus.deliver.connector import Connector
 from mailismus.deliver.held import HeldEntries
-from mailismus.deliver.hosts import Host, HostFailure, Hosts
-from mailismus.deliver.idle import IdleSessions
 from mailismus.deliver.job import Job
+from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.lookups import Lookups
 from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
+from mailismus.deliver.room import surplus
 from mailismus.deliver.route import NextHop
-from mailismus.deliver.schedule import SLOW_REPLY_S, Hop, Schedule
+from mailismus.deliver.schedule.choice import PickOne
+from mailismus.deliver.schedule.destdb import Deaths, DestDb, HostFailure
+from mailismus.deliver.schedule.destination import Destination
+from mailismus.deliver.schedule.host import Connection
+from mailismus.deliver.schedule.limits import NO_LIMIT, ScheduleLimits
+from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S, Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.mail.ids import SpoolId
-from mailismus.mail.outcome import RetryClass
+from mailismus.mail.outcome import Outcome, RetryClass
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Entry, IContent
+from mailismus.queue.interface import Entry, IContent, Message
 from mailismus.smtp.client.transaction import Phase
 
 MAX_PUT_BACKS = 3
-MAX_AGE_S = 300.0
-"""A session older than this ends after its job, so that load moves to other hosts."""
 TICK_S = 0.1
 STOOD_STILL_S = 10.0
 """A tick this late means that the process was stopped (SIGSTOP, a paused machine), and its time-outs with it. A loop that is
 merely busy has shorter turns: those must not extend time-outs for ever."""
-HOPS_A_TICK = 250
-"""Next hops handled in one tick; the others follow in later ticks, so that thousands do not block the reactor."""
+MIN_GIVE_BACK_S = 2.0
+MAX_GIVE_BACK_S = 60.0
 GIVE_BACK_DELAY_S = 0.0
 _IN_DOUBT, _USUAL = Phase.IN_DOUBT, RetryClass.USUAL  # names of the module: an attribute of an enum is slow in Python 3.11
 
 
+def limits_of(settings: DeliverSettings) -> ScheduleLimits:
+    """The limits of the schedule in these settings, where 0 is no limit."""
+    schedule = settings.schedule
+    return ScheduleLimits(
+        max_connections=settings.maxconnections or NO_LIMIT,
+        max_messages=settings.maxmessages or NO_LIMIT,
+        max_concurrency=schedule.max_message_concurrency or NO_LIMIT,
+        scale=schedule.scale_max_concurrency,
+        backlog=schedule.backlog,
+        max_idle_s=schedule.maxage_idle_s or NO_LIMIT,
+        max_age_s=schedule.maxage_active_s or NO_LIMIT,
+    )
+
+
+def deaths_of(schedule: ScheduleSettings) -> Deaths:
+    """For how long hosts are dead by these settings."""
+    return Deaths(schedule.retry_host_s, schedule.max_retry_host_s, schedule.forget_host_s)
+
+
+def give_back_s(slow_s: float) -> float:
+    """For how long jobs of a slow destination are given back: half of what jobs wait, so that one that still takes some
+    never runs dry."""
+    return min(MAX_GIVE_BACK_S, max(MIN_GIVE_BACK_S, slow_s / 2))
+
+
 class Sessions:
-    """All sessions."""
+    """All sessions. `pick`: one of some hosts at random."""
 
     def __init__(
         self,
@@ -65,8 +96,10 @@ class Sessions:
         queue: DeliveryQueue,
         settling: Settling,
         locator: Locator,
-        hosts: Hosts,
+        destdb: DestDb,
         held: HeldEntries,
+        pick: PickOne,
+        chance: Callable[[], float],
     ) -> None:
         self._settings = settings
         self._clock, self.monotonic = clock, monotonic
@@ -74,71 +107,112 @@ class Sessions:
         self._held = held
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.quirks = QuirkMemory()
-        self.schedule: Schedule[ClientSession] = Schedule(
-            settings.maxconnections, settings.maxserverconnections, hosts, settings.queuecache // 4
-        )
-        self._max_messages = settings.maxmessages or 1 << 30
-        self.connector = Connector(settings, name, tcp, monotonic, settling, locator, self.schedule)
-        self._all = self.connector.sessions
+        self._limits = destdb.limits
+        self.max_idle_s = self._limits.max_idle_s
+        self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
+        self.lookups = Lookups(locator, self.schedule, self, monotonic)
+        self.connector = Connector(settings, name, tcp, monotonic, settling.counters)
+        self._all: dict[ClientSession, None] = {}
+        """Sessions that are not closed."""
         self._lost: dict[ClientSession, Reply] = {}
         """Sessions that ended before they took a message, and why."""
         self._rest: dict[Job, list[Entry]] = {}
         """Recipients that a transaction under way had no room for."""
-        self._idle: IdleSessions[ClientSession] = IdleSessions()
+        self._stalled: dict[Connection, None] = {}
+        """Connections that wait until the queue allows transactions."""
+        self._trusted_since = 0.0
+        """A connection made earlier tells nothing about its host."""
         self._tick: IDelayedCall | None = None
         self._ticks_at = 0.0
-        self._tick_position = 0
-        self._waits_to_begin = False
-        self._is_stopping = False
+        self._waits_to_begin = self._is_service_due = self._is_stopping = False
         self._when_empty: Deferred[None] | None = None
 
     # ------------------------------------------------------------------ called by the task
 
-    def add(self, next_hop: NextHop, jobs: Iterable[Job]) -> Hop[ClientSession]:
-        """Add jobs; call `dispatch` with the returned next hops when all are added."""
-        hop = self.schedule.hop(next_hop)
+    def add(self, next_hop: NextHop, jobs: Iterable[Job], now: float) -> None:
+        """Place jobs of one next hop."""
+        schedule = self.schedule
+        destination = schedule.destination(next_hop)
+        if not destination.entries:
+            destination.note_moved(now, 0.0)
+        slow_s = destination.slow_s(now)
         for job in jobs:
-            hop.add(job)
-        return hop
+            destination.entries += len(job.entries)
+            if slow_s > SLOW_AFTER_S and destination.entries > self._held.room():  # others need the room
+                self._give_back(job, destination, give_back_s(slow_s))
+            else:
+                schedule.place(job, destination, now)
+        self._start_ticks()
 
-    def dispatch(self, hops: Iterable[Hop[ClientSession]]) -> None:
-        """Start work for these next hops."""
-        now = self.monotonic()
-        for hop in hops:
-            self._dispatch(hop, now)
-            self._give_back_excess(hop, now)
+    def job(self, message: Message, entries: list[Entry], next_hop: NextHop, now: float) -> Job:
+        """A job of a message with several recipients, which `add` is called with."""
+        return Job(message, entries, now, next_hop, self.schedule.concurrency(message.spool_id))
+
+    def give_back_surplus(self, waiting: dict[NextHop, list[Job]]) -> bool:
+        """Give back the last of these jobs, which are not added yet, as far as they go beyond the share of their next hop
+        (`room`). Return whether there were any. They come again later the longer jobs of the next hop wait."""
+        held, now, has_surplus = self._held, self.monotonic(), False
+        room = held.room() + sum([len(job.entries) for jobs in waiting.values() for job in jobs])
+        for next_hop, jobs in waiting.items():
+            destination = self.schedule.destinations.get(next_hop)
+            held_of_it = destination.entries if destination is not None else 0
+            count = surplus([len(job.entries) for job in jobs], held_of_it, room, held.kept)
+            if count:
+                has_surplus = True
+                delay_s = give_back_s(destination.slow_s(now) if destination is not None and held_of_it else 0.0)
+                for job in [jobs.pop() for _ in range(count)]:
+                    held.free(job.message.sender, len(job.entries))
+                    if job.concurrency is not None:
+                        self.schedule.forget_concurrency(job.concurrency)
+                    self._settling.give_back(job, delay_s)
+            room -= sum([len(job.entries) for job in jobs])
+        return has_surplus
+
+    def most_recipients(self, next_hop: NextHop, most: int) -> int:
+        """How many recipients a transaction with this next hop may have, where `most` are allowed without its rate."""
+        destination = self.schedule.destinations.get(next_hop)
+        rate = destination.limits.rate if destination is not None and destination.limits is not None else None
+        return most if rate is None else rate.most_recipients(most)
 
     def wake(self) -> None:
         """Go on: the queue allows transactions again."""
         self._waits_to_begin = False
-        self._dispatch_all()
+        stalled, self._stalled = self._stalled, {}
+        for connection in stalled:
+            if connection.is_listed and connection.is_standing and connection.carrier is not None:
+                connection.carrier.begin()
 
     def reload(self, settings: DeliverSettings) -> None:
         """Use other settings for later sessions. Jobs that have not begun are given back, since their route may change."""
         self._settings = settings
         self.connector.reload(settings)
-        self._max_messages = settings.maxmessages or 1 << 30
-        self.schedule.set_limits(settings.maxconnections, settings.maxserverconnections, settings.queuecache // 4)
-        for hop in list(self.schedule.hops.values()):
-            self._give_back_pending(hop)
+        limits = limits_of(settings)
+        is_other = limits.backlog != self._limits.backlog
+        self._limits.become(limits)
+        self.max_idle_s = limits.max_idle_s
+        self.schedule.limits_of.use(settings)
+        self.schedule.follow_settings()
+        if is_other:
+            self.schedule.destdb.relist()
+        self._give_back_all()
 
     def forget_hosts(self) -> None:
         """Distrust all knowledge of hosts: new connections decide, and idle sessions end."""
-        self.connector.forget_hosts()
+        self._trusted_since = self.monotonic()
+        self.lookups.forget()
         self._clock.callLater(0, self._end_idle)  # in a turn of its own: the caller may be inside an engine
 
     def _end_idle(self) -> None:
-        for hop in list(self.schedule.hops.values()):
-            while hop.idle:
-                hop.idle.pop(0).quit()
+        for connection in list(self.schedule.pool.idle):
+            if connection.carrier is not None:
+                connection.carrier.quit()
 
     def stop(self) -> Deferred[None]:
         """Begin no transaction, cut off those before their final dot, wait for those after it. Fires when none is left; call
         `abort` when it takes too long."""
         self._is_stopping = True
-        self.connector.stop()
-        for hop in list(self.schedule.hops.values()):
-            self._give_back_pending(hop)
+        self.lookups.stop()
+        self._give_back_all()
         for session in list(self._all):
             session.cut_off()
         if not self._busy():
@@ -158,240 +232,234 @@ class Sessions:
         """Connections, including those being opened and those in QUIT."""
         return len(self._all)
 
+    # ------------------------------------------------------------------ called by the schedule (`schedule.ScheduleOwner`)
+
+    def open_connection(self, connection: Connection, destination: Destination) -> None:
+        session = ClientSession(
+            self, connection, destination.labels[connection.host], self.connector.name, self._settings.client
+        )
+        connection.carry(session)
+        self._all[session] = None
+        self.connector.connect(session, self)
+
+    def locate(self, destination: Destination, job: Job, now: float) -> bool | Outcome:
+        return self.lookups.locate(destination, job, now)
+
+    def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
+        job.begin(self.monotonic())
+        self._forget(job, destination, len(job.entries))
+        self._settling.settle(job, job.entries, reply, label, known_for_s)
+
+    def want_service(self) -> None:
+        if not self._is_service_due and not self._is_stopping:
+            self._is_service_due = True
+            self._clock.callLater(0, self._serve)
+
+    # ------------------------------------------------------------------ called by the connector
+
+    def connect_failed(self, session: ClientSession, reply: Reply) -> None:
+        """Note that there is no connection to the host of this session."""
+        self._fail(session, reply, HostFailure.NO_CONNECTION)
+
+    def pause(self, seconds: float) -> None:
+        """Make no connections for so long: this machine has no room for more."""
+        self.schedule.pause(self.monotonic() + seconds)
+
     # ------------------------------------------------------------------ called by sessions (`protocol.ClientSessionOwner`)
 
     def session_established(self, session: ClientSession) -> None:
-        self.schedule.session_established(session.hop, self._all[session])
+        self.schedule.stand(session.connection, session.now)
 
     def next_job(self, session: ClientSession, now: float, *, is_ahead: bool = False) -> Job | None:
-        hop = session.hop
-        if is_ahead:
-            if not hop.pending or hop.reply_s >= SLOW_REPLY_S:
-                return None
-        elif not hop.pending and not hop.returned:
+        connection = session.connection
+        if is_ahead and not connection.queue:
             return None
-        if not self._request_begin() or not self._may_go_on(session, now):
+        if not self._request_begin(connection) or not self._may_go_on(connection, now):
             return None
-        job = hop.next_job(session.begun)
+        job = self.schedule.next_job(connection, now)
         if job is not None:
             self._settling.counters.count_transaction()
         return job
 
     def keep_idle(self, session: ClientSession) -> bool:
-        host = self._all[session]
-        if (
-            self._is_stopping
-            or self.schedule.is_wanted_by_others(session.hop, host)
-            or not self._may_go_on(session, self.monotonic())
-        ):
+        connection = session.connection
+        if self._is_stopping or not self._may_go_on(connection, self.monotonic()):
             return False
-        self._idle.add(session, host)
+        if not connection.jobs:
+            self.schedule.rest(connection)
         return True
 
     def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
-        retry = _USUAL
+        connection, destination = session.connection, self.schedule.destinations[job.next_hop]
+        self.schedule.end_job(job, connection)
+        destination.moved_at, destination.waited_s = session.now, job.begun_at - job.queued_at
+        label = destination.labels.get(connection.host, session.label)
         if reply.code >= 400:
-            blame = judge_transaction(job, reply)
-            if blame.culprit is Culprit.HOST and self._may_begin_again(session.hop, job):
-                if job.is_first:
-                    self._lost[session] = reply
-                self._queue_rest(session.hop, job)
-                job.rewind()
-                session.hop.returned.append(job)
-                return
-            retry = blame.retry
-            if job.phase is _IN_DOUBT:
-                self._settling.counters.count_in_doubt(job.left)
+            self._settle_failed(session, job, reply, destination, label)
+            return
         entries = job.entries
         if job.refused:
-            self._queue_rest(session.hop, job)
+            self._queue_rest(job, destination)
             entries = job.remaining()
-        self.release(session.hop, len(entries))
-        self._settling.settle(job, entries, reply, session.label, retry=retry)
+        self._forget(job, destination, len(entries))
+        self._settling.settle(job, entries, reply, label)
+        mx_set, host = connection.mx_set, connection.host
+        if mx_set.note_delivered(session.now) or (host.window is not None and host.note_delivered()):
+            self.schedule.grown()
+
+    def _settle_failed(self, session: ClientSession, job: Job, reply: Reply, destination: Destination, label: bytes) -> None:
+        """Settle the rest of a job with this failure, or place it anew if that is the fault of its host."""
+        blame = judge_transaction(job, reply)
+        self._note_sign(session, blame, job, reply)
+        self._queue_rest(job, destination)
+        if blame.culprit is Culprit.HOST and self._may_begin_again(destination, job):
+            if job.is_first:
+                self._lost[session] = reply
+            job.rewind()
+            self.schedule.put_back(job, label)
+            return
+        entries = job.remaining()
+        if job.phase is _IN_DOUBT:
+            self._settling.counters.count_in_doubt(len(entries))
+        self._forget(job, destination, len(entries))
+        self._settling.settle(job, entries, reply, label, retry=blame.retry)
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
         blame, entry = judge_recipient(job, reply), job.entries[position]
+        self._note_sign(session, blame, job, reply)
         if blame.culprit is Culprit.TRANSACTION:
             self._rest.setdefault(job, []).append(entry)
             return
-        self.release(session.hop, 1)
-        self._settling.settle(job, [entry], reply, session.label, retry=blame.retry)
+        destination = self.schedule.destinations[job.next_hop]
+        destination.entries -= 1
+        self._held.free(job.message.sender, 1)
+        label = destination.labels.get(session.connection.host, session.label)
+        self._settling.settle(job, [entry], reply, label, retry=blame.retry)
+        if not job.left:  # the engine says no more of it
+            self.schedule.end_job(job, session.connection)
+            self._queue_rest(job, destination)
+            self.schedule.forget_job(job, destination)
 
     def put_back(self, session: ClientSession, job: Job) -> None:
-        hop = session.hop
-        self._queue_rest(hop, job)
+        connection, destination = session.connection, self.schedule.destinations[job.next_hop]
+        self.schedule.end_job(job, connection)
+        self._queue_rest(job, destination)
         job.rewind()
         if self._is_stopping:
-            self.release(hop, len(job.entries))
-            self._settling.give_back(job, GIVE_BACK_DELAY_S)
+            self._give_back(job, destination, GIVE_BACK_DELAY_S)
         elif job.put_backs > MAX_PUT_BACKS:
-            self.release(hop, len(job.entries))
             reply = Reply(451, b"4.4.2", b"host ends its sessions before this message's turn")
-            self._settling.settle(job, job.entries, reply, session.label)
+            self._forget(job, destination, len(job.entries))
+            self._settling.settle(job, job.entries, reply, destination.labels.get(connection.host, session.label))
         else:
-            hop.returned.append(job)
+            self.schedule.put_back(job)
 
     def session_failed(self, session: ClientSession, reply: Reply) -> None:
         is_connected = session.state is not ClientSessionState.CONNECTING
-        self.connector.host_failed(
-            self, session, reply, HostFailure.NO_SESSION if is_connected else HostFailure.NO_CONNECTION
-        )
+        self._fail(session, reply, HostFailure.NO_SESSION if is_connected else HostFailure.NO_CONNECTION)
 
     def session_left(self, session: ClientSession) -> None:
-        hop, host = session.hop, self._all[session]
-        self._idle.discard(session, host)
-        if session in hop.idle:
-            hop.idle.remove(session)
-        self.schedule.connection_left(hop)
-        if session.client.is_session:
-            self.schedule.session_ended(hop, host)
+        connection = session.connection
+        self._stalled.pop(connection, None)
         reply = self._lost.pop(session, None)
         if reply is not None:
-            self.connector.host_failed(self, session, reply, HostFailure.NO_SESSION)
-        self.schedule.forget_if_idle(hop)
-        if self._is_stopping:
-            if self._when_empty is not None and not self._busy():
-                done, self._when_empty = self._when_empty, None
-                self._end_ticks()
-                done.callback(None)
-            return
-        self._clock.callLater(0, self._after_left, hop, host)  # in a turn of its own: the caller is inside the engine
+            self._fail(session, reply, HostFailure.NO_SESSION)
+        self.schedule.leave(connection)
+        if self._is_stopping and self._when_empty is not None and not self._busy():
+            done, self._when_empty = self._when_empty, None
+            self._end_ticks()
+            done.callback(None)
 
     def session_closed(self, session: ClientSession) -> None:
-        host = self._all.pop(session)
-        self.schedule.connection_closed(host)
-        if self.schedule.is_wanted(host):
-            self._clock.callLater(0, self._after_closed, host)
+        del self._all[session]
+        self.schedule.close(session.connection, self.monotonic())
 
     # ------------------------------------------------------------------ internal
 
-    def _request_begin(self) -> bool:
+    def _request_begin(self, connection: Connection) -> bool:
         """Whether a transaction may begin now; if not, `wake` is called when the queue allows it."""
         if self._is_stopping:
             return False
         if self._settling.may_begin:
             return True
+        self._stalled[connection] = None
         if not self._waits_to_begin:
             self._waits_to_begin = True
             self._settling.when_may_begin().addCallback(lambda _: self._clock.callLater(0, self.wake))
         return False
 
-    def _may_go_on(self, session: ClientSession, now: float) -> bool:
+    def _may_go_on(self, connection: Connection, now: float) -> bool:
         """Whether a session may begin another transaction; always if it has begun none."""
-        begun = session.begun
-        if not begun:
+        if not connection.begun:
             return True
-        if begun >= self._max_messages or now - session.opened_at >= MAX_AGE_S:
-            return False
-        schedule = self.schedule
-        return not ((schedule.starved or schedule.waiting) and schedule.must_yield(session.hop, self._all[session]))
+        limits, mx_set = self._limits, connection.mx_set
+        return (
+            connection.begun < limits.max_messages
+            and now - connection.made_at < limits.max_age_s
+            and mx_set.connections <= mx_set.window.size
+            and not (self.schedule.line.count and self.schedule.must_yield(connection))
+        )
 
-    def _may_begin_again(self, hop: Hop[ClientSession], job: Job) -> bool:
+    def _may_begin_again(self, destination: Destination, job: Job) -> bool:
         """Whether a job that failed by the fault of its host costs no attempt: it may meet each host once."""
-        return not self._is_stopping and job.put_backs < max(MAX_PUT_BACKS, len(hop.candidates))
+        return not self._is_stopping and job.put_backs < max(MAX_PUT_BACKS, len(destination.labels))
 
-    def _queue_rest(self, hop: Hop[ClientSession], job: Job) -> None:
+    def _note_sign(self, session: ClientSession, blame: Blame, job: Job, reply: Reply) -> None:
+        """Cut the window of the set if this failure is a sign of too much."""
+        if blame.sign is not Sign.NONE:
+            mx_set = session.connection.mx_set
+            mx_set.window.note_cut(session.now, job.begun_at, reply, mx_set.standing)
+
+    def _queue_rest(self, job: Job, destination: Destination) -> None:
         """Give the recipients that had no room in this transaction others of the size that this one had."""
         rest = self._rest.pop(job, None) if job.refused else None
         if rest is None:
             return
-        size = len(job.remaining())
-        hop.pending.extendleft(
-            [Job(job.message, rest[at : at + size], job.queued_at) for at in range(0, len(rest), size)][::-1]
-        )
-        if self._is_stopping:
-            self._give_back_pending(hop)
+        size = len(job.remaining()) or 1
+        for at in range(0, len(rest), size):
+            other = self.job(job.message, rest[at : at + size], job.next_hop, job.queued_at)
+            if self._is_stopping:
+                self._give_back(other, destination, GIVE_BACK_DELAY_S)
+            else:
+                self.schedule.put_back(other)
 
-    def release(self, hop: Hop[ClientSession], count: int) -> None:
-        hop.release(count)
-        if not hop.entries:
-            self.schedule.forget_if_idle(hop)
-        self._held.free(count)
+    def _fail(self, session: ClientSession, reply: Reply, kind: HostFailure) -> None:
+        """Note that no session with this session's host succeeded, or that it was lost before a message."""
+        connection = session.connection
+        self.connector.note_failed(session, reply)
+        if connection.made_at < self._trusted_since:
+            self.schedule.leave(connection)  # the jobs get another connection
+        else:
+            self.schedule.fail(connection, reply, kind, session.label, self.monotonic())
 
-    def _after_left(self, hop: Hop[ClientSession], host: Host) -> None:
-        if not self._is_stopping:
-            if self.schedule.is_wanted(host):  # other next hops wait for it
-                self._after_closed(host)
-            self._dispatch(hop, self.monotonic())
+    def _forget(self, job: Job, destination: Destination, count: int) -> None:
+        """Forget a job with so many entries that were not released yet."""
+        destination.entries -= count
+        if job.concurrency is not None or not destination.entries:
+            self.schedule.forget_job(job, destination)
+        self._held.free(job.message.sender, count)
 
-    def _after_closed(self, host: Host) -> None:
-        """Use the room for another connection."""
-        schedule, now = self.schedule, self.monotonic()
-        for _ in range(len(schedule.starved) + len(schedule.waiting.get(host, ()))):
-            hop = None if self._is_stopping else schedule.next_waiting(host, now)
-            if hop is None:
-                break
-            self._dispatch(hop, now)
+    def _give_back(self, job: Job, destination: Destination, delay_s: float) -> None:
+        self._forget(job, destination, len(job.entries))
+        self._settling.give_back(job, delay_s)
 
-    def _dispatch_all(self) -> None:
-        if not self._is_stopping:
-            now = self.monotonic()
-            for hop in self._waiting():
-                self._dispatch(hop, now)
-
-    def _waiting(self) -> list[Hop[ClientSession]]:
-        return [hop for hop in self.schedule.hops.values() if hop.pending or hop.returned]
-
-    def _dispatch(self, hop: Hop[ClientSession], now: float) -> None:
-        if not hop.pending and not hop.returned:
-            return
-        self._start_ticks()
-        schedule = self.schedule
-        while schedule.wants_session(hop, now) and self._request_begin():
-            if hop.idle:
-                session = hop.idle.pop()
-                self._idle.discard(session, self._all[session])
-                job = self.next_job(session, now)
-                if job is None:
-                    session.quit()
-                else:
-                    session.begin(job)
-            elif not self._connect(hop, now):
-                break
-        while schedule.wants_fresh_session(hop) and self._request_begin():
-            if not self._connect(hop, now):
-                if hop.idle:  # its connection is needed
-                    hop.idle.pop(0).quit()
-                break
-
-    def _connect(self, hop: Hop[ClientSession], now: float) -> bool:
-        """Open one more connection for this next hop. False: not now."""
-        starved, waits_for = self.schedule.starved, hop.waits_for
-        was_starved = hop in starved
-        if self.connector.connect(self, hop, now):
-            return True
-        idle: ClientSession | None = None
-        if hop in starved and not was_starved:
-            idle = self._idle.find()
-        elif hop.waits_for is not None and hop.waits_for is not waits_for:
-            idle = self._idle.find_at(hop.waits_for)
-        if idle is not None:  # closing it makes room
-            idle.quit()
-        return False
-
-    def _give_back_pending(self, hop: Hop[ClientSession]) -> None:
-        for job in hop.drain():
-            self.release(hop, len(job.entries))
-            self._settling.give_back(job, GIVE_BACK_DELAY_S)
-
-    def _give_back_excess(self, hop: Hop[ClientSession], now: float) -> None:
-        """Give back the jobs of a slow next hop beyond its share of the room."""
-        freed = 0
-        jobs, delay_s = self.schedule.excess(hop, self._held.room(), now)
-        for job in jobs:
-            freed += len(job.entries)
-            self._settling.give_back(job, delay_s)
-        if freed:
-            self.schedule.forget_if_idle(hop)
-            self._held.free(freed)
+    def _give_back_all(self) -> None:
+        for job in self.schedule.drain():
+            self._give_back(job, self.schedule.destinations[job.next_hop], GIVE_BACK_DELAY_S)
 
     def _busy(self) -> bool:
         return any(session.state is ClientSessionState.BUSY for session in self._all)
 
+    def _serve(self) -> None:
+        self._is_service_due = False
+        if not self._is_stopping:
+            self.schedule.serve(self.monotonic())
+            self._start_ticks()
+
     # ------------------------------------------------------------------ the tick
 
     def _start_ticks(self) -> None:
-        if self._tick is None:
+        if self._tick is None and (self._all or self.schedule.has_work or self.schedule.has_unused):
             client = self._settings.client
             shortest_s = min(client.timeout_s, client.timeout_final_s, client.timeout_connect_s)
             tick_s = max(0.02, min(TICK_S, shortest_s / 2))
@@ -412,9 +480,19 @@ class Sessions:
         for session in [session for session in self._all if session.deadline <= now]:
             session.on_deadline()
         if not self._is_stopping:
-            waiting = self._waiting()
-            self._tick_position = 0 if self._tick_position >= len(waiting) else self._tick_position
-            self.dispatch(waiting[self._tick_position : self._tick_position + HOPS_A_TICK])
-            self._tick_position += HOPS_A_TICK
-        if self._all or self._waiting():
-            self._start_ticks()
+            silent_since = now - PATIENCE_S
+            for session in [session for session in self._all if session.connection.queue and session.now <= silent_since]:
+                self.schedule.relieve(session.connection, now)
+            self.schedule.serve(now)
+            self._give_back_excess(now)
+            self.schedule.collect(now)
+        self._start_ticks()
+
+    def _give_back_excess(self, now: float) -> None:
+        """Give back jobs that can't be tried now, if other mail needs the room."""
+        room = self._held.room()
+        reserve = self._settings.queuecache // 4
+        if room >= reserve:
+            return
+        for job, destination in self.schedule.excess(reserve, room, now):
+            self._give_back(job, destination, give_back_s(destination.slow_s(now)))

@@ -5,6 +5,8 @@
 *Rules*
 - At most `queuecache` entries are held. Each settled entry makes room, which is filled at once: no batch waits for its
   slowest entry. Incoming and deferred entries are taken in turn.
+- No sender and no next hop holds more than its share of the room (`room`). The queue passes over a sender that has it; what
+  goes beyond the share of a next hop is given back when it is routed.
 - New mail is taken at once, when the queue reports it. The intervals only limit how long an entry can be overlooked:
   `interval_low` after work, `interval_high` without, `interval_error` after a failure of the queue.
 - While the queue forbids it (too many outcomes are not durable), nothing is taken and nothing begins.
@@ -14,8 +16,10 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from twisted.internet.defer import Deferred, DeferredList
@@ -27,14 +31,15 @@ from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import MAX_THREADS
-from mailismus.deliver.held import HeldEntries
-from mailismus.deliver.hosts import Deaths, Hosts
+from mailismus.deliver.held import HeldEntries, SenderShares
 from mailismus.deliver.job import Job
 from mailismus.deliver.local import LocalDeliveries
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import Local, NextHop, Router
-from mailismus.deliver.sessions import Sessions
+from mailismus.deliver.schedule.choice import PickOne
+from mailismus.deliver.schedule.destdb import Deaths, DestDb
+from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.watch import HangWatch
 from mailismus.disk.worker import IWorker, ThreadPool
@@ -48,6 +53,8 @@ from mailismus.queue.interface import Area, Entry, Message
 
 BATCH = 500
 """Most entries in one take: a turn of the reactor must be short."""
+SURPLUS_PAUSE_S = 0.02
+"""Seconds until the next take after one that brought more for a next hop than its share: it may be all that waits."""
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
@@ -62,6 +69,10 @@ class DeliveryContext(Protocol):
     def monotonic(self) -> Callable[[], float]: ...
     @property
     def local_workers(self) -> IWorker: ...
+    @property
+    def pick(self) -> PickOne: ...
+    @property
+    def chance(self) -> Callable[[], float]: ...
 
 
 class RealDeliveryContext:
@@ -70,6 +81,8 @@ class RealDeliveryContext:
     def __init__(self, tcp: IReactorTCP, clock: IReactorTime, threads: IReactorFromThreads) -> None:
         self.tcp, self.clock = tcp, clock
         self.monotonic = time.monotonic
+        self.pick: PickOne = random.choice
+        self.chance = random.random
         self.local_workers = ThreadPool(threads, "maildir", MAX_THREADS + 1)  # one more for the mount table
 
 
@@ -96,8 +109,9 @@ class DeliverTask:
         self._context = context
         self._clock, self._monotonic = context.clock, context.monotonic
         self._settling = Settling(queue, maillog, context.clock, context.monotonic, audits)
-        self._hosts = Hosts(deaths)
-        self._held = HeldEntries()
+        self._destdb = DestDb(limits_of(settings), deaths)
+        # In a turn of its own: the caller may be inside an engine.
+        self._held = HeldEntries(partial(context.clock.callLater, 0, queue.room_again))
         self.sessions = Sessions(
             settings,
             name,
@@ -107,8 +121,10 @@ class DeliverTask:
             queue,
             self._settling,
             locator,
-            self._hosts,
+            self._destdb,
             self._held,
+            context.pick,
+            context.chance,
         )
         deposits = Deposits(store, NameSource(name), context.local_workers, context.clock.seconds, context.monotonic)
         self.local = LocalDeliveries(
@@ -119,6 +135,7 @@ class DeliverTask:
             context.clock,
             context.monotonic,
             self._held,
+            self._destdb.limits,
         )
         self._adopt(settings, directory)
         self._is_open = dict.fromkeys(_AREAS, True)
@@ -136,7 +153,7 @@ class DeliverTask:
         self._router = Router(directory, settings.relays, settings.client.mxport)
         cache = settings.queuecache or 1 << 30
         self._held.set_limit(cache)
-        self._enough_room = max(1, min(100, cache // 4))
+        self._enough_room = max(1, self._held.kept // 4)
         self._max_recipients = settings.maxrecips or 1 << 30
 
     @property
@@ -145,14 +162,14 @@ class DeliverTask:
         return self._held.count
 
     @property
-    def hosts(self) -> Hosts:
+    def hosts(self) -> DestDb:
         """What is known of hosts."""
-        return self._hosts
+        return self._destdb
 
     @property
     def troubled_hosts(self) -> int:
         """Number of hosts that have died and had no session since."""
-        return self._hosts.remembered
+        return self._destdb.remembered
 
     def reload(
         self,
@@ -166,9 +183,9 @@ class DeliverTask:
         `locator`, `deaths` None: unchanged."""
         self._adopt(settings, directory)
         if locator is not None:
-            self.sessions.connector.use_locator(locator)
+            self.sessions.lookups.use_locator(locator)
         if deaths is not None:
-            self._hosts.use_deaths(deaths)
+            self._destdb.use_deaths(deaths)
         self.sessions.reload(settings)
         self.local.reload(store)
         if self._is_running:
@@ -215,12 +232,12 @@ class DeliverTask:
 
     def forget_deaths(self) -> None:
         """Treat no host as dead any more (after a flush)."""
-        self._hosts.forget_deaths()
+        self._destdb.forget_deaths()
 
     def clock_jumped(self) -> None:
         """Distrust all knowledge of hosts: the clock was set, or the machine was suspended. Changes no entry in this
         call."""
-        self._hosts.forget_deaths()
+        self._destdb.forget_deaths()
         self.sessions.forget_hosts()
 
     # ------------------------------------------------------------------ taking
@@ -253,7 +270,9 @@ class DeliverTask:
             return
         self._is_pumping = True
         limit = min(room, BATCH)
-        self._queue.take(area, limit).addCallbacks(self._taken, self._not_taken, (area, limit)).addErrback(self._on_bug)
+        shares = self._held.shares(limit)
+        taking = self._queue.take(area, limit, shares)
+        taking.addCallbacks(self._taken, self._not_taken, (area, limit, shares)).addErrback(self._on_bug)
 
     def _on_may_begin(self, _: None) -> None:
         self._waits_to_begin = False
@@ -267,22 +286,20 @@ class DeliverTask:
                 return area
         return None
 
-    def _taken(self, messages: list[Message], area: Area, limit: int) -> None:
+    def _taken(self, messages: list[Message], area: Area, limit: int, shares: SenderShares | None) -> None:
         self._is_pumping = False
-        count = 0
-        for message in messages:
-            count += len(message.entries)
         if not self._is_running:
             for message in messages:
                 self._queue.give_back(message, message.entries, 0.0)
             return
+        count = self._held.add(messages)
         if count:
             self._empty_takes[area] = 0
-            self._held.add(count)
             self.counters.count_taken(count)
-            self._distribute(messages)
-        else:
+            self._distribute(messages, is_tight=shares is not None)
+        elif shares is None or not shares.is_passed_over:
             self._empty_takes[area] += 1
+        self._held.end_take()
         if count < limit:  # the area is empty: the queue reports new entries
             self._is_open[area] = False
             if self._empty_takes[area] > 2:
@@ -296,6 +313,7 @@ class DeliverTask:
 
     def _not_taken(self, failure: object) -> None:
         self._is_pumping = False
+        self._held.end_take()
         failure.trap(StorageError)  # type: ignore[attr-defined]  # a Failure; Twisted types errbacks loosely
         self.log.error("The queue can't be read: {error}", error=str(failure.value))  # type: ignore[attr-defined]  # as above
         self._not_before = self._monotonic() + self._settings.interval_error_s
@@ -303,6 +321,7 @@ class DeliverTask:
 
     def _on_bug(self, failure: object) -> None:
         self._is_pumping = False
+        self._held.end_take()
         self.log.failure("Taking from the queue failed unexpectedly", failure)  # type: ignore[arg-type]  # a Failure
         self._not_before = self._monotonic() + self._settings.interval_error_s
         self._schedule_pump()
@@ -353,8 +372,9 @@ class DeliverTask:
 
     # ------------------------------------------------------------------ routing
 
-    def _distribute(self, messages: list[Message]) -> None:
-        """Make jobs of the taken entries: one for the recipients of a message with the same next hop."""
+    def _distribute(self, messages: list[Message], *, is_tight: bool) -> None:
+        """Make jobs of the taken entries: one for the recipients of a message with the same next hop. `is_tight`: a next hop
+        may get more than its share of the room."""
         now = self._monotonic()
         router, each = self._router, self._max_recipients
         waiting: dict[NextHop, list[Job]] = {}
@@ -367,17 +387,26 @@ class DeliverTask:
                 if isinstance(route, NextHop):
                     if route is not jobs_for:
                         jobs_for, jobs = route, waiting.setdefault(route, [])
-                    jobs.append(Job(message, entries, now))
+                    jobs.append(
+                        Job(message, entries, now, route)
+                        if message.recipient_count == 1
+                        else self.sessions.job(message, entries, route, now)
+                    )
                 else:
                     self._settle_here(message, entries[0], route, now)
                 continue
             by_hop, others = router.split(message)
             for next_hop, group in by_hop.items():
-                parts = [group] if len(group) <= each else [group[i : i + each] for i in range(0, len(group), each)]
-                waiting.setdefault(next_hop, []).extend([Job(message, part, now) for part in parts])
+                most = self.sessions.most_recipients(next_hop, each)
+                parts = [group] if len(group) <= most else [group[i : i + most] for i in range(0, len(group), most)]
+                waiting.setdefault(next_hop, []).extend([self.sessions.job(message, part, next_hop, now) for part in parts])
             for entry, other in others:
                 self._settle_here(message, entry, other, now)
-        self.sessions.dispatch([self.sessions.add(next_hop, some) for next_hop, some in waiting.items()])
+        if is_tight and self.sessions.give_back_surplus(waiting):
+            self._not_before = now + SURPLUS_PAUSE_S
+        for next_hop, some in waiting.items():
+            if some:
+                self.sessions.add(next_hop, some, now)
         self.local.dispatch()
 
     def _settle_here(self, message: Message, entry: Entry, route: Local | Outcome, now: float) -> None:
@@ -386,5 +415,5 @@ class DeliverTask:
         if isinstance(route, Local):
             self.local.add(route.user, job)
         else:
-            self._held.drop(1)
+            self._held.free(message.sender, 1)
             self._settling.settle_unrouted(job, route)

@@ -2,8 +2,8 @@
 
 *Rules*: names are absolute, there is no search list. Answers and denials are cached for their TTL, failures for some
 seconds. Callers with the same question share one query, which ends when the last of them cancels. Sockets and waiting
-questions are bounded. Aliases are followed, `MAX_ALIASES` in all. A query never fails: a failure is an answer with
-`Status.FAILED`.
+questions are bounded; a question that waits for a socket loses none of its time. Aliases are followed, `MAX_ALIASES` in all.
+A query never fails: a failure is an answer with `Status.FAILED`.
 
 *Not here*: the meaning of an answer for mail (`mx`), the system's files (`system`). Why we have our own client:
 decisions/0008-dns.md.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.python.failure import Failure
@@ -30,13 +31,19 @@ from mailismus.dns.sockets import DatagramReceiver, Datagrams, DnsReactor, OpenU
 MAX_WAITING = 10_000
 """Questions that wait for a socket."""
 
+T = TypeVar("T")
+
+
+class _NotCached(Exception):
+    """A name server would have to be asked."""
+
 
 class _Pending:
     """One question and the callers that wait for its answer."""
 
     def __init__(self, key: Key, question: Question) -> None:
         self.key, self.question = key, question
-        self.waiting: list[Deferred[Answer]] = []
+        self.waiting: list[Deferred[tuple[Answer, float]]] = []
 
 
 class DnsClient:
@@ -78,6 +85,7 @@ class DnsClient:
         self._pending: dict[Key, _Pending] = {}
         self._is_beginning = False
         self._is_closed = False
+        self._may_ask = True
 
     def query(self, name: str, rdtype: RecordType) -> Deferred[Answer]:
         """The records of a name (absolute, with or without a final dot); aliases are followed. May be cancelled."""
@@ -96,6 +104,25 @@ class DnsClient:
 
         return gatherResults([self.query(*question) for question in questions], consumeErrors=True).addErrback(unwrap)
 
+    def find_cached(self, look_up: Callable[[], Deferred[T]]) -> T | None:
+        """The result of a look-up that needs cached answers alone; None: it would have to ask. Sends nothing."""
+        found: list[T] = []
+        self._may_ask = False
+        try:
+            look_up().addCallback(found.append).addErrback(_trap_not_cached)
+        finally:
+            self._may_ask = True
+        return found[0] if found else None
+
+    def press(self, is_pressed: bool) -> None:
+        """Note whether look-ups wait until others end: then a question without an answer ends after one time-out."""
+        self._context.press(is_pressed)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether questions wait for a socket."""
+        return bool(self._waiting)
+
     def forget(self) -> None:
         """Drop all cached answers."""
         self._cache.clear()
@@ -110,41 +137,44 @@ class DnsClient:
 
     async def _follow(self, name: str, rdtype: RecordType) -> Answer:
         """Ask for a name, and then for each name that it is an alias of."""
-        asked, aliases = name, 0
-        deadline = self._monotonic() + TOTAL * self._context.timeout_s
+        asked, aliases, passed_s = name, 0, 0.0
         while True:
-            answer = await self._ask(name, rdtype)
+            answer, question_s = await self._ask(name, rdtype)
+            passed_s += question_s
             aliases += answer.aliases
             if answer.status is not Status.ALIAS:
                 return answer
             if aliases > MAX_ALIASES:
                 return failed(asked, f"more than {MAX_ALIASES} CNAME records one after the other for {asked}")
-            if self._monotonic() >= deadline:
+            if passed_s >= TOTAL * self._context.timeout_s:
                 return failed(asked, f"the CNAME records of {asked} took too long")
             name = answer.name
 
-    def _ask(self, name: str, rdtype: RecordType) -> Deferred[Answer]:
+    def _ask(self, name: str, rdtype: RecordType) -> Deferred[tuple[Answer, float]]:
+        """The answer, and for how many seconds name servers were asked."""
         key = name, rdtype
         answer = self._cache.find(key, self._monotonic())
         if answer is not None:
             self.counters.count_cache_hit()
-            return succeed(answer)
+            return succeed((answer, 0.0))
+        if not self._may_ask:
+            raise _NotCached
         if self._is_closed:
-            return succeed(failed(name, "the server stops"))
+            return succeed((failed(name, "the server stops"), 0.0))
         pending = self._pending.get(key)
         if pending is None:
             try:
                 encode_query(0, name, rdtype)
             except BadName:
-                return succeed(failed(name, "no name that can be asked for"))
+                return succeed((failed(name, "no name that can be asked for"), 0.0))
             if len(self._waiting) >= MAX_WAITING:
                 self.counters.count_rejected()
-                return succeed(failed(name, "too many questions wait for the name servers"))
+                return succeed((failed(name, "too many questions wait for the name servers"), 0.0))
             self.counters.count_question()
             question = Question(self._context, name, rdtype, lambda answer: self._answered(key, answer))
             pending = self._pending[key] = _Pending(key, question)
             self._waiting.append(pending)
-        waiter: Deferred[Answer] = Deferred(lambda cancelled: self._cancelled(key, cancelled))
+        waiter: Deferred[tuple[Answer, float]] = Deferred(lambda cancelled: self._cancelled(key, cancelled))
         pending.waiting.append(waiter)
         self._begin_waiting()
         return waiter
@@ -155,7 +185,7 @@ class DnsClient:
             return  # a question ended as it began: the loop below continues
         self._is_beginning = True
         try:
-            while self._waiting and self._context.has_room:
+            while self._waiting and (self._context.has_room or self._context.make_room()):
                 self._waiting.popleft().question.begin(self._states.order(self._servers(), self._monotonic()))
         finally:
             self._is_beginning = False
@@ -169,11 +199,13 @@ class DnsClient:
 
     def _deliver(self, key: Key, answer: Answer) -> None:
         pending = self._pending.pop(key, None)
-        waiting = pending.waiting if pending is not None else []
+        if pending is None:
+            return
+        waiting, passed_s = pending.waiting, pending.question.passed_s
         while waiting:
-            waiting.pop(0).callback(answer)
+            waiting.pop(0).callback((answer, passed_s))
 
-    def _cancelled(self, key: Key, waiter: Deferred[Answer]) -> None:
+    def _cancelled(self, key: Key, waiter: Deferred[tuple[Answer, float]]) -> None:
         pending = self._pending.get(key)
         if pending is None or waiter not in pending.waiting:
             return
@@ -184,3 +216,7 @@ class DnsClient:
             if pending in self._waiting:
                 self._waiting.remove(pending)
             self._begin_waiting()
+
+
+def _trap_not_cached(failure: Failure) -> None:
+    failure.trap(_NotCached)  # type: ignore[no-untyped-call]  # Twisted has no annotation here

@@ -33,6 +33,10 @@ class HostResolver:
         """The addresses of a host, at least one, or why there are none now. Never fails; may be cancelled."""
         return Deferred.fromCoroutine(self._find(host))
 
+    def known(self, host: str) -> tuple[str, ...] | Outcome | None:
+        """The same, by the hosts file or cached answers; None: they do not tell."""
+        return self._client.find_cached(lambda: Deferred.fromCoroutine(self._find(host)))
+
     async def _find(self, host: str) -> tuple[str, ...] | Outcome:
         name = to_ascii(host)
         if name is None:

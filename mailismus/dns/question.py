@@ -5,8 +5,9 @@
   ones may still answer. So each server has at least `timeout_s`, and twenty dead servers do not block the next one.
 - A server that reported a failure is not asked again. A server without any answer is asked again in the next round, since a
   datagram may have been lost.
-- At most `MAX_OPEN` sockets at the same time, and `TOTAL` time-outs in all. Without free sockets a question uses only one;
-  while other questions wait for a socket, it ends after one time-out.
+- At most `MAX_OPEN` sockets at the same time, and `TOTAL` time-outs in all, from its first socket on. Without free sockets a
+  question uses only one, and gives the others to questions that wait. While others wait for a socket, or look-ups for these,
+  it ends after one time-out.
 - `done` is called once, unless `abandon` was called.
 
 *Not here*: one server (`attempt`), callers and cache (`client`).
@@ -14,6 +15,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sized
 
@@ -57,43 +59,74 @@ class QuestionContext:
     """Questions that wait for a socket."""
     max_sockets: int
     sockets: int = 0
+    is_pressed: bool = False
+    """Whether look-ups wait until others end."""
+    spread: dict[Question, None] = attrs.Factory(dict)
+    """Questions with several sockets."""
 
     @property
     def has_room(self) -> bool:
         """Whether another socket may be opened."""
         return self.sockets < self.max_sockets
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether others wait for questions to end."""
+        return self.is_pressed or bool(self.waiting)
+
+    def press(self, is_pressed: bool) -> None:
+        """Note whether look-ups wait until others end."""
+        self.is_pressed = is_pressed
+
+    def make_room(self) -> bool:
+        """Take a socket from a question that has several. Whether there is room now."""
+        for question in self.spread:
+            question.give_up_oldest()
+            break
+        return self.has_room
+
 
 class Question:
-    """One question under way; an `AttemptOwner`. Its time runs from its creation, even before it begins."""
+    """One question; an `AttemptOwner`. Its time runs from `begin` on."""
 
     _log = Logger()
 
     def __init__(self, context: QuestionContext, name: str, rdtype: RecordType, done: Callable[[Answer], None]) -> None:
         self._context, self._name, self._rdtype, self._done = context, name, rdtype, done
-        self._asked_at = self._next_at = context.monotonic()
-        self._deadline = self._room_needed_at = self._asked_at + TOTAL * context.timeout_s
+        self._asked_at = self._next_at = self._deadline = self._room_needed_at = math.inf
         self._plan: deque[tuple[NameServer, float]] = deque()
         self._open: dict[NameServer, Attempt] = {}
         self._reasons: dict[NameServer, str] = {}
         self._silent: set[NameServer] = set()
         self._is_over = False
-        self._timer: IDelayedCall = context.reactor.callLater(TOTAL * context.timeout_s, self._expire_unasked)
+        self._timer: IDelayedCall | None = None
 
     def begin(self, servers: list[NameServer]) -> None:
         """Ask these servers, in this order."""
-        self._room_needed_at = self._context.monotonic() + self._context.timeout_s
-        step_s = self._context.timeout_s / MAX_OPEN
+        timeout_s = self._context.timeout_s
+        self._asked_at = self._context.monotonic()
+        self._deadline, self._room_needed_at = self._asked_at + TOTAL * timeout_s, self._asked_at + timeout_s
+        step_s = timeout_s / MAX_OPEN
         self._plan.extend((server, step_s * 2**turn) for turn in range(ROUNDS) for server in servers[:MAX_SERVERS])
         self._ask_next()
 
     def abandon(self) -> None:
         """Stop without an answer: no caller waits any more."""
         self._is_over = True
-        if self._timer.active():
-            self._timer.cancel()
+        self._cancel_timer()
         for attempt in [*self._open.values()]:
             self._close(attempt)
+
+    def give_up_oldest(self) -> None:
+        """Wait no more for the server that was asked first."""
+        oldest = next(iter(self._open.values()))
+        self._note_timeout(oldest)
+        self._close(oldest)
+
+    @property
+    def passed_s(self) -> float:
+        """Seconds since it began; 0: it waits."""
+        return max(0.0, self._context.monotonic() - self._asked_at)
 
     def answered(self, attempt: Attempt, answer: Answer) -> None:
         """See `AttemptOwner`."""
@@ -138,9 +171,7 @@ class Question:
             return
         context = self._context
         if len(self._open) >= MAX_OPEN or (self._open and not context.has_room):
-            oldest = next(iter(self._open.values()))
-            self._note_timeout(oldest)
-            self._close(oldest)
+            self.give_up_oldest()
         made = self._open[server] = Attempt(
             context.reactor,
             context.open_udp,
@@ -154,6 +185,8 @@ class Question:
             context.monotonic(),
         )
         context.sockets += 1
+        if len(self._open) > 1:
+            context.spread[self] = None
         made.begin()
 
     def _wait(self, seconds: float) -> None:
@@ -161,14 +194,13 @@ class Question:
         context = self._context
         now = context.monotonic()
         self._next_at = now + seconds
-        ends_at = self._room_needed_at if context.waiting else self._deadline
-        if self._timer.active():
-            self._timer.cancel()
+        ends_at = self._room_needed_at if context.is_busy else self._deadline
+        self._cancel_timer()
         self._timer = context.reactor.callLater(max(0.0, min(self._next_at, ends_at) - now), self._on_timer)
 
     def _on_timer(self) -> None:
         now = self._context.monotonic()
-        if now >= self._deadline or (self._context.waiting and now >= self._room_needed_at):
+        if now >= self._deadline or (self._context.is_busy and now >= self._room_needed_at):
             self._give_up()
         elif now < self._next_at - _TICK_S:
             self._wait(self._next_at - now)
@@ -177,13 +209,14 @@ class Question:
         else:
             self._give_up()
 
-    def _expire_unasked(self) -> None:
-        self._finish(failed(self._name, "too many questions wait for the name servers"))
+    def _cancel_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
 
     def _give_up(self) -> None:
         for attempt in self._open.values():
             self._note_timeout(attempt)
-        passed_s = self._context.monotonic() - self._asked_at
         silence = {server: attempt.silence for server, attempt in self._open.items()}
         silence |= {server: f"no answer from {server}" for server in self._silent if server not in silence}
         reasons = list((silence | self._reasons).values()) or ["there is no name server"]
@@ -191,7 +224,7 @@ class Question:
         if len(reasons) > _SHOWN:
             text += f" and {len(reasons) - _SHOWN} more"
         if silence:
-            text += f" in {passed_s:.3g} s"
+            text += f" in {self.passed_s:.3g} s"
         self._finish(failed(self._name, text))
 
     def _finish(self, answer: Answer) -> None:
@@ -214,3 +247,5 @@ class Question:
     def _remove(self, attempt: Attempt) -> None:
         if self._open.pop(attempt.server, None) is not None:
             self._context.sockets -= 1
+            if len(self._open) <= 1:
+                self._context.spread.pop(self, None)

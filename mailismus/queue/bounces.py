@@ -73,11 +73,6 @@ class Bounces:
         """Whether bounces are ready for a report."""
         return self._rounds.ready_count > 0
 
-    @property
-    def waiting_of_one(self) -> int:
-        """The largest number of waiting entries of one message: the provider counts them as out."""
-        return self._rounds.most_of_one
-
     # events of entries that are out for delivery
 
     def bounced(self, spool_id: SpoolId, count: int) -> None:
@@ -110,7 +105,7 @@ class Bounces:
         if rounds.ready_count >= limit or pull <= 0:
             return succeed(rounds.take(limit))
         self.out_count += pull
-        taking = self._provider.take(Area.BOUNCES, pull, self._now(), _ANY)
+        taking = self._provider.take(Area.BOUNCES, pull, self._now(), None)
         return taking.addCallbacks(self._taken, self._not_taken, callbackArgs=(limit, pull), errbackArgs=(pull,))
 
     def _taken(self, messages: list[Message], limit: int, pull: int) -> list[Message]:

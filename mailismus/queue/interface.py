@@ -250,6 +250,15 @@ class CommitListener(Protocol[M_contra]):
         """No part of these commits counts (`IQueue.commit`)."""
 
 
+class Shares(Protocol):
+    """How the room of a caller of `IQueue.take` is shared among senders, during one take. What a message holds its sender
+    holds: so messages need no shares of their own."""
+
+    def room_for(self, sender: bytes, wanted: int) -> int:
+        """How many of `wanted` more entries of this sender may be handed out; 0 or less: none. They count as handed out in
+        the answers to come, though a few of them may turn out to be gone."""
+
+
 class ICountingPlan(Protocol):
     """What another process needs to count from the provider's files what `IQueue.summary` counts. Its parts are for the
     provider's own counter; whoever carries them there does not look into them."""
@@ -299,21 +308,33 @@ class IQueue(Protocol):
         `mark`. `ended`: entries that are removed, as by a settlement without area. A failure may be told within this call,
         a success never."""
 
-    def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        """Entries of one area that are due, oldest first: at most `limit` entries, and of one message no more than
-        `per_message` out at once, those of earlier takes included.
+    def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
+        """Entries of one area that are due, oldest first: at most `limit` entries, and of each sender as many as `shares`
+        allow (None: all).
+
+        `shares` are asked once for a message, or for several entries of a sender, never for each entry. A sender that is
+        allowed fewer than wanted is *passed over*: what waits of it is not looked at, in this take and later ones with
+        shares, until `room_again`. So a take costs what it hands out, however much waits. A provider may ask about such a
+        sender now and then all the same, never about each of its entries. Its messages take turns, or go out oldest first.
+        A take may end before `limit`, and `ready` fires again at once, for the sake of its length. Without shares nobody is
+        passed over from then on; who was before goes on by `room_again`, or earlier.
 
         What is handed out is not handed out again until it is settled or given back; a crash forgets the taking. A
         provider may revoke it (a lease that was lost): duplicates are allowed, silence is not.
         """
+
+    def room_again(self) -> None:
+        """Ask about the senders that were passed over again: a share grew. The caller says so once something that it holds
+        was settled or given back, or nothing is held; it need not do so for each entry. Costs at most a step for each of
+        these senders."""
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         """Untried: no attempt counted, nothing recorded (a crash forgets it), can be taken again from `not_before` on."""
 
     def ready(self, area: Area) -> Deferred[None]:
         """Fires when something of this area may be taken: at once when so now, else when it has been committed, given
-        back or flushed, or when a message with `per_message` entries out has room again. Not for entries that only wait
-        for their time: see `next_due`. May fire in vain."""
+        back or flushed, or at `room_again` when entries of senders wait that were passed over. Not for entries that only
+        wait for their time: see `next_due`. May fire in vain."""
 
     def next_due(self, area: Area) -> float | None:
         """When the next waiting entry of this area becomes due; None: none waits. May be early, never late by more than

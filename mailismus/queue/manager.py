@@ -45,13 +45,14 @@ from mailismus.queue.interface import (
     Message,
     Page,
     Settlement,
+    Shares,
     Submission,
     Summary,
 )
 from mailismus.queue.jumps import JumpResponse
 from mailismus.queue.listeners import Listeners
 from mailismus.queue.not_durable import OutcomeGate
-from mailismus.queue.out_entries import DEFAULT_LIMITS, OutEntries, OutLimits, split_out
+from mailismus.queue.out_entries import OutEntries, split_out
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts
 
@@ -82,23 +83,23 @@ class QueueManager:
         monotonic: Callable[[], float],
         mail_log: MailLog,
         *,
-        limits: OutLimits = DEFAULT_LIMITS,
+        max_out: int = 0,
         salt: int = 0,
         elapsed: Callable[[], float] | None = None,
     ) -> None:
-        """`clock`: UTC seconds; `monotonic`: seconds that never jump; `elapsed`: the same, and counts the time that the
-        machine is suspended; `salt`: a number that makes the retry times of servers differ."""
-        max_out, max_bounces_out = split_out(limits.total)
+        """`clock`: UTC seconds; `monotonic`: seconds that never jump; `max_out`: bound of the entries that are out (0: none;
+        one delivery and one bounce may always be out); `elapsed`: as `monotonic`, and counts the time that the machine is
+        suspended; `salt`: a number that makes the retry times of servers differ."""
+        max_deliveries_out, max_bounces_out = split_out(max_out)
         self._provider = provider
         self._clock = clock
         self._mail_log = mail_log
-        self._per_message = limits.per_message
         watch = ClockWatch(clock, monotonic, elapsed or monotonic)
         self._now = watch.now
         self._ages = Ages()
         self._verdicts = Verdicts(retry, watch, self._ages, salt)
         self._dating = Dating(watch, self._ages)
-        self._out = OutEntries(clock, max_out)
+        self._out = OutEntries(clock, max_deliveries_out)
         self._gate = OutcomeGate()
         self._listeners = Listeners(provider)
         self._jumps = JumpResponse(provider, clock, watch, self._ages, self._verdicts, self._out)
@@ -137,11 +138,11 @@ class QueueManager:
 
     # Out
 
-    def take(self, area: Area, limit: int) -> Deferred[list[Message]]:
+    def take(self, area: Area, limit: int, shares: Shares | None = None) -> Deferred[list[Message]]:
         """Take at most `limit` due entries, oldest first, as `IQueue.take`; none while `max_out` entries are out.
 
-        Of BOUNCES: entries whose round is over. Bounces of one message that are reported together come together, so the last
-        ones may exceed `limit`; they are given back, reported or discarded as they came.
+        Of BOUNCES, whatever `shares` say: entries whose round is over. Bounces of one message that are reported together
+        come together, so the last ones may exceed `limit`; they are given back, reported or discarded as they came.
         """
         if not self._has_begun:
             self._has_begun = True
@@ -153,9 +154,12 @@ class QueueManager:
         if not reserved:
             return succeed([])
         now = self._now()
-        # Bounces that wait for the end of their round are out too, and must not keep it from ending.
-        taking = self._provider.take(area, reserved, now, self._per_message + self._bounces.waiting_of_one)
+        taking = self._provider.take(area, reserved, now, shares)
         return taking.addCallbacks(out.on_taken, out.on_not_taken, callbackArgs=(reserved, now), errbackArgs=(reserved,))
+
+    def room_again(self) -> None:
+        """Ask about the senders again that were passed over, see `IQueue`."""
+        self._provider.room_again()
 
     def ready(self, area: Area) -> Deferred[None]:
         """Fires when entries of the area may be taken and there is room for them, and when an entry was settled that becomes

@@ -3,12 +3,11 @@
 *Rules*: a bound on all entries together, deliveries and bounces, split so that neither starves the other. Room is reserved
 before the provider is asked, and what it did not need is released after its answer.
 
-*Not here*: entries that are out for a report (`queue.bounces`); the bound of one message (`IQueue.take`).
+*Not here*: entries that are out for a report (`queue.bounces`); the shares of senders (`deliver.room`).
 """
 
 from __future__ import annotations
 
-import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
@@ -16,23 +15,8 @@ from twisted.python.failure import Failure
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message
 
-PER_MESSAGE = 200
-"""Entries of one message that may be out at the same time."""
-
 REPORT_SHARE = 10
 """One part in so many of `max_out` is kept for bounces: neither deliveries nor reports starve the others."""
-
-
-@attrs.frozen
-class OutLimits:
-    """Bounds of the entries that are out. `total`: of all messages together (0: no limit; one delivery and one bounce may
-    always be out); `per_message`: of one message."""
-
-    total: int = 0
-    per_message: int = PER_MESSAGE
-
-
-DEFAULT_LIMITS = OutLimits()
 
 
 def split_out(total: int) -> tuple[int, int]:

@@ -55,8 +55,6 @@ class Rounds:
         self._ready: dict[SpoolId, Message] = {}
         self.waiting_count = self.ready_count = 0
         """Entries."""
-        self.most_of_one = 0
-        """The largest number of waiting entries of one message."""
 
     @property
     def has_open(self) -> bool:
@@ -102,7 +100,6 @@ class Rounds:
             self._waiting[spool_id] = known = attrs.evolve(message, entries=[])
         known.entries += message.entries
         self.waiting_count += count
-        self.most_of_one = max(self.most_of_one, len(known.entries))
         self._end_surplus()
 
     def set_max_waiting(self, max_waiting: int) -> None:
@@ -160,8 +157,6 @@ class Rounds:
         if message is not None:
             self.waiting_count -= len(message.entries)
             self._add_ready(message)
-        if not self._waiting:
-            self.most_of_one = 0
 
     def _add_ready(self, message: Message) -> None:
         self.ready_count += len(message.entries)

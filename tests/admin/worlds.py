@@ -26,7 +26,6 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Message
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.out_entries import OutLimits
 from mailismus.queue.provider import IPlanCounter, IProvider, IStoppedQueue, QueuePlace
 from mailismus.queue.providers.clustered.entry import ClusteredProvider
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter as ClusteredCounter
@@ -170,9 +169,7 @@ class Running(Serving):
 
     def _make_queue(self, clock: IReactorTime) -> QueueManager:
         self.provider = MemoryQueue(clock)
-        self.queue = QueueManager(
-            self.provider, RETRY, clock, clock.seconds, MemoryMailLog(), limits=OutLimits(per_message=10**6)
-        )
+        self.queue = QueueManager(self.provider, RETRY, clock, clock.seconds, MemoryMailLog())
         return self.queue
 
     def put(self, *recipients: bytes, content: bytes = b"x" * 1000, sender: bytes = b"a@b.example") -> SpoolId:

@@ -46,7 +46,7 @@ def test_entries_are_shown_where_they_are() -> None:
     harness = ClusteredHarness()
     queue = harness.open()
     put(harness, queue, b"a@x", b"b@x", b"c@x")
-    (message,) = harness.wait(queue.take(Area.INCOMING, 10, harness.now(), 10))
+    (message,) = harness.wait(queue.take(Area.INCOMING, 10, harness.now(), None))
     first, second, _third = message.queue_ids()
     later = Settlement(second, Area.DEFERRED, harness.now() + 5000, 1)
     harness.wait(queue.commit((), (Settlement(first, None), later)))

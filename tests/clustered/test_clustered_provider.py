@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.clustered.control.closing import GIVE_UP_S
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from tests.clustered.harness import ClusteredHarness
-from tests.contracts.bench import Bench, addresses, beyond, ids
+from tests.contracts.bench import Bench, addresses, beyond
+from tests.fakes.shares import Most
 
 
 def running() -> tuple[ClusteredHarness, Bench]:
@@ -82,35 +83,35 @@ def test_one_who_waits_may_cancel_another_when_told() -> None:
     assert told == ["first", "third"]
 
 
-def test_what_is_given_back_makes_room_in_the_other_areas_of_its_message_too() -> None:
+def test_room_for_a_sender_is_told_in_all_areas() -> None:
     _, bench = running()
-    bench.put((b"a@d.example", b"b@d.example"))
+    bench.put(addresses(3))
     now = bench.now()
-    bench.defer(bench.take_ids(limit=1), now)
-    taken = bench.take(limit=1, per_message=1)
-    assert ids(taken)
-    assert bench.take(Area.DEFERRED, per_message=1) == []
-    told: Deferred[None] = bench.queue.ready(Area.DEFERRED)
-    assert not told.called
-    bench.queue.give_back(ids(taken), now + 3600)
-    assert told.called
-    assert len(bench.take(Area.DEFERRED, per_message=1)) == 1
+    bench.defer(bench.take_ids(limit=2), now)
+    assert bench.take(shares=Most(0)) == []
+    assert bench.take(Area.DEFERRED, shares=Most(1)) != []
+    told = [bench.queue.ready(area) for area in (Area.INCOMING, Area.DEFERRED)]
+    assert not any(one.called for one in told)
+    bench.queue.room_again()
+    assert all(one.called for one in told)
+    assert len(bench.take(shares=Most(1))) == 1
+    assert len(bench.take(Area.DEFERRED, shares=Most(1))) == 1
 
 
-def test_resting_entries_that_were_held_back_go_on_as_soon_as_others_of_their_message_are_settled() -> None:
+def test_resting_entries_that_were_held_back_go_on_as_soon_as_their_sender_has_room() -> None:
     harness, bench = running()
     bench.put(addresses(50))
     harness.clock.pump([0.25] * 20)
-    first = bench.take(per_message=20)
-    assert bench.take(per_message=20) == []
+    now = bench.now()
+    assert len(bench.take_ids(shares=Most(20))) == 20
+    assert bench.take(shares=Most(20)) == []
     told = bench.queue.ready(Area.INCOMING)
     assert not told.called
-    now = bench.now()
-    bench.remove(ids(first)[:9])
-    assert not told.called
-    bench.remove(ids(first)[9:10])
+    bench.queue.room_again()
     assert told.called
-    assert len(bench.take_ids(per_message=20)) == 10
+    assert len(bench.take_ids(shares=Most(10))) == 10
+    bench.queue.room_again()
+    assert len(bench.take_ids(shares=Most(100))) == 20
     assert bench.now() - now < 0.5
 
 
@@ -122,7 +123,8 @@ def test_a_flush_holds_for_all_entries_of_a_message_that_goes_out_in_parts() -> 
     harness.wait(bench.queue.visit_all(Filter(), bench.now()))
     count = 0
     for _ in range(20):
-        taken = bench.take_ids(Area.DEFERRED, per_message=7)
+        bench.queue.room_again()
+        taken = bench.take_ids(Area.DEFERRED, shares=Most(7))
         bench.remove(taken)
         count += len(taken)
     assert count == 50

@@ -18,6 +18,7 @@ from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReade
 from mailismus.queue.providers.clustered.reclaim.lines import QueueLines
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench, addresses, beyond, ids
+from tests.fakes.shares import Most
 from tests.fakes.worker import ACT_S, MemoryWorker
 
 T = TypeVar("T")
@@ -304,7 +305,7 @@ def test_what_was_marked_behind_a_read_is_not_handed_out_by_it() -> None:
     bench, queue = queue_again(harness, queue)
     worker, queue.parts.reader._worker = queue.parts.reader._worker, MemoryWorker(is_prompt=True, holds_results=True)
     taken: list[QueueId] = []
-    queue.take(Area.INCOMING, 10, bench.now(), 10).addCallback(lambda messages: taken.extend(ids(messages)))
+    queue.take(Area.INCOMING, 10, bench.now(), None).addCallback(lambda messages: taken.extend(ids(messages)))
     held = queue.parts.reader._worker
     assert isinstance(held, MemoryWorker)
     assert held.results
@@ -393,18 +394,18 @@ def test_what_ends_in_the_batch_of_a_checkpoint_is_marked_when_idle() -> None:
     assert not [name for name in harness.disk.names if name.endswith((".mqc", ".msg"))]
 
 
-def test_of_a_message_that_is_young_and_rests_no_more_are_out_than_may_be() -> None:
+def test_of_a_message_that_is_young_and_rests_no_more_go_out_in_a_take_than_may() -> None:
     harness, bench, queue = running()
     bench.put(addresses(6))
     checkpoint(harness, queue)
-    first, second, third = bench.take_ids(limit=3)
+    _first, _second, third = bench.take_ids(limit=3)
     bench.commit((), [Settlement(third, Area.INCOMING, bench.now(), 1)])
-    assert len(bench.take_ids(per_message=4)) == 2
-    assert bench.take(per_message=4) == []
-    queue.give_back([first], bench.now() + 60)
-    bench.remove([second])
+    assert len(bench.take_ids(shares=Most(2))) == 2
+    assert bench.take(shares=Most(2)) == []
     harness.advance(2)
-    assert len(bench.take_ids(per_message=4)) == 2
+    assert len(bench.take_ids(shares=Most(1))) == 1
+    queue.room_again()
+    assert len(bench.take_ids(shares=Most(2))) == 1
 
 
 def test_what_is_young_anew_is_handed_out_though_it_was_moved_before_anybody_took_it() -> None:

@@ -18,6 +18,7 @@ from tests.clustered.harness import ClusteredHarness
 from tests.clustered.test_settles_while_moved import checkpoint, running
 from tests.clustered.visits_machine import MESSAGES, VisitsMachine
 from tests.contracts.bench import Bench, addresses
+from tests.fakes.shares import Most
 
 
 def test_every_take_ends_and_visits_a_cluster_once_at_most() -> None:
@@ -32,7 +33,7 @@ def test_a_flush_while_a_cluster_is_read_counts_for_lines_behind_the_read() -> N
     machine.begin(most=0)
     machine.append(message=MESSAGES[0], waits=[4000])
     machine.flush()
-    machine.take(limit=1, per_message=1)
+    machine.take(limit=1, most=1)
     machine.append(message=MESSAGES[0], waits=[4000])
     machine.flush()
     machine.teardown()  # looks whether all of it is handed out in time
@@ -48,7 +49,7 @@ def test_a_line_that_comes_behind_a_flush_waits_for_its_time(is_readable: bool) 
         machine.clusters_can_not_be_read()
     machine.flush()
     machine.append(message=MESSAGES[1], waits=[4000])
-    machine.take(limit=1, per_message=1)
+    machine.take(limit=1, most=1)
     machine.append(message=MESSAGES[2], waits=[4000])
     machine.teardown()  # looks whether any is handed out before its time
 
@@ -76,17 +77,18 @@ def at(bench: Bench, now: float) -> None:
 
 def test_what_falls_due_before_lines_that_are_held_back_is_handed_out_and_the_take_ends() -> None:
     harness, bench, queue = running()
-    small, big = bench.put(), bench.put(addresses(3))
+    small, big = bench.put(), bench.put(addresses(3), sender=b"big@b.example")
     now = bench.now()
     due = {small: now + 10, big: now + 5}
     bench.commit((), [Settlement(queue_id, Area.DEFERRED, due[queue_id.spool_id], 1) for queue_id in bench.take_ids()])
     checkpoint(harness, queue)
     at(bench, now + 6)
-    assert bench.take_ids(Area.DEFERRED, per_message=1) == [QueueId(big, 1)]
+    assert bench.take_ids(Area.DEFERRED, shares=Most(1)) == [QueueId(big, 1)]
     at(bench, now + 7.5)
-    assert bench.take_ids(Area.DEFERRED, per_message=1) == []
+    none_of_big = Most(1, {b"big@b.example": 0})
+    assert bench.take_ids(Area.DEFERRED, shares=none_of_big) == []
     at(bench, now + 10.5)
-    assert bench.take_ids(Area.DEFERRED, per_message=1) == [QueueId(small, 1)]
+    assert bench.take_ids(Area.DEFERRED, shares=none_of_big) == [QueueId(small, 1)]
 
 
 def test_a_cluster_is_not_read_for_every_time_that_its_lines_are_due_at() -> None:
@@ -135,7 +137,7 @@ def test_what_joins_lines_in_memory_is_not_read_again() -> None:
 
 @pytest.mark.parametrize("at_once", [1, 10, 200])
 def test_lines_that_are_held_back_are_not_looked_at_in_each_take(at_once: int) -> None:
-    _, bench, _, now = resting([5.0] * 1000)
+    _, bench, queue, now = resting([5.0] * 1000)
     at(bench, now + 6)
     looked = 0
     look = WaitingLines._due_line
@@ -148,7 +150,9 @@ def test_lines_that_are_held_back_are_not_looked_at_in_each_take(at_once: int) -
     handed_out = 0
     with patch.object(WaitingLines, "_due_line", counted):
         for _ in range(3000):
-            taken = bench.take_ids(Area.DEFERRED, per_message=at_once)
+            queue.room_again()
+            taken = bench.take_ids(Area.DEFERRED, shares=Most(at_once))
+            assert bench.take_ids(Area.DEFERRED, shares=Most(0)) == []
             handed_out += len(taken)
             bench.remove(taken)
             if handed_out == 1000:

@@ -56,11 +56,10 @@ def test_an_area_that_entries_went_back_to_is_told_though_nothing_is_due() -> No
     assert world.told == [Area.DEFERRED]
 
 
-def test_an_area_in_which_something_was_woken_is_told_once() -> None:
+def test_an_area_that_entries_went_back_to_is_told_once() -> None:
     world = World()
     world.wait(Area.DEFERRED)
-    world.state.cluster_index.woken.add(Area.DEFERRED)
-    world.waiters.fire_ready()
+    world.waiters.fire_ready({Area.DEFERRED})
     world.wait(Area.DEFERRED)
     world.waiters.fire_ready()
     assert world.told == [Area.DEFERRED]

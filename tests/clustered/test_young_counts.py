@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
+from tests.fakes.shares import Most
 
 STEPS = st.lists(
     st.tuples(
@@ -30,7 +31,8 @@ def test_every_area_counts_what_stands_in_it(steps: list[tuple[str, int, int, Ar
     for step, spool_id, number, area in steps:
         young = index.messages.get(SpoolId(spool_id))
         if step == "take":
-            index.take(area or Area.INCOMING, number, 10.0, 2)
+            index.room_again()
+            index.take(area or Area.INCOMING, number, 10.0, Most(2))
         elif step == "add" and young is None:
             young = JournaledMessage(message(spool_id))
             young.entries = {

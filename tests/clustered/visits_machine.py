@@ -17,17 +17,21 @@ from mailismus.queue.providers.clustered.format.slots import slot_of
 from mailismus.queue.providers.clustered.index import waiting_lines as waiting
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
-from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
+from mailismus.queue.providers.clustered.index.memtable import Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader
 from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from tests.fakes.disk import MemoryDisk
+from tests.fakes.shares import Most
 from tests.fakes.worker import MemoryWorker
 
 T = TypeVar("T")
 
 START = 1_700_000_000.0
 AREA = Area.DEFERRED
-MESSAGES = [Message(SpoolId(number), b"a@b.example", b"192.0.2.1", False, START, 10, 100, []) for number in (1, 2, 3)]
+SENDERS = [b"a@b.example", b"a@b.example", b"c@d.example"]
+MESSAGES = [
+    Message(SpoolId(number), sender, b"192.0.2.1", False, START, 10, 100, []) for number, sender in enumerate(SENDERS, 1)
+]
 STUCK = 40
 """Visits in one take after which it is given up; there are never as many clusters."""
 
@@ -59,8 +63,7 @@ class Taking:
 
     now: float
     limit: int
-    per_message: int
-    out_before: dict[SpoolId, int]
+    most: int
     is_disturbed: bool = False
 
 
@@ -75,7 +78,7 @@ class VisitsMachine(RuleBasedStateMachine):
         self.worker = MemoryWorker(is_prompt=True, holds_results=True)
         self.index = CountingIndex()
         self.index.visited = []
-        self.young = Memtable(self.index.out_of)
+        self.young = Memtable()
         reader = ClusterReader(self.worker, self.index)
         self.visits = DueScan(self.disk, "/q", self.worker, reader, self.young, self.index)
         self.known: dict[QueueId, Known] = {}
@@ -99,7 +102,6 @@ class VisitsMachine(RuleBasedStateMachine):
         """All that is left can be taken, each entry once."""
         self.end_take()
         self.schedule_read()
-        self.young.messages.clear()
         self.index.give_back([queue_id for queue_id, known in self.known.items() if known.is_out], self.now)
         for known in self.known.values():
             known.is_out = False
@@ -166,12 +168,12 @@ class VisitsMachine(RuleBasedStateMachine):
                 known.earliest = min(known.earliest, self.now if self.taking is None else self.taking.now)
         self._disturb()
 
-    @rule(message=st.sampled_from(MESSAGES), count=st.integers(0, 3))
-    def young_are_out(self, message: Message, count: int) -> None:
-        """So many young entries of the message are out."""
-        young = JournaledMessage(message)
-        young.out = set(range(count))
-        self.young.messages[message.spool_id] = young
+    @rule()
+    def room_again(self) -> None:
+        """Senders are asked about again: their lines come with the next take."""
+        areas = self.index.room_again()
+        assert areas <= {AREA}
+        assert not areas or self.index.is_due(AREA, self.now)
         self._disturb()
 
     @rule()
@@ -191,20 +193,15 @@ class VisitsMachine(RuleBasedStateMachine):
 
     # takes and their ends
 
-    @rule(limit=st.integers(1, 6), per_message=st.sampled_from([1, 2, 3, 100]))
-    def take(self, limit: int, per_message: int) -> None:
+    @rule(limit=st.integers(1, 6), most=st.sampled_from([0, 1, 2, 3, 100]))
+    def take(self, limit: int, most: int) -> None:
         """Begins, if none is under way; ends at once where nothing is to be read."""
         if self.taking is not None:
             return
-        out_before = {message.spool_id: self._out_of(message.spool_id) for message in MESSAGES}
-        self.taking = Taking(self.now, limit, per_message, out_before)
+        self.taking = Taking(self.now, limit, most)
         self.index.visited = []
-        self.visits.take(AREA, limit, self.now, per_message).addCallbacks(self.taken.append, self.failed.append)
+        self.visits.take(AREA, limit, self.now, Most(most)).addCallbacks(self.taken.append, self.failed.append)
         self._look()
-
-    def _out_of(self, spool_id: SpoolId) -> int:
-        young = self.young.messages.get(spool_id)
-        return self.index.out_of.get(spool_id, 0) + (len(young.out) if young is not None else 0)
 
     @rule()
     def end_take(self) -> None:
@@ -226,7 +223,9 @@ class VisitsMachine(RuleBasedStateMachine):
         assert taking is not None
         assert len({cluster.id for cluster in self.index.visited}) == len(self.index.visited), "visited twice"
         count = 0
+        of_sender = dict.fromkeys(SENDERS, 0)
         for message in messages:
+            of_sender[message.sender] += len(message.entries)
             for entry in message.entries:
                 known = self.known[QueueId(message.spool_id, entry.number)]
                 assert not known.is_out
@@ -234,10 +233,9 @@ class VisitsMachine(RuleBasedStateMachine):
                 known.is_out, known.is_given_back = True, False
                 count += 1
         assert count <= taking.limit
+        assert max(of_sender.values()) <= taking.most
         next_due = self.index.next_due(AREA)
         if not taking.is_disturbed:
-            for message in messages:
-                assert self._out_of(message.spool_id) <= max(taking.per_message, taking.out_before[message.spool_id])
             assert count == taking.limit or next_due is None or next_due > taking.now, "a cluster is due again at once"
         if self.disk.fault is None:
             waits = [known.at for known in self.known.values() if not known.is_out]

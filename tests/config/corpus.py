@@ -81,7 +81,19 @@ GOOD = {
         "</client>"
     ),
     "name servers": in_deliver('<dns servers="127.0.0.1:5353 | [::1]:53 | 192.0.2.1" timeout="200ms"/>'),
-    "only default built": in_deliver("<messages_per_minute>0</messages_per_minute>"),
+    "rates": in_deliver("<messages_per_minute>600</messages_per_minute><recipients_per_minute>0</recipients_per_minute>"),
+    "destinations": in_deliver(
+        '<destinations><destination domains="Mail.example, *.mail.example" maxserverconnections="5" '
+        'messages_per_minute="600"/><destination domains="*.example" recipients_per_minute="0"/>'
+        '<destination domains="a" maxserverconnections=""/></destinations>'
+    ),
+    "no destinations": in_deliver("<destinations/>"),
+    "schedule": in_deliver(
+        "<schedule><forget_host>1s</forget_host><retry_host>100ms</retry_host><backlog>1</backlog><maxage_idle>0</maxage_idle>"
+        "<maxage_active>1h</maxage_active><max_message_concurrency>0</max_message_concurrency>"
+        "<scale_max_concurrency>1</scale_max_concurrency></schedule>"
+    ),
+    "no schedule": in_deliver("<schedule/>"),
     "directory": in_directory(
         "<domains>example.net | b.example</domains><users>alice|bob</users><postmaster>Alice</postmaster>"
     ),
@@ -294,11 +306,62 @@ BROKEN = [
     Broken("audit's attribute", in_deliver('<audit rot="daily">x</audit>'), 4, "<audit> has no attribute rot: remove it"),
     Broken("no such date", in_deliver("<audit>x-%s%.log</audit>"), 4, "there is no token %s%"),
     Broken("a date elsewhere", in_queue("<rootpath>%DT%</rootpath>"), 4, "there is no token %DT%"),
-    Broken("rates", in_deliver("<messages_per_minute>6</messages_per_minute>"), 4, "not available in this version; write 0"),
-    *(
-        Broken(name, in_deliver(f"<{name}/>"), 4, f"<{name}> in <deliver> is not available in this version")
-        for name in ("destinations", "schedule")
+    Broken("rate", in_deliver("<messages_per_minute>6/s</messages_per_minute>"), 4, "write a whole number"),
+    Broken(
+        "destination of nobody", in_deliver("<destinations>\n<destination/></destinations>"), 5, "has no attribute domains"
     ),
+    *(
+        Broken(name, in_deliver(f'<destinations>\n<destination domains="{domains}"/></destinations>'), 5, words)
+        for name, domains, words in (
+            ("destination without a domain", "", "attribute domains of <destination> is empty: write domains separated by"),
+            ("destination's domain", "a..example", '"a..example" is not a domain name'),
+            ("destination's list", "a.example|b.example", '"a.example|b.example" is not a domain name'),
+            (
+                "destination of all",
+                "*",
+                '"*" has a "*" that is not its first label: write mail.example for that domain alone',
+            ),
+            ("wildcard inside", "a.*.example", "that is not its first label: write mail.example for that domain alone, or"),
+            ("wildcard of a part", "*mail.example", "that is not its first label"),
+            ("two wildcards", "*.*.example", "that is not its first label"),
+            ("wildcard of nothing", "*.", '"" is not a domain name'),
+        )
+    ),
+    Broken(
+        "destination's rate",
+        in_deliver('<destinations>\n<destination domains="a" messages_per_minute="-1"/></destinations>'),
+        5,
+        'attribute messages_per_minute of <destination> is "-1": write a whole number',
+    ),
+    Broken(
+        "domain in two destinations",
+        in_deliver('<destinations>\n<destination domains="a.b"/>\n<destination domains="c,A.b"/></destinations>'),
+        6,
+        '"a.b" stands in domains twice, in line 5 too, and the first one counts',
+        False,
+    ),
+    Broken(
+        "wildcard twice in one destination",
+        in_deliver('<destinations>\n<destination domains="*.a.b,*.A.b"/></destinations>'),
+        5,
+        '"*.a.b" stands in domains twice, in line 5 too',
+        False,
+    ),
+    Broken(
+        "destination's TLS",
+        in_deliver('<destinations><destination domains="a">\n<tls level="verify"/></destination></destinations>'),
+        5,
+        "<tls> in <destination> is not available in this version",
+    ),
+    *(
+        Broken(name, in_deliver(f"<schedule>\n<{name}>5</{name}></schedule>"), 5, f"<{name}> in <schedule> is not available")
+        for name in ("max_verify_concurrency", "scale_verify_concurrency")
+    ),
+    Broken("no backlog", in_deliver("<schedule>\n<backlog>0</backlog></schedule>"), 5, "write at least 1"),
+    Broken(
+        "no scale", in_deliver("<schedule>\n<scale_max_concurrency>0</scale_max_concurrency></schedule>"), 5, "at least 1"
+    ),
+    Broken("retries at once", in_deliver("<schedule>\n<retry_host>0</retry_host></schedule>"), 5, "at least 100ms", False),
     Broken("client TLS", in_deliver("<client>\n<tls/></client>"), 5, "<tls> in <client> is not available in this version"),
     *(
         Broken(name, in_server(f"<{name}/>"), 4, f"<{name}> in <server> is of the original, not here")

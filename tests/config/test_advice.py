@@ -9,7 +9,8 @@ import pytest
 
 from mailismus.config.advice.host_probe import PathKind, Room, Spot, ThisHost
 from mailismus.config.advice.places import advise_places
-from mailismus.config.advice.values import Advice, AdviceSeverity, advise
+from mailismus.config.advice.sentence import Advice, AdviceSeverity
+from mailismus.config.advice.values import advise
 from mailismus.config.read.document import parse
 from mailismus.config.read.load import LoadedConfig, load, load_tree
 from tests.config.corpus import in_deliver, in_directory, in_listeners, in_queue, in_server
@@ -62,6 +63,20 @@ def loaded(text: str) -> LoadedConfig:
 def advice_of(text: str) -> list[Advice]:
     found = loaded(text)
     return list(advise(found.given, found.settings))
+
+
+def of_destinations(last: str, maxserverconnections: str) -> str:
+    """Destinations, the last of them with that limit, in a file with 50 connections in all."""
+    return beside_domains(
+        in_deliver(
+            f'<destinations>\n{last} maxserverconnections="{maxserverconnections}"/></destinations>'
+            "<maxconnections>50</maxconnections><maxserverconnections>20</maxserverconnections>"
+        )
+    )
+
+
+def of_schedule(inner: str) -> str:
+    return beside_domains(in_deliver(f"<maxconnections>50</maxconnections>\n<schedule>\n{inner}</schedule>"))
 
 
 def places_of(text: str, ground: FakeGround) -> list[Advice]:
@@ -183,6 +198,53 @@ def beside_domains(text: str, directory: str = ANY) -> str:
             ["<maxserverconnections> is 200, more than"],
         ),
         (
+            beside_domains(
+                in_deliver(
+                    "<recipients_per_minute>10</recipients_per_minute>\n<messages_per_minute>11</messages_per_minute>"
+                )
+            ),
+            5,
+            ["<messages_per_minute> is 11, more than <recipients_per_minute>, 10, and limits nothing", "write less, or 0"],
+        ),
+        (
+            of_destinations('<destination domains="*.b"\nmaxserverconnections="0"/><destination domains="x"', "100"),
+            6,
+            ["maxserverconnections is 100, more than <maxconnections>, 50"],
+        ),
+        (
+            of_destinations('<destination domains="x" recipients_per_minute="7" messages_per_minute="8"', "1"),
+            5,
+            ["messages_per_minute is 8, more than recipients_per_minute, 7"],
+        ),
+        (
+            of_destinations('<destination domains="*.b.c" messages_per_minute="1"/>\n<destination domains="*.a.b.c"', "1"),
+            6,
+            ['"*.a.b.c" never matches: a wider pattern in line 5 comes before it', "move this destination before that one"],
+        ),
+        (
+            of_destinations('<destination domains="*.c,d" messages_per_minute="1"/>\n<destination domains="a.b.c,c"', "1"),
+            6,
+            ['"a.b.c" never matches: a wider pattern in line 5'],
+        ),
+        (
+            of_destinations('<destination domains="*.z.example,Z.example"', "1"),
+            5,
+            ['"z.example" in domains never matches: it is local'],
+        ),
+        (
+            beside_domains(in_deliver('<destinations>\n<destination domains="x.y"/></destinations>')),
+            5,
+            ["this destination has no limit of its own"],
+        ),
+        (of_schedule("<max_message_concurrency>26</max_message_concurrency>"), 6, ["is 26, but half", "here 25"]),
+        (of_schedule("<backlog>101</backlog>"), 6, ["<backlog> is 101, but a connection takes <maxmessages>, 100"]),
+        (of_schedule("<maxage_idle>6m</maxage_idle>"), 6, ["<maxage_idle> is 6m, longer than <maxage_active>, 5m"]),
+        (
+            of_schedule("<retry_host>3h</retry_host>"),
+            6,
+            ["<retry_host> is 3h, longer than <forget_host>, 2h", "<forget_host>3h</forget_host>"],
+        ),
+        (
             beside_domains(in_deliver("<interval_high>1s</interval_high>\n<interval_low>2s</interval_low>")),
             5,
             ["<interval_low> of <deliver> is 2s, longer than <interval_high>, 1s"],
@@ -209,6 +271,13 @@ def test_a_warning_says_what_was_found_and_what_to_write_at_its_line(text: str, 
         beside_domains(in_server("<relay_clients>10/8 | 192.168/16 | 2001:db8::/32 | ::1 | 127.0.0.1</relay_clients>")),
         beside_domains(in_queue("<retry_delays>15m|2d</retry_delays>")),
         beside_domains(in_deliver('<relays><relay address="127.0.0.1:8025" destdomains="c.example"/></relays>'), LOCAL),
+        beside_domains(
+            in_deliver(
+                '<destinations><destination domains="a.b.c"/><destination domains="*.b.c,*.a.b.c" messages_per_minute="1"/>'
+                '<destination domains="b.c" recipients_per_minute="0" messages_per_minute="9"/></destinations>'
+                "<maxconnections>30</maxconnections><maxmessages>1</maxmessages>"
+            )
+        ),
         in_listeners('<listener interface="127.0.0.1"><server><relay_clients>0.0.0.0/0</relay_clients></server></listener>'),
     ],
 )

@@ -45,6 +45,19 @@ def test_a_change_has_its_name_both_values_and_its_line() -> None:
     [
         (in_deliver('<relays><relay address="r.example"/></relays>'), {"mta/deliver/relays/relay/@address"}),
         (in_deliver("<client><timeout>1m</timeout></client>"), {"mta/deliver/client/timeout"}),
+        (in_deliver("<schedule><backlog>5</backlog></schedule>"), {"mta/deliver/schedule/backlog"}),
+        (in_deliver("<recipients_per_minute>5</recipients_per_minute>"), {"mta/deliver/recipients_per_minute"}),
+        (
+            in_deliver('<destinations><destination domains="a" maxserverconnections="1"/></destinations>'),
+            {
+                "mta/deliver/destinations/destination/@domains",
+                "mta/deliver/destinations/destination/@maxserverconnections",
+            },
+        ),
+        (
+            in_queue("<retry_delays>1m</retry_delays>"),
+            {"mta/queue/retry_delays", "mta/deliver/schedule/retry_host"},
+        ),
         (in_queue("<retry_delays>1m</retry_delays>"), {"mta/queue/retry_delays"}),
         (in_directory("<users>joe</users>"), {"directory/users"}),
         (in_server("<relay_clients>10/8</relay_clients>"), {"mta/submit/listeners/listener/server/relay_clients"}),

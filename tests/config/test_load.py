@@ -9,6 +9,7 @@ import pytest
 
 from mailismus.config.read.document import parse
 from mailismus.config.read.load import LoadedConfig, default_settings, load, load_tree
+from mailismus.config.values.settings import DestinationSettings, ScheduleSettings
 from mailismus.errors import ConfigError
 from mailismus.mail.networks import Networks
 from tests.config.corpus import BROKEN, GOOD, Broken, in_deliver, in_directory, in_listeners, in_report, in_server
@@ -126,6 +127,50 @@ def test_a_relay_may_be_for_senders_in_some_networks() -> None:
         True,
         False,
     ]
+
+
+def test_destinations_keep_order_line_and_what_they_do_not_say() -> None:
+    text = in_deliver(
+        '<destinations>\n<destination domains="Mail.example, *.MAIL.example" maxserverconnections="5"\n'
+        'messages_per_minute="600"/>\n<destination domains="b.example" recipients_per_minute="0"/></destinations>'
+    )
+    assert load_text(text).settings.deliver.destinations == (
+        DestinationSettings((b"mail.example", b"*.mail.example"), 5, 600, None, 5),
+        DestinationSettings((b"b.example",), None, None, 0, 7),
+    )
+
+
+def test_the_defaults_of_the_schedule_and_of_rates() -> None:
+    deliver = load_text("<mailserver/>").settings.deliver
+    assert (deliver.messages_per_minute, deliver.recipients_per_minute, deliver.destinations) == (0, 0, ())
+    assert deliver.schedule == ScheduleSettings(20, 10, 3, 5.0, 300.0, 300.0, 7200.0, 7200.0)
+
+
+@pytest.mark.parametrize(
+    ("delays", "schedule", "retry_s", "longest_s", "forget_s", "is_lowered"),
+    [
+        ("15m | 4h", "", 300, 7200, 7200, False),
+        ("1s", "", 1, 1, 7200, True),
+        ("1s | 8s | 2s", "", 1, 8, 7200, True),
+        ("10m | 30m", "", 300, 1800, 7200, False),
+        ("1s", "<retry_host>5m</retry_host>", 300, 7200, 7200, False),
+        ("15m", "<forget_host>10m</forget_host>", 300, 600, 600, False),
+        ("15m", "<forget_host>1m</forget_host>", 300, 300, 60, False),
+    ],
+)
+def test_hosts_are_left_alone_no_longer_than_the_retry_delays_unless_the_file_says_so(
+    delays: str, schedule: str, retry_s: float, longest_s: float, forget_s: float, is_lowered: bool
+) -> None:
+    text = (
+        f"<mailserver><mta><queue><retry_delays>{delays}</retry_delays></queue><deliver><schedule>{schedule}</schedule>"
+        "</deliver></mta></mailserver>"
+    )
+    loaded = load_text(text)
+    found = loaded.settings.deliver.schedule
+    assert (found.retry_host_s, found.max_retry_host_s, found.forget_host_s) == (retry_s, longest_s, forget_s)
+    (value,) = (value for value in loaded.effective if value.path == "mta/deliver/schedule/retry_host")
+    assert (value.is_lowered, value.lowered_to_fit) == (is_lowered, "the shortest of <retry_delays>" if is_lowered else "")
+    assert value.text == ("1s" if is_lowered else "5m")
 
 
 def test_name_servers_have_port_53_by_default() -> None:

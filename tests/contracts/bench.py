@@ -19,6 +19,7 @@ from mailismus.queue.interface import (
     Message,
     Placement,
     Settlement,
+    Shares,
     Submission,
     Summary,
 )
@@ -104,14 +105,14 @@ class Bench:
         return list(spool_ids)
 
     def take(
-        self, area: Area = Area.INCOMING, limit: int = 10_000, per_message: int = 10_000, now: float | None = None
+        self, area: Area = Area.INCOMING, limit: int = 10_000, shares: Shares | None = None, now: float | None = None
     ) -> list[Message]:
-        return self.wait(self.queue.take(area, limit, self.now() if now is None else now, per_message))
+        return self.wait(self.queue.take(area, limit, self.now() if now is None else now, shares))
 
     def take_ids(
-        self, area: Area = Area.INCOMING, limit: int = 10_000, per_message: int = 10_000, now: float | None = None
+        self, area: Area = Area.INCOMING, limit: int = 10_000, shares: Shares | None = None, now: float | None = None
     ) -> list[QueueId]:
-        return ids(self.take(area, limit, per_message, now))
+        return ids(self.take(area, limit, shares, now))
 
     def take_until(self, area: Area, count: int, now: float | None = None) -> list[Message]:
         """Take until `count` entries are there: for providers whose resting entries come in several takes."""

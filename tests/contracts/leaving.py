@@ -8,6 +8,9 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Settlement
 from tests.contracts.bench import LATER_REPLY, NO_REPLY, Bench, addresses, ids
 from tests.contracts.samples import Contract
+from tests.fakes.shares import Most
+
+BIG = b"big@b.example"
 
 
 class LeavingContract(Contract):
@@ -37,35 +40,112 @@ class LeavingContract(Contract):
         assert [bench.take(limit=1)[0].spool_id for _ in range(3)] == spool_ids[:3]
         assert [message.spool_id for message in bench.take()] == spool_ids[3:]
 
-    def test_at_most_per_message_entries_of_one_message_are_out_at_once(self, bench: Bench) -> None:
-        big = bench.put(addresses(10))
+    def test_of_each_sender_go_out_as_many_as_its_share_allows(self, bench: Bench) -> None:
+        big = bench.put(addresses(10), sender=BIG)
         small = bench.put(addresses(2))
-        taken = bench.take(per_message=4)
+        taken = bench.take(shares=Most(4))
         assert sorted((message.spool_id, len(message.entries)) for message in taken) == [(big, 4), (small, 2)]
-        assert bench.take(per_message=4) == []
         served = ids(taken)
         bench.remove(served)
-        while some := bench.take_ids(per_message=4):
+        bench.queue.room_again()
+        while some := bench.take_ids(shares=Most(4)):
             assert len(some) <= 4
             served += some
             bench.remove(some)
+            bench.queue.room_again()
         assert sorted(served) == sorted(
             [QueueId(big, number) for number in range(1, 11)] + [QueueId(small, number) for number in (1, 2)]
         )
 
-    def test_more_of_one_message_go_out_when_more_may(self, bench: Bench) -> None:
+    def test_a_sender_has_one_share_for_all_its_messages(self, bench: Bench) -> None:
+        for _ in range(5):
+            bench.put(addresses(2))
+        assert len(bench.take_ids(shares=Most(7))) == 7
+        bench.queue.room_again()
+        assert len(bench.take_ids(shares=Most(7))) == 3
+
+    def test_a_sender_that_was_passed_over_goes_on_when_there_is_room_again(self, bench: Bench) -> None:
         bench.put(addresses(5))
-        assert len(bench.take_ids(limit=2, per_message=2)) == 2
-        assert bench.take(per_message=2) == []
-        assert len(bench.take_ids(per_message=4)) == 2
-        assert bench.take(per_message=4) == []
-        assert len(bench.take_ids(per_message=5)) == 1
+        assert len(bench.take_ids(limit=2, shares=Most(2))) == 2
+        assert bench.take(shares=Most(0)) == []
+        bench.queue.room_again()
+        assert len(bench.take_ids(shares=Most(2))) == 2
+        bench.queue.room_again()
+        assert bench.take(shares=Most(0)) == []
+        bench.queue.room_again()
+        assert len(bench.take_ids(shares=Most(5))) == 1
+
+    def test_what_comes_of_a_sender_that_was_passed_over_is_not_lost(self, bench: Bench) -> None:
+        first = bench.put(addresses(2))
+        assert bench.take(shares=Most(0)) == []
+        second = bench.put(addresses(2))
+        other = bench.put(sender=BIG)
+        some = Most(5, {b"a@b.example": 0})
+        assert ids(bench.take(shares=some)) == [QueueId(other, 1)]
+        bench.queue.room_again()
+        taken = bench.take_ids(shares=Most(5))
+        assert sorted(taken) == [QueueId(spool_id, number) for spool_id in (first, second) for number in (1, 2)]
+        assert bench.take() == []
+
+    def test_what_is_gone_meanwhile_is_not_handed_out_to_a_sender_with_room_again(self, bench: Bench) -> None:
+        spool_ids = [bench.put(addresses(2)) for _ in range(3)]
+        first, *_ = bench.take_ids(limit=1)
+        assert bench.take(shares=Most(0)) == []
+        bench.queue.give_back([first], bench.now())
+        bench.remove([QueueId(spool_id, number) for spool_id in spool_ids[:2] for number in (1, 2)])
+        bench.queue.room_again()
+        left = bench.take_ids(shares=Most(10))
+        assert {queue_id.spool_id for queue_id in left} <= set(spool_ids)
+        assert [queue_id for queue_id in left if queue_id.spool_id == spool_ids[2]] == [
+            QueueId(spool_ids[2], 1),
+            QueueId(spool_ids[2], 2),
+        ]
+
+    def test_a_take_without_shares_passes_nobody_over(self, bench: Bench) -> None:
+        bench.put(addresses(4))
+        assert bench.take(shares=Most(0)) == []
+        bench.queue.room_again()
+        assert len(bench.take_ids()) == 4
 
     def test_a_big_envelope_does_not_hide_what_comes_behind_it(self, bench: Bench) -> None:
-        big = bench.put(addresses(500))
+        big = bench.put(addresses(500), sender=BIG)
         small = bench.put()
-        taken = bench.take(limit=50, per_message=20)
+        taken = bench.take(limit=50, shares=Most(20))
         assert {message.spool_id: len(message.entries) for message in taken} == {big: 20, small: 1}
+
+    def test_many_messages_of_one_sender_do_not_hide_what_comes_behind_them(self, bench: Bench) -> None:
+        for _ in range(50):
+            bench.put(sender=BIG)
+        small = bench.put()
+        taken = bench.take(limit=50, shares=Most(20))
+        assert len(ids(taken)) == 21
+        assert taken[-1].spool_id == small
+
+    def test_who_is_passed_over_is_not_asked_about_for_each_entry(self, bench: Bench) -> None:
+        bench.put(addresses(300), sender=BIG)
+        for _ in range(50):
+            bench.put(sender=BIG)
+        shares = Most(10)
+        for _ in range(20):
+            bench.put()
+            taken = bench.take_ids(limit=100, shares=shares)
+            bench.remove(taken)
+        assert len([sender for sender, _ in shares.asked if sender == BIG]) <= 20 + 2
+
+    def test_both_go_on_the_senders_with_room_again_and_the_others(self, bench: Bench) -> None:
+        big = bench.put(addresses(100), sender=BIG)
+        small = [bench.put() for _ in range(10)]
+        assert bench.take(shares=Most(0, {b"a@b.example": 0})) == []
+        for _ in range(100):
+            small.append(bench.put(sender=b"c@d.example"))
+        bench.queue.room_again()
+        taken = bench.take(limit=20, shares=Most(1000))
+        assert big in {message.spool_id for message in taken}
+        count = len(ids(taken))
+        for _ in range(50):
+            taken = bench.take(limit=20, shares=Most(1000))
+            count += len(ids(taken))
+        assert count == 210
 
     def test_areas_are_taken_apart(self, bench: Bench) -> None:
         bench.put()
@@ -157,13 +237,23 @@ class LeavingContract(Contract):
         bench.wait(ready)
         assert len(bench.take_ids(Area.DEFERRED)) == 1
 
-    def test_ready_comes_when_a_big_envelope_has_room_again(self, bench: Bench) -> None:
+    def test_ready_comes_when_a_sender_has_room_again(self, bench: Bench) -> None:
         bench.put(addresses(3))
-        taken = bench.take_ids(per_message=2)
-        assert bench.take(per_message=2) == []
-        bench.remove(taken)
+        assert len(bench.take_ids(shares=Most(2))) == 2
+        ready = bench.queue.ready(Area.INCOMING)
+        assert not ready.called
+        bench.queue.room_again()
+        bench.wait(ready)
         bench.wait(bench.queue.ready(Area.INCOMING))
-        assert len(bench.take_ids(per_message=2)) == 1
+        assert len(bench.take_ids(shares=Most(2))) == 1
+
+    def test_room_again_is_nothing_where_nobody_was_passed_over(self, bench: Bench) -> None:
+        bench.queue.room_again()
+        ready = bench.queue.ready(Area.INCOMING)
+        bench.queue.room_again()
+        assert not ready.called
+        bench.put()
+        bench.wait(ready)
 
     def test_next_due_is_never_late(self, bench: Bench) -> None:
         assert bench.queue.next_due(Area.DEFERRED) is None

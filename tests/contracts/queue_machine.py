@@ -14,6 +14,7 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Filter, Settlement
 from tests.contracts.bench import Bench, addresses
 from tests.contracts.harness import QueueHarness
+from tests.fakes.shares import Most
 
 
 @attrs.define
@@ -38,6 +39,9 @@ class QueueMachine(RuleBasedStateMachine):
         self.bench = Bench(self.harness, self.harness.make())
         self.known: dict[QueueId, _Known] = {}
         self.contents: dict[SpoolId, bytes] = {}
+        self.senders: dict[SpoolId, bytes] = {}
+        self.passed_over: dict[Area, set[bytes]] = {area: set() for area in Area}
+        """Senders that were passed over since the last `room_again`."""
 
     def teardown(self) -> None:
         try:
@@ -53,8 +57,9 @@ class QueueMachine(RuleBasedStateMachine):
             if not left:
                 break
             self.harness.advance(20.0)
+            self.bench.queue.room_again()
             for area in Area:
-                taken = self.bench.take_ids(area)
+                taken = self.bench.take_ids(area, shares=Most(10_000))
                 assert set(taken) <= left
                 left -= set(taken)
                 self.bench.remove(taken)
@@ -62,33 +67,37 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.bench.entry_count() == 0
         assert self.bench.search() == []
 
-    @rule(number=st.integers(1, 6), size=st.sampled_from([0, 10, 5000, 140_000]))
-    def put(self, number: int, size: int) -> None:
+    @rule(
+        number=st.integers(1, 6),
+        size=st.sampled_from([0, 10, 5000, 140_000]),
+        sender=st.sampled_from([b"a@b.example", b"c@d.example", b""]),
+    )
+    def put(self, number: int, size: int, sender: bytes) -> None:
         content = b"%d" % size + b"x" * size
-        spool_id = self.bench.put(addresses(number), content)
+        spool_id = self.bench.put(addresses(number), content, sender=sender)
         assert spool_id not in self.contents
-        self.contents[spool_id] = content
+        self.contents[spool_id], self.senders[spool_id] = content, sender
         for at in range(1, number + 1):
             self.known[QueueId(spool_id, at)] = _Known(Area.INCOMING, self.bench.now(), 0, None)
 
-    @rule(area=st.sampled_from(list(Area)), limit=st.integers(0, 8), per_message=st.sampled_from([1, 2, 3, 4, 100]))
-    def take(self, area: Area, limit: int, per_message: int) -> None:
+    @rule(
+        area=st.sampled_from(list(Area)),
+        limit=st.integers(0, 8),
+        most=st.sampled_from([None, 0, 1, 2, 3, 4, 100]),
+    )
+    def take(self, area: Area, limit: int, most: int | None) -> None:
         now = self.bench.now()
-        out_before: dict[SpoolId, int] = {}
-        for queue_id, known in self.known.items():
-            out_before[queue_id.spool_id] = out_before.get(queue_id.spool_id, 0) + known.is_out
-        room = {spool_id: max(0, per_message - out) for spool_id, out in out_before.items()}
-        allowed = 0
-        busy = dict(out_before)
+        due: dict[bytes, int] = {}
         for queue_id, known in self.known.items():
             if known.area is area and not known.is_out and known.wake_at <= now:
-                busy[queue_id.spool_id] += 1
-                if room[queue_id.spool_id]:
-                    room[queue_id.spool_id] -= 1
-                    allowed += 1
+                sender = self.senders[queue_id.spool_id]
+                due[sender] = due.get(sender, 0) + 1
+        allowed = sum(number if most is None else min(number, most) for number in due.values())
         count = 0
-        per: dict[SpoolId, int] = {}
-        for message in self.bench.take(area, limit, per_message):
+        per: dict[bytes, int] = {}
+        shares = None if most is None else Most(most)
+        for message in self.bench.take(area, limit, shares):
+            assert message.sender == self.senders[message.spool_id]
             for entry in message.entries:
                 known = self.known[QueueId(message.spool_id, entry.number)]
                 assert not known.is_out
@@ -98,13 +107,22 @@ class QueueMachine(RuleBasedStateMachine):
                 assert entry.recipient == b"r%d@d.example" % entry.number
                 known.is_out = True
                 count += 1
-                per[message.spool_id] = per.get(message.spool_id, 0) + 1
+                per[message.sender] = per.get(message.sender, 0) + 1
         assert count <= limit
-        assert all(number <= max(0, per_message - out_before[spool_id]) for spool_id, number in per.items())
+        assert most is None or all(number <= most for number in per.values())
         assert count <= allowed
-        # A message that had nearly as many out as may be is looked at again after a while.
-        if self.harness.takes_at_once and all(number <= per_message // 2 for number in busy.values()):
+        is_exact = shares is None or sum(shares.given.values()) == count  # no room was kept for entries that are gone
+        if self.harness.takes_at_once and is_exact and not self.passed_over[area]:
             assert count == min(limit, allowed)
+        if shares is not None:
+            self.passed_over[area] |= shares.refused
+
+    @rule()
+    def room_again(self) -> None:
+        """Nobody is passed over any more."""
+        self.bench.queue.room_again()
+        for passed_over in self.passed_over.values():
+            passed_over.clear()
 
     @rule(
         data=st.data(),
@@ -176,6 +194,8 @@ class QueueMachine(RuleBasedStateMachine):
         if restart is None:
             return
         self.bench.queue = restart(self.bench.queue)
+        for passed_over in self.passed_over.values():
+            passed_over.clear()
         # A start forgets what was handed out, given back for later and flushed: what is known to be due comes at least.
         for message, entry in self.bench.search():
             known = self.known[QueueId(message.spool_id, entry.number)]

@@ -19,9 +19,11 @@ from mailismus.config.values.settings import (
     MessageStoreSettings,
     RelaySettings,
     RetrySettings,
+    ScheduleSettings,
 )
-from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.schedule.choice import PickOne
+from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
 from mailismus.dns.mx import MxHost
 from mailismus.mail.directory import Directory
@@ -103,6 +105,8 @@ class Names:
     def __init__(self) -> None:
         self.hosts: dict[str, tuple[str, ...] | Outcome | Deferred[tuple[str, ...] | Outcome]] = {}
         self.domains: dict[str, tuple[MxHost, ...] | Outcome | Deferred[tuple[MxHost, ...] | Outcome]] = {}
+        self.cached: dict[str, Any] = {}
+        """What is known without a look-up."""
         self.asked: list[str] = []
 
     def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
@@ -114,6 +118,9 @@ class Names:
         self.asked.append(domain)
         found = self.domains.get(domain, UNKNOWN)
         return found if isinstance(found, Deferred) else succeed(found)
+
+    def known(self, name: str) -> Any:
+        return self.cached.get(name)
 
     def mx(self, domain: str, *hosts: tuple[int, str, str]) -> None:
         """The MX hosts of a domain: preference, name, addresses with blanks between."""
@@ -131,6 +138,8 @@ class World:
         """How far the wall clock has jumped, as against the monotonic one."""
         self.monotonic: Callable[[], float] = lambda: float(self.clock.seconds()) - self.jumped_s
         self.local_workers: Any = prompt_workers()
+        self.pick: PickOne = lambda hosts: hosts[0]
+        self.chance: Callable[[], float] = lambda: 0.0
 
     def jump(self, seconds: float) -> None:
         """The time of day does; timers do not, and neither does the monotonic clock."""
@@ -163,6 +172,10 @@ def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
         "maxserverconnections": 20,
         "maxmessages": 100,
         "maxrecips": 50,
+        "messages_per_minute": 0,
+        "recipients_per_minute": 0,
+        "destinations": (),
+        "schedule": ScheduleSettings(20, 10, 3, 5.0, 300.0, 300.0, 7200.0, 7200.0),
         "interval_low_s": 0.1,
         "interval_high_s": 15.0,
         "interval_error_s": 180.0,

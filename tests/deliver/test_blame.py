@@ -23,7 +23,7 @@ from mailismus.deliver.blame import (
     judge_session,
     judge_transaction,
 )
-from mailismus.deliver.connector import Connector
+from mailismus.deliver.sessions import Sessions
 from mailismus.mail.outcome import RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.reply_parser import make_reply
@@ -201,19 +201,18 @@ EVENTS: dict[str, tuple[Script, Event]] = {
 def record(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Event, Reply]]:
     """What the table is asked, in order; of sessions that did not open too."""
     asked: list[tuple[Event, Reply]] = []
-    plain_judge, plain_failed = blame.judge, Connector.host_failed
+    plain_judge, plain_failed = blame.judge, Sessions.session_failed
 
     def note(event: Event, reply: Reply) -> Blame:
         asked.append((event, reply))
         return plain_judge(event, reply)
 
-    def failed(self: Connector, owner: Any, session: Any, reply: Reply, kind: Any) -> None:
-        if not session.client.is_session and not session.begun:
-            judge_session(session.client.refused, reply)
-        plain_failed(self, owner, session, reply, kind)
+    def failed(self: Sessions, session: Any, reply: Reply) -> None:
+        judge_session(session.client.refused, reply)
+        plain_failed(self, session, reply)
 
     monkeypatch.setattr(blame, "judge", note)
-    monkeypatch.setattr(Connector, "host_failed", failed)
+    monkeypatch.setattr(Sessions, "session_failed", failed)
     return asked
 
 

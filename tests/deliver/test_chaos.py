@@ -99,4 +99,4 @@ def test_every_entry_has_one_fate_and_it_is_true(seed: int) -> None:
             assert acknowledged.count(name) == 1
         else:
             assert name not in acknowledged or b"may have been sent" in line
-    assert bench.task.sessions.schedule.open == 0 or bench.task.sessions.open > 0
+    assert bench.task.sessions.schedule.pool.open == 0 or bench.task.sessions.open > 0

@@ -8,8 +8,8 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.config.values.settings import RetrySettings
-from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome
@@ -192,7 +192,7 @@ def test_idle_sessions_end_at_a_jump() -> None:
 def test_names_are_asked_for_anew_after_a_jump() -> None:
     forgotten: list[None] = []
     bench = Bench(delays_s=DELAYS_S, has_relay=False)
-    bench.task.sessions.connector._locator.forget = lambda: forgotten.append(None)
+    bench.task.sessions.lookups._locator.forget = lambda: forgotten.append(None)
     bench.names.mx("b.example", (10, "mx.b.example", "192.0.2.1"))
     bench.sink()
     bench.task.start()

@@ -7,7 +7,7 @@ import gc
 import pytest
 from twisted.internet.defer import Deferred
 
-from mailismus.deliver.hosts import Host
+from mailismus.deliver.schedule.host import Host
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -124,10 +124,11 @@ def test_a_dead_host_is_tried_once_when_its_time_is_over_and_everything_goes_the
         bench.put(b"late%d@b.example" % number)
     bench.run(20, 1)
     assert bench.network.attempts.count((FIRST, 25)) == 2
-    assert len(second.acknowledged()) == 71
+    assert len(second.acknowledged()) == 70  # the job of the trial waits for its end
     bench.network.black_holes.clear()
     first = bench.sink()
     bench.run(700, 1)
+    assert len(second.acknowledged()) == 71
     bench.put(b"r@b.example")
     bench.run(2)
     assert first.acknowledged() == [b"r@b.example"]
@@ -143,7 +144,7 @@ def test_a_limit_of_the_better_host_is_waited_for_and_costs_no_attempt() -> None
     bench.run(30)
     assert (len(first.acknowledged()), second.acknowledged()) == (30, [])
     assert first.most_open == 1
-    assert bench.task.sessions.schedule.waiting == {}
+    assert not bench.task.sessions.schedule.has_work
     assert bench.statuses() == {"sent": 30}
 
 
@@ -334,12 +335,12 @@ def test_any_number_of_domains_takes_no_memory_once_their_mail_is_gone() -> None
             bench.run(2)
     bench.run(20)
     assert len(sink.acknowledged()) == 500
-    assert bench.task.sessions.schedule.hops == {}
-    assert bench.task.sessions.open == bench.task.sessions.schedule.open == 0
+    assert bench.task.sessions.schedule.destinations == {}
+    assert bench.task.sessions.open == bench.task.sessions.schedule.pool.open == 0
     gc.collect()
-    assert bench.task.sessions.schedule.waiting == {}
+    assert not bench.task.sessions.schedule.has_work
     assert sum(isinstance(one, Host) for one in gc.get_objects()) <= 500 + len(FAILURES)
-    assert bench.task._hosts.remembered == 500
+    assert bench.task._destdb.remembered == 500
 
 
 def test_domains_that_share_a_host_share_its_connections() -> None:

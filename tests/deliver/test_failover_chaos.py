@@ -65,7 +65,7 @@ def test_whatever_hosts_do_all_mail_arrives_once_they_live(seed: int) -> None:
     assert sorted(recipient for sink in sinks.values() for recipient in sink.acknowledged()) == sorted(sent)
     assert bench.count(Area.DEFERRED) == bench.count(Area.INCOMING) == bench.task.held == 0
     schedule = bench.task.sessions.schedule
-    assert (schedule.hops, schedule.starved, schedule.waiting) == ({}, {}, {})
-    assert schedule.open == bench.task.sessions.open == 0
-    hosts_now = [schedule.hosts.find(host, 25) for host in HOSTS]
-    assert {(host.connections, host.sessions) for host in hosts_now} == {(0, 0)}
+    assert (schedule.destinations, schedule.has_work) == ({}, False)
+    assert schedule.pool.open == bench.task.sessions.open == 0
+    hosts_now = [schedule.destdb.find(host, 25) for host in HOSTS]
+    assert {(host.connections, host.standing) for host in hosts_now} == {(0, 0)}

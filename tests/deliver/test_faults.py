@@ -7,12 +7,13 @@ import pathlib
 
 import pytest
 
-from mailismus.deliver.hosts import PAUSE_S
 from mailismus.deliver.sessions import MAX_PUT_BACKS
 from mailismus.queue.interface import Area, Entry, Filter
 from tests.deliver.harness import Bench, stopped
 from tests.fakes.sink import Act, Action, Script, Sink
 
+PAUSE_S = 30.0
+"""Longer than the first pauses of a window."""
 FIRST, SECOND, THIRD = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 BYE = b"421 4.3.2 bye\r\n"
 FULL = b"452 4.5.3 too many recipients\r\n"
@@ -215,7 +216,7 @@ def test_recipients_beyond_what_a_transaction_takes_go_in_the_next_ones(words: b
     bench.run(3)
     assert sorted(sink.acknowledged()) == many(45)
     assert bench.statuses() == {"sent": 45}
-    assert [len(message.recipients) for message in sink.received] == [7, 7, 7, 7, 7, 7, 3]
+    assert sorted(len(message.recipients) for message in sink.received) == [3, 7, 7, 7, 7, 7, 7]
     assert sum(command.startswith(b"RCPT") for sink in sink.connections for command in sink.commands) <= 45 + 38
     assert bench.task.held == 0
 

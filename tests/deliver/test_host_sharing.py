@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from mailismus.deliver.host_records import HostRecord, HostSharing
-from mailismus.deliver.hosts import Deaths, HostFailure, Hosts
+from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.mail.reply import Reply
+from tests.deliver.known_hosts import connect, destdb, fail, succeed
 
 REFUSED = Reply(451, b"4.4.1", b"refused")
 UTC = 1_700_000_000.0
@@ -19,7 +20,7 @@ class Copy:
     """One server's knowledge; its monotonic clock began when it did."""
 
     def __init__(self, began_at: float) -> None:
-        self.hosts = Hosts(Deaths(300.0, 7200.0))
+        self.hosts = destdb(Deaths(300.0, 7200.0))
         self.offset_s = began_at
         self.utc = UTC
 
@@ -28,7 +29,7 @@ class Copy:
         return self.utc - self.offset_s
 
     def fail(self, address: str, kind: HostFailure = HostFailure.NO_CONNECTION) -> None:
-        self.hosts.note_failure(self.hosts.find(address, 25), REFUSED, kind, self.now)
+        fail(self.hosts, address, REFUSED, kind, self.now)
 
     def records(self) -> list[HostRecord]:
         return sorted(self.hosts.records(self.offset_s))
@@ -88,11 +89,13 @@ def test_copies_converge(seed: int) -> None:
 def test_a_host_with_a_session_is_alive_whatever_others_say() -> None:
     one, other = Copy(UTC), Copy(UTC - 5)
     host = other.hosts.find("192.0.2.1", 25)
-    host.session_established()
+    connection = connect(other.hosts, "192.0.2.1", other.now)
+    other.hosts.stand(connection, other.now)
     one.fail("192.0.2.1")
     Wire(other, random.Random(1)).adopt(one.records())
     assert not host.is_dead(other.now)
-    host.session_ended()
+    other.hosts.leave(connection)
+    other.hosts.close(connection, other.now)
     Wire(other, random.Random(1)).adopt(one.records())
     assert host.is_dead(other.now)
 
@@ -110,7 +113,7 @@ def test_a_host_that_others_found_alive_later_is_tried_at_once() -> None:
 
 
 def test_no_more_hosts_are_adopted_than_are_remembered() -> None:
-    hosts = Hosts(limit=3)
+    hosts = destdb(limit=3)
     deaths = [HostRecord(f"192.0.2.{number}", 25, UTC + number, UTC + 300, 1, REFUSED) for number in range(5)]
     hosts.adopt(deaths, 10.0, UTC)
     assert [record.address for record in hosts.records(UTC)] == ["192.0.2.2", "192.0.2.3", "192.0.2.4"]
@@ -122,6 +125,6 @@ def test_records_are_those_of_the_moment_when_they_are_asked_for() -> None:
         one.fail(f"192.0.2.{number}")
     found = one.hosts.records(one.offset_s)
     assert next(found).address == "192.0.2.0"
-    one.hosts.note_session(one.hosts.find("192.0.2.1", 25))
+    succeed(one.hosts, "192.0.2.1", one.now)
     one.fail("192.0.2.9")
-    assert [record.address for record in found] == ["192.0.2.2"]
+    assert [(record.address, record.failures) for record in found] == [("192.0.2.1", 0), ("192.0.2.2", 1)]

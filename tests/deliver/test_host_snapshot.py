@@ -12,11 +12,12 @@ from twisted.logger import LogEvent, capturedLogs, formatEvent
 
 from mailismus.deliver.host_records import MAX_RECORDS, HostRecord, format_line
 from mailismus.deliver.host_snapshot import STEP, STOP_S, HostsCopy, HostSnapshot, read_snapshot, write_snapshot
-from mailismus.deliver.hosts import FORGET_S, Deaths, HostFailure, Hosts
+from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.disk.interface import IDisk
 from mailismus.mail.reply import Reply
 from mailismus.queue.files.state_file import MAX_BYTES, encode_state
 from tests.deliver.harness import World
+from tests.deliver.known_hosts import destdb, fail, succeed
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.moments import moments
 from tests.fakes.disk import MemoryDisk
@@ -42,7 +43,7 @@ class Run:
         self, world: World, disk: IDisk, hosts: HostsCopy | None = None, worker: MemoryWorker | None = None
     ) -> None:
         self.world = world
-        self.hosts = Hosts(Deaths(300.0, 7200.0))
+        self.hosts = destdb(Deaths(300.0, 7200.0))
         self.worker = worker or ClockWorker(world.clock)
         copy = hosts if hosts is not None else self.hosts
         self.snapshot = HostSnapshot(copy, STATE, disk, self.worker, world.clock, world.monotonic)
@@ -67,7 +68,7 @@ class Run:
 
     def die(self, address: str = "192.0.2.1") -> None:
         """A host dies."""
-        self.hosts.note_failure(self.hosts.find(address, 25), REFUSED, NO_CONNECTION, self.world.monotonic())
+        fail(self.hosts, address, REFUSED, NO_CONNECTION, self.world.monotonic())
 
     def dead_for_s(self, address: str = "192.0.2.1") -> float:
         """For how long a host is dead."""
@@ -131,7 +132,7 @@ def test_what_is_over_is_over_after_a_kill_ten_seconds_later(how: str) -> None:
     if how == "flushed":
         first.hosts.forget_deaths()
     else:
-        first.hosts.note_session(first.hosts.find("192.0.2.1", 25))
+        succeed(first.hosts, "192.0.2.1", world.monotonic())
     pass_s(world.clock, 10)
     first.kill()
     assert Run(world, disk).start().hosts.remembered == 0
@@ -191,7 +192,7 @@ def test_nothing_is_written_while_nothing_changes() -> None:
 def test_a_queue_that_keeps_nothing_costs_nothing() -> None:
     world, disk = World(), new_disk()
     worker = MemoryWorker()
-    snapshot = HostSnapshot(Hosts(), None, disk, worker, world.clock, world.monotonic)
+    snapshot = HostSnapshot(destdb(), None, disk, worker, world.clock, world.monotonic)
     done: list[None] = []
     snapshot.load()
     snapshot.start()
@@ -266,7 +267,7 @@ def test_all_that_changed_is_there_thirty_seconds_later_and_not_more_often_than_
 
 
 def test_the_clock_may_be_set_between_two_runs() -> None:
-    for jump_s, left_s in ((-3600.0, 0.0), (600.0, 0.0), (100.0, 199.0), (10 * FORGET_S, 0.0)):
+    for jump_s, left_s in ((-3600.0, 0.0), (600.0, 0.0), (100.0, 199.0), (10 * 7200.0, 0.0)):
         world, disk = World(), new_disk()
         first = Run(world, disk).start()
         first.die()

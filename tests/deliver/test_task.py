@@ -169,7 +169,7 @@ def test_a_slow_relay_with_more_mail_than_the_cache_does_not_hold_back_others() 
 
 
 def test_a_relay_that_is_slow_but_alive_never_runs_dry() -> None:
-    bench = Bench(queuecache=100, maxserverconnections=2, maxconnections=2)
+    bench = Bench(queuecache=110, maxserverconnections=2, maxconnections=2)  # a share of 100
     bench.network.latency_s = 0.05
     sink = bench.sink()
     for number in range(1000):

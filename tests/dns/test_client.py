@@ -411,13 +411,64 @@ def test_questions_without_an_answer_make_room_after_one_time_out_where_others_w
     assert result[0].exchanges == FOUND
 
 
-def test_a_question_that_never_has_its_turn_fails_in_time() -> None:
+def test_the_time_of_a_question_begins_with_its_socket_and_is_one_time_out_while_others_wait() -> None:
     network = Network(SERVERS)
-    results = [network.ask(f"{number}.example") for number in range(3 * MAX_SOCKETS)]
-    for _ in range(70):
+    results = [network.ask(f"{number}.example") for number in range(10 * MAX_SOCKETS)]
+    ended: list[int] = []
+    for _ in range(100):
         network.advance(TIMEOUT_S / 10)
         assert len(network.open) <= MAX_SOCKETS
+        ended.append(sum(len(result) for result in results))
+    assert ended[95] == 9 * MAX_SOCKETS  # nobody waits for the last hundred
+    for _ in range(80):
+        network.advance(TIMEOUT_S / 10)
+    assert all("too many" not in result[0].text for result in results)
     assert all(result[0].status is Status.FAILED for result in results)
+    assert network.is_at_rest()
+
+
+def test_a_question_that_waited_long_is_answered() -> None:
+    network = Network()
+    for number in range(10 * MAX_SOCKETS):
+        network.ask(f"{number}.dead.example")
+    result = network.ask()
+    for _ in range(105):
+        network.advance(TIMEOUT_S / 10)
+    assert len(network.udp) == 10 * MAX_SOCKETS + 1
+    assert result == []
+    network.udp[-1].answer("example.net CNAME next.example")
+    network.udp[-1].answer("next.example MX 10 mx.example.net")
+    assert result[0].exchanges == FOUND
+
+
+def test_look_ups_that_wait_leave_questions_one_time_out() -> None:
+    network = Network()
+    network.client.press(True)
+    result = network.ask()
+    network.advance(TIMEOUT_S * 1.01)
+    assert result[0].status is Status.FAILED
+    network.client.press(False)
+    result = network.ask("other.example")
+    network.advance(TIMEOUT_S * 1.01)
+    assert result == []
+
+
+def test_a_question_that_waits_gets_a_socket_of_one_that_has_several() -> None:
+    network = Network(SERVERS)
+    dead = [network.ask(f"{number}.dead.example") for number in range(MAX_SOCKETS // 3)]
+    network.advance(TIMEOUT_S * 0.99)
+    assert len(network.open) == 3 * len(dead)
+    for number in range(MAX_SOCKETS - len(dead)):
+        network.ask(f"{number}.example")
+    assert {str(socket.query.question[0].name) for socket in network.open} >= {
+        f"{number}.example." for number in range(MAX_SOCKETS - len(dead))
+    }
+    assert len(network.open) == MAX_SOCKETS
+    assert not network.client.is_crowded
+    assert dead == [[]] * len(dead)
+    network.ask("late.example")
+    assert network.client.is_crowded  # each has one
+    network.client.close()
     assert network.is_at_rest()
 
 

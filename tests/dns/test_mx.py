@@ -8,6 +8,7 @@ from twisted.internet.defer import CancelledError
 
 from mailismus.dns.choice import MxHost, MxPolicy
 from mailismus.dns.mx import TOTAL_S, MxResolver
+from mailismus.dns.question import MAX_SOCKETS
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from tests.dns.network import Network, results_of
 
@@ -82,3 +83,34 @@ def test_hosts_that_never_answer_are_given_up_in_time() -> None:
     assert isinstance(result[0], Outcome)
     assert result[0].reply.text.startswith(b"no address for example.net now: no answer from 192.0.2.1:53 in ")
     assert network.is_at_rest()
+
+
+def test_what_the_cache_tells_is_known_without_a_question() -> None:
+    network, resolver = make()
+    assert resolver.known("example.net") is None
+    assert network.udp == []
+    resolver.locate("example.net")
+    network.udp[0].answer("example.net MX 10 a.example.net")
+    assert resolver.known("example.net") is None
+    network.open[0].answer("a.example.net A 192.0.2.1")
+    assert resolver.known("example.net") is None
+    network.open[0].answer("a.example.net AAAA 2001:db8::1")
+    assert len(network.udp) == 3
+    assert resolver.known("EXAMPLE.net") == (MxHost("a.example.net", 10, ("192.0.2.1", "2001:db8::1")),)
+    assert resolver.known("[192.0.2.9]") == (MxHost("192.0.2.9", 0, ("192.0.2.9",)),)
+    assert len(network.udp) == 3
+    assert network.is_at_rest()
+
+
+def test_a_look_up_does_not_take_too_long_while_its_questions_wait_for_sockets() -> None:
+    network, resolver = make()
+    for number in range(20 * MAX_SOCKETS):
+        network.ask(f"{number}.dead.example")
+    result = results_of(resolver.locate("example.net"))
+    while len(network.udp) <= 20 * MAX_SOCKETS:
+        network.advance(1)
+    assert network.reactor.seconds() > 1.5 * TOTAL_S
+    network.udp[-1].answer("example.net MX 10 a.example.net")
+    for _ in range(2):  # one after the other, by the only socket
+        network.udp[-1].answer("a.example.net A 192.0.2.1")
+    assert result == [(MxHost("a.example.net", 10, ("192.0.2.1",)),)]

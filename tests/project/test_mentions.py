@@ -35,6 +35,7 @@ KNOWN = frozenset(
         # how the names of metrics begin; names that the changelog says have changed
         *("mailismus_queue_", "mailismus_queue_clusters", "mailismus_queue_uncounted_clusters", "journal_sick"),
         *("mailismus_queue_unreadable_clusters", "mailismus_queue_young_messages", "mailismus_queue_oldest_young_seconds"),
+        "mailismus_deliver_starved_next_hops",
         # what the metrics page adds to the names of histograms
         "mailismus_event_loop_lag_seconds_bucket",
     }

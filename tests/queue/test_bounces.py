@@ -11,6 +11,7 @@ from mailismus.queue import bounces as module
 from mailismus.queue.interface import Area, Message
 from mailismus.queue.rounds import HANG_S, LINGER_S
 from tests.fakes.managing import settle
+from tests.fakes.shares import Most
 from tests.queue.test_manager import DEFERRED, DELIVERED, FAILED, World
 
 
@@ -122,14 +123,15 @@ def test_what_was_there_at_the_start_is_ready_at_once(world: World) -> None:
 
 
 def test_waiting_bounces_keep_no_delivery_of_the_message_back() -> None:
-    world = World(per_message=2)
+    world = World()
     world.put(*(b"r%d@d.example" % number for number in range(6)))
     seen: list[list[int]] = []
-    while taken := world.take():
+    while taken := world.take(shares=Most(2)):
         (message,) = taken
         seen += numbers(taken)
         fail(world, message, *[entry.number for entry in message.entries])
         assert take(world) == []
+        world.manager.room_again()
     assert seen == [[1, 2], [3, 4], [5, 6]]
     world.clock.advance(LINGER_S)
     assert numbers(take(world)) == [[1, 2, 3, 4, 5, 6]]

@@ -15,13 +15,13 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.observe.maillog import MemoryMailLog
-from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
+from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message, Shares
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.not_durable import MAX_IN_DOUBT
-from mailismus.queue.out_entries import OutLimits
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.providers.memory import MemoryQueue
 from tests.fakes.managing import accept, settle
+from tests.fakes.shares import Most
 
 DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
 DEFERRED = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.1]:25")
@@ -33,7 +33,7 @@ SHORT = RetrySettings(maxtime_s=7.0, maxtime_reports_s=2.0, delays_s=(1.0, 2.0))
 class World:
     """A manager, its provider, and two clocks that can be set apart."""
 
-    def __init__(self, retry: RetrySettings = SHORT, *, max_out: int = 0, per_message: int = 1000) -> None:
+    def __init__(self, retry: RetrySettings = SHORT, *, max_out: int = 0) -> None:
         self.clock = Clock()
         self.clock.advance(1_700_000_000.0)
         self.jumped_s = 0.0
@@ -46,7 +46,7 @@ class World:
             self.clock,
             lambda: self.clock.seconds() - self.jumped_s,
             self.mail_log,
-            limits=OutLimits(max_out, per_message),
+            max_out=max_out,
         )
 
     def jump(self, seconds: float) -> None:
@@ -73,9 +73,9 @@ class World:
         draft.write(b"Subject: x\r\n")
         return accept(self.manager, draft, Envelope(sender, recipients or (b"c@d.example",)))
 
-    def take(self, area: Area = Area.INCOMING, limit: int = 1000) -> list[Message]:
+    def take(self, area: Area = Area.INCOMING, limit: int = 1000, shares: Shares | None = None) -> list[Message]:
         taken: list[list[Message]] = []
-        self.manager.take(area, limit).addCallback(taken.append)
+        self.manager.take(area, limit, shares).addCallback(taken.append)
         return taken[0]
 
     def take_one(self, area: Area = Area.INCOMING) -> tuple[Message, Entry]:
@@ -483,14 +483,15 @@ def test_a_take_that_finds_little_takes_no_room() -> None:
 
 
 def test_one_big_envelope_comes_in_parts() -> None:
-    world = World(per_message=2)
+    world = World()
     world.put(*(b"r%d@d.example" % number for number in range(5)))
     sizes = []
-    while taken := world.take():
+    while taken := world.take(shares=Most(2)):
         (message,) = taken
         sizes.append(len(message.entries))
         settle(world.manager, message, [(entry, DELIVERED) for entry in message.entries])
-        world.clock.advance(0)
+        assert world.take(shares=Most(2)) == []
+        world.manager.room_again()
     assert sizes == [2, 2, 1]
 
 

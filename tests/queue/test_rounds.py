@@ -62,7 +62,7 @@ def test_what_fails_in_one_round_comes_together_when_none_is_out() -> None:
     assert world.over(10.0 + LINGER_S - 0.01) == []
     assert world.over(10.0 + LINGER_S) == [(1, [1, 3])]
     assert not world.rounds.has_open
-    assert world.rounds.waiting_count == world.rounds.most_of_one == 0
+    assert world.rounds.waiting_count == 0
 
 
 def test_a_follow_up_take_keeps_the_round_open() -> None:
@@ -135,7 +135,6 @@ def test_beyond_what_may_wait_the_oldest_is_over_early() -> None:
     world.fail(0.0, bounces(2, 2))
     assert world.over(0.0) == [(1, [1, 2])]
     assert world.rounds.waiting_count == 2
-    assert world.rounds.most_of_one == 2
 
 
 def test_nothing_waits_where_nothing_may() -> None:

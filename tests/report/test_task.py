@@ -167,7 +167,7 @@ def test_a_queue_that_is_always_ready_in_vain_is_not_asked_all_the_time() -> Non
     bench = Bench()
     looks: list[float] = []
 
-    def take(area: Area, limit: int) -> Deferred[list[Message]]:
+    def take(area: Area, limit: int, shares: object = None) -> Deferred[list[Message]]:
         looks.append(bench.clock.seconds())
         return succeed([])
 

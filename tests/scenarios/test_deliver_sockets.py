@@ -15,8 +15,8 @@ import pytest
 from twisted.internet.epollreactor import EPollReactor
 
 from mailismus.config.values.settings import MessageStoreSettings, RetrySettings
-from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.client import DnsClient

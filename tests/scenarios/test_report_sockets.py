@@ -20,8 +20,8 @@ import pytest
 from twisted.internet.epollreactor import EPollReactor
 
 from mailismus.config.values.settings import ListenerSettings, MessageStoreSettings, RetrySettings, ServerSettings
-from mailismus.deliver.hosts import Deaths
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope

@@ -1,6 +1,6 @@
 """Advice about places: directories, files, ports and addresses of this host (pure: the host is an argument, a `HostProbe`).
 
-*Rules*: as in `advice.values`. A directory that the start would refuse is an error here: a symbolic link, a wrong owner
+*Rules*: as in `advice.sentence`. A directory that the start would refuse is an error here: a symbolic link, a wrong owner
 or mode, a parent that others can write, a place where this user may make nothing. Root may do everything and is not told
 of owners: the server may be meant to run as another user.
 """
@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 
 from mailismus.config.advice.host_probe import HostProbe, PathKind, Spot
-from mailismus.config.advice.values import Advice, line_of, refuse, warn
+from mailismus.config.advice.sentence import Advice, line_of, refuse, warn
 from mailismus.config.read.check import Given
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv

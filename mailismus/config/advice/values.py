@@ -1,19 +1,15 @@
 """Advice: what is wrong with a configuration whose every value is right (pure).
 
-*Rules*: an **error** keeps the server from starting, or mail from going where it shall; a **warning** is about what will
-run but hardly as it was meant. Each says what was found and what to write or run, at the line where that stands; for a
-default, the line of the element around it.
-
-*Not here*: what schema and table see (`config.read.check`, `config.read.assemble`); what depends on this host (`places`).
+*Not here*: what schema and table see (`config.read.check`, `config.read.assemble`); limits of delivery (`delivery`); what
+depends on this host (`places`).
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 
-import attrs
-
+from mailismus.config.advice.delivery import advise_delivery
+from mailismus.config.advice.sentence import Advice, line_of, refuse, warn
 from mailismus.config.read.check import Given
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
@@ -35,37 +31,6 @@ _WIDE = {4: 8, 6: 16}
 """Prefixes shorter than these are no network of anybody's own."""
 
 
-class AdviceSeverity(enum.Enum):
-    """How bad it is."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@attrs.frozen
-class Advice:
-    """One sentence. `line`: from 1."""
-
-    severity: AdviceSeverity
-    line: int
-    text: str
-
-
-def warn(line: int, text: str) -> Advice:
-    """A warning."""
-    return Advice(AdviceSeverity.WARNING, max(line, 1), text)
-
-
-def refuse(line: int, text: str) -> Advice:
-    """An error."""
-    return Advice(AdviceSeverity.ERROR, max(line, 1), text)
-
-
-def line_of(setting: Setting[object], *blocks: Given) -> int:
-    """Where a setting of the last block stands; for a default, where the innermost of these blocks that is written does."""
-    return blocks[-1].values[setting.key].line or next((block.line for block in reversed(blocks) if block.line), 1)
-
-
 def advise(top: Given, settings: Settings) -> Iterator[Advice]:
     """Everything that the values tell alone. `top`: those of the file, `settings`: made of them."""
     yield from _advise_name(top)
@@ -75,6 +40,7 @@ def advise(top: Given, settings: Settings) -> Iterator[Advice]:
     yield from _advise_listeners(top, settings)
     yield from _advise_relays(top, settings)
     yield from _advise_limits(top)
+    yield from advise_delivery(top, settings)
     yield from _advise_reports(top, settings)
 
 

@@ -31,7 +31,7 @@ VALUES = (
     ("booleans", "Y or N; also yes, no, true and false, in any case."),
     ("times", "1h30m, units d h m s ms, the larger first; a bare number is milliseconds."),
     ("sizes", "K M G of 1,000 and Ki Mi Gi of 1,024: 256K is 256,000 bytes."),
-    ("lists", 'Items are separated by "|", in attributes of <relay> by ",".'),
+    ("lists", 'Items are separated by "|", in attributes of <relay> and <destination> by ",".'),
     ("networks", "IPv4 and IPv6: 192.0.2.1, 192.0.2.0/24, 192.168/16, 2001:db8::/32."),
     (
         "tokens",
@@ -114,7 +114,7 @@ def _example(setting: Setting[object], block: Block) -> str:
         return f"<{setting.name}>{escape(value)}</{setting.name}>"
     element = setting.of or block.name
     must = [item for item in block.attributes_of(setting.of) if item.default is None and item is not setting]
-    attributes = [f"{item.name}={quoteattr(item.sample or '')}" for item in must]
+    attributes = [f"{item.name}={quoteattr(item.sample or item.example)}" for item in must]
     tag = " ".join([element, *attributes, f"{setting.name}={quoteattr(value)}"])
     owner = next((item for item in block.content if isinstance(item, Setting) and item.name == setting.of), None)
     if owner is None:

@@ -2,7 +2,7 @@
 
 *Rules*: written from the table alone. Where the sample must say something else than the default, so that it works as it
 stands on one host (`Setting.sample`), its sentence ends with the default. A block whose being there says something is in a
-comment.
+comment, and so is one that must have an attribute that can only be an example.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def _indent(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _write_block(block: Block) -> Iterator[str]:
-    attributes = [setting for setting in block.attributes if _said(setting)]
-    tag = " ".join([block.name, *(f"{setting.name}={quoteattr(_said(setting))}" for setting in attributes)])
+    said = {setting.name: setting.example if _is_example(block) else _said(setting) for setting in block.attributes}
+    tag = " ".join([block.name, *(f"{name}={quoteattr(text)}" for name, text in said.items() if text)])
     yield _comment(with_provider(block.sentence, block))
     for setting in block.attributes:
         yield _comment(f"{setting.name}: {_sentence(setting)}")
-    if block.occurs is Occurs.OPTIONAL:
+    if block.occurs is Occurs.OPTIONAL or _is_example(block):
         yield from _write_example(block, tag)
         return
     if not block.elements:
@@ -63,6 +63,11 @@ def _write_block(block: Block) -> Iterator[str]:
             for attribute in block.attributes_of(item.name):
                 yield from _indent(iter([_comment(f"{attribute.name} of {item.name}: {_sentence(attribute)}")]))
     yield f"</{block.name}>"
+
+
+def _is_example(block: Block) -> bool:
+    """Whether it has nothing of its own to say in a file that works as it stands: what it must have is an example."""
+    return any(setting.default is None and setting.example for setting in block.attributes)
 
 
 def _write_example(block: Block, tag: str) -> Iterator[str]:

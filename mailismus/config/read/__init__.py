@@ -13,6 +13,7 @@ Modules, each with what it is:
     providers       settings of other queue providers, refused
     effective       every setting in force, with its origin
     relays          relay rules, checked against each other
+    destinations    limits of some domains, checked against each other
     assemble        checked values to `Settings`
     changes         the difference between two configurations
     load            all of the above, for one file

@@ -13,7 +13,8 @@ import attrs
 
 from mailismus.config.read.certificates import check_pair, read_chain, read_key
 from mailismus.config.read.check import Given, Value
-from mailismus.config.read.effective import Key
+from mailismus.config.read.destinations import assemble_destinations
+from mailismus.config.read.effective import Key, Lowered
 from mailismus.config.read.files import Files
 from mailismus.config.read.lists import Names, digest_of, read_names
 from mailismus.config.read.relays import assemble_relays
@@ -44,6 +45,7 @@ from mailismus.config.values.settings import (
     RelaySettings,
     ReportSettings,
     RetrySettings,
+    ScheduleSettings,
     ServerSettings,
     Settings,
     SpoolSettings,
@@ -60,7 +62,7 @@ _RAISE = "ulimit -Hn, or LimitNOFILE= of systemd"
 
 @attrs.define
 class Assembly:
-    """One configuration on its way to `Settings`. `changed`: limits that gave way, by block and key; `contents`: digests
+    """One configuration on its way to `Settings`. `changed`: values that gave way, by block and key; `contents`: digests
     of what the files hold that a setting names."""
 
     top: Given
@@ -69,7 +71,7 @@ class Assembly:
     hard_limit: int | None
     files: Files
     notes: list[str] = attrs.Factory(list)
-    changed: dict[Key, int] = attrs.Factory(dict)
+    changed: dict[Key, Lowered] = attrs.Factory(dict)
     contents: dict[Key, bytes] = attrs.Factory(dict)
 
     def settings(self) -> Settings:
@@ -257,15 +259,19 @@ class Assembly:
         client, dns = block.one(dlv.CLIENT), block.one(dlv.DNS)
         return DeliverSettings(
             relays=relays,
+            destinations=assemble_destinations(block.one(dlv.DESTINATIONS), self.file),
             queuecache=block.get(dlv.QUEUECACHE),
             maxconnections=maxconnections,
             maxserverconnections=block.get(dlv.MAXSERVERCONNECTIONS),
             maxmessages=block.get(dlv.MAXMESSAGES),
             maxrecips=block.get(dlv.MAXRECIPS),
+            messages_per_minute=block.get(dlv.MESSAGES_PER_MINUTE),
+            recipients_per_minute=block.get(dlv.RECIPIENTS_PER_MINUTE),
             interval_low_s=block.get(dlv.INTERVAL_LOW),
             interval_high_s=block.get(dlv.INTERVAL_HIGH),
             interval_error_s=block.get(dlv.INTERVAL_ERROR),
             delay_start_s=block.get(dlv.DELAY_START),
+            schedule=self._schedule(block.one(dlv.SCHEDULE)),
             client=ClientSettings(
                 timeout_s=client.get(dlv.CLIENT_TIMEOUT),
                 timeout_connect_s=client.get(dlv.TIMEOUT_CONNECT),
@@ -278,6 +284,26 @@ class Assembly:
             ),
             dns=DnsSettings(dns.get(dlv.DNS_SERVERS), dns.get(dlv.DNS_TIMEOUT)),
             audit=_audit(block.get(dlv.AUDIT), block.get(dlv.AUDIT_FORMAT)),
+        )
+
+    def _schedule(self, block: Given) -> ScheduleSettings:
+        retry_host_s = block.get(dlv.RETRY_HOST)
+        max_retry_host_s = block.get(dlv.FORGET_HOST)
+        if not block.is_written(dlv.RETRY_HOST):
+            delays_s = self.top.one(MTA).one(que.QUEUE).get(que.RETRY_DELAYS)
+            if min(delays_s) < retry_host_s:
+                retry_host_s = min(delays_s)
+                self.changed[id(block), dlv.RETRY_HOST.key] = Lowered(retry_host_s, "the shortest of <retry_delays>")
+            max_retry_host_s = min(max_retry_host_s, max(delays_s))
+        return ScheduleSettings(
+            max_message_concurrency=block.get(dlv.MAX_MESSAGE_CONCURRENCY),
+            scale_max_concurrency=block.get(dlv.SCALE_MAX_CONCURRENCY),
+            backlog=block.get(dlv.BACKLOG),
+            maxage_idle_s=block.get(dlv.MAXAGE_IDLE),
+            maxage_active_s=block.get(dlv.MAXAGE_ACTIVE),
+            retry_host_s=retry_host_s,
+            max_retry_host_s=max(retry_host_s, max_retry_host_s),
+            forget_host_s=block.get(dlv.FORGET_HOST),
         )
 
     def _report(self, domain: bytes) -> ReportSettings:
@@ -324,7 +350,7 @@ class Assembly:
             )
         for (block, setting), demand, given in zip(places, demands, limits, strict=True):
             if given != demand.wanted:
-                self.changed[id(block), setting.key] = given
+                self.changed[id(block), setting.key] = Lowered(given, "the open-file limit")
                 was = f"lowered from {demand.wanted}" if demand.wanted else "set"
                 title = f"{setting.title} of <{block.block.name}>"
                 self.notes.append(f"{title} is {was} to {given} to fit the hard open-file limit of {self.hard_limit}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
+
 from mailismus.config.read.check import Given
 from mailismus.config.table.queue import PROVIDER, QUEUE
 from mailismus.config.table.root import MTA
@@ -14,9 +16,17 @@ Key = tuple[int, str]
 """A setting of one block: the identity of its `Given`, and the setting's key."""
 
 
-def list_effective(given: Given, changed: Mapping[Key, int], contents: Mapping[Key, bytes]) -> tuple[Effective, ...]:
+@attrs.frozen
+class Lowered:
+    """A value that gave way, and what it had to fit."""
+
+    value: float
+    to_fit: str
+
+
+def list_effective(given: Given, changed: Mapping[Key, Lowered], contents: Mapping[Key, bytes]) -> tuple[Effective, ...]:
     """Every value in force in the whole configuration, in the table's order, without the settings of other queue providers.
-    `changed`: limits that gave way."""
+    `changed`: values that gave way."""
     found: list[Effective] = []
     provider = given.one(MTA).one(QUEUE).get(PROVIDER)
     _list(given, "", "", given.line, provider, changed, contents, found)
@@ -29,7 +39,7 @@ def _list(
     place: str,
     near: int,
     provider: str,
-    changed: Mapping[Key, int],
+    changed: Mapping[Key, Lowered],
     contents: Mapping[Key, bytes],
     found: list[Effective],
 ) -> None:
@@ -46,7 +56,7 @@ def _list(
             found.append(
                 Effective(
                     path=path + item.key,
-                    text=asked if lowered is None else item.kind.show(lowered),
+                    text=asked if lowered is None else item.kind.show(lowered.value),
                     line=value.line,
                     is_lowered=lowered is not None,
                     place=place + item.key,
@@ -54,6 +64,7 @@ def _list(
                     content=contents.get(key, b""),
                     asked=asked,
                     near=value.line or near,
+                    lowered_to_fit="" if lowered is None else lowered.to_fit,
                 )
             )
             continue

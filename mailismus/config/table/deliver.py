@@ -47,6 +47,101 @@ RELAYS = Block(
     original=("intercept",),
 )
 
+DESTINATION_DOMAINS = Setting(
+    "domains",
+    kinds.DOMAIN_PATTERNS,
+    None,
+    "The recipients' domains that it is for: mail.example that domain alone, *.mail.example all below it.",
+    Form.ATTRIBUTE,
+    example="mail.example,*.mail.example",
+)
+DESTINATION_MAXSERVERCONNECTIONS = Setting(
+    "maxserverconnections",
+    kinds.optional_count(),
+    "",
+    "Connections to one host for their mail, 0: no limit; none: as for all others.",
+    Form.ATTRIBUTE,
+    example="5",
+)
+DESTINATION_MESSAGES_PER_MINUTE = Setting(
+    "messages_per_minute",
+    kinds.optional_count(),
+    "",
+    "Messages in any 60 seconds to all of these domains together, 0: no limit; none: as for all others.",
+    Form.ATTRIBUTE,
+    example="600",
+)
+DESTINATION_RECIPIENTS_PER_MINUTE = Setting(
+    "recipients_per_minute",
+    kinds.optional_count(),
+    "",
+    "Recipients in any 60 seconds at all of these domains together, 0: no limit; none: as for all others.",
+    Form.ATTRIBUTE,
+    example="6000",
+)
+DESTINATION = Block(
+    "destination",
+    "Other limits for the mail of some domains. The first one that names a recipient's domain counts.",
+    (
+        *(DESTINATION_DOMAINS, DESTINATION_MAXSERVERCONNECTIONS),
+        *(DESTINATION_MESSAGES_PER_MINUTE, DESTINATION_RECIPIENTS_PER_MINUTE),
+    ),
+    Occurs.MANY,
+    unbuilt=("tls",),
+)
+DESTINATIONS = Block("destinations", "Domains whose hosts get more, or less, than others.", (DESTINATION,))
+
+MAX_MESSAGE_CONCURRENCY = Setting(
+    "max_message_concurrency",
+    kinds.count(),
+    "20",
+    "Connections that work for one message at a time while others wait, half of maxconnections at most; 0: no limit.",
+)
+SCALE_MAX_CONCURRENCY = Setting(
+    "scale_max_concurrency",
+    kinds.count(1),
+    "10",
+    "A message may have more, fewer than this many times the free connections: with 10 one alone gets 10 of 11.",
+)
+BACKLOG = Setting(
+    "backlog",
+    kinds.count(1),
+    "3",
+    "Messages given to each connection to a host, and not answered, before another one is opened.",
+)
+MAXAGE_IDLE = Setting(
+    "maxage_idle", kinds.time(), "5s", "How long a connection without work is kept; 0: until it is needed elsewhere."
+)
+MAXAGE_ACTIVE = Setting(
+    "maxage_active",
+    kinds.time(),
+    "5m",
+    "How old a connection may get; it is closed after the message that it is in; 0: no limit.",
+)
+RETRY_HOST = Setting(
+    "retry_host",
+    kinds.time("100ms"),
+    "5m",
+    "How long a host that can't be reached is left alone, twice as long after each further failure up to forget_host; "
+    "by default no longer than the shortest of retry_delays.",
+    example="5m",
+)
+FORGET_HOST = Setting(
+    "forget_host",
+    kinds.time("100ms"),
+    "2h",
+    "How long it is remembered that a host could not be reached, or when a connection to it was made.",
+)
+SCHEDULE = Block(
+    "schedule",
+    "Which message gets a connection, and how connections are kept.",
+    (
+        *(MAX_MESSAGE_CONCURRENCY, SCALE_MAX_CONCURRENCY, BACKLOG),
+        *(MAXAGE_IDLE, MAXAGE_ACTIVE, RETRY_HOST, FORGET_HOST),
+    ),
+    unbuilt=("max_verify_concurrency", "scale_verify_concurrency"),
+)
+
 CLIENT_TIMEOUT = Setting("timeout", kinds.time("100ms"), "5m", "How long another server's reply is waited for.")
 TIMEOUT_CONNECT = Setting("timeout_connect", kinds.time("100ms"), "30s", "How long a connection is waited for.")
 TIMEOUT_FINAL = Setting("timeout_final", kinds.time("100ms"), "10m", "How long the reply to a whole message is waited for.")
@@ -95,8 +190,18 @@ MAXCONNECTIONS = Setting(
 MAXSERVERCONNECTIONS = Setting("maxserverconnections", kinds.count(), "20", "Connections to one host; 0: no limit.")
 MAXMESSAGES = Setting("maxmessages", kinds.count(), "100", "Messages of one connection; 0: no limit.")
 MAXRECIPS = Setting("maxrecips", kinds.count(), "50", "Recipients of one transaction; 0: no limit.")
-MESSAGES_PER_MINUTE = Setting("messages_per_minute", kinds.only("0"), "0", "Only 0, no limit, is built.", hidden=True)
-RECIPIENTS_PER_MINUTE = Setting("recipients_per_minute", kinds.only("0"), "0", "Only 0, no limit, is built.", hidden=True)
+MESSAGES_PER_MINUTE = Setting(
+    "messages_per_minute",
+    kinds.count(),
+    "0",
+    "Messages in any 60 seconds, evenly, to the same mail hosts (all domains with these MX hosts together); 0: no limit.",
+)
+RECIPIENTS_PER_MINUTE = Setting(
+    "recipients_per_minute",
+    kinds.count(),
+    "0",
+    "Recipients in any 60 seconds, evenly, at the same mail hosts; 0: no limit.",
+)
 INTERVAL_LOW = Setting("interval_low", kinds.time("100ms"), "100ms", "Pause after a look at the queue that found entries.")
 INTERVAL_HIGH = Setting(
     "interval_high", kinds.time("100ms"), "15s", "Pause after one that found none; new mail goes out at once."
@@ -124,10 +229,9 @@ DELIVER = Block(
     "deliver",
     "From the queue to where mail shall go.",
     (
-        *(RELAYS, QUEUECACHE, MAXCONNECTIONS, MAXSERVERCONNECTIONS, MAXMESSAGES, MAXRECIPS),
+        *(RELAYS, DESTINATIONS, QUEUECACHE, MAXCONNECTIONS, MAXSERVERCONNECTIONS, MAXMESSAGES, MAXRECIPS),
         *(MESSAGES_PER_MINUTE, RECIPIENTS_PER_MINUTE),
-        *(INTERVAL_LOW, INTERVAL_HIGH, INTERVAL_ERROR, DELAY_START, CLIENT, DNS, AUDIT, AUDIT_FORMAT),
+        *(INTERVAL_LOW, INTERVAL_HIGH, INTERVAL_ERROR, DELAY_START, SCHEDULE, CLIENT, DNS, AUDIT, AUDIT_FORMAT),
     ),
-    unbuilt=("destinations", "schedule"),
     original=("maxconntime", "maxsenderlife"),
 )

@@ -76,6 +76,17 @@ def count(lowest: int = 0, highest: int = 1_000_000_000) -> ValueKind[int]:
     )
 
 
+def optional_count(highest: int = 1_000_000_000) -> ValueKind[int | None]:
+    """A whole number, or nothing: another setting has the value then."""
+    number = count(0, highest)
+    return ValueKind(
+        form=number.form,
+        pattern="([0-9]+)?",
+        parse=lambda text, context: number.parse(text, context) if text else None,
+        show=lambda value: "" if value is None else str(value),
+    )
+
+
 def time(lowest: str = "0", highest: str = "365d") -> ValueKind[float]:
     """A time, in seconds."""
     return ValueKind(
@@ -213,6 +224,15 @@ DOMAIN: ValueKind[str] = ValueKind(
 
 DOMAINS: ValueKind[tuple[str, ...]] = list_of(
     'domain names separated by ","', lambda text, context: names.parse_domain(text), str, _DOMAIN_PATTERN, separator=","
+)
+
+DOMAIN_PATTERNS: ValueKind[tuple[str, ...]] = list_of(
+    f'domains separated by ",", each {names.PATTERN_FORM}',
+    lambda text, context: names.parse_domain_pattern(text),
+    str,
+    rf"(\*\.)?{_DOMAIN_PATTERN}",
+    separator=",",
+    least=1,
 )
 
 SENDERS: ValueKind[tuple[str, ...]] = list_of(

@@ -17,6 +17,7 @@ from mailismus.mail.networks import unmapped
 
 DOMAIN_FORM = "a domain name such as mail.example.net"
 SENDER_FORM = "an address such as joe@a.example, or a domain"
+PATTERN_FORM = "mail.example for that domain alone, or *.mail.example for every domain below it"
 USER_FORM = 'a-z, 0-9, "_", "+", "-" and single dots inside, not beginning with "-", at most 64 characters'
 ADDRESS_FORM = "HOST:PORT, such as relay.example.net:25, 192.0.2.1 or [2001:db8::1]:587"
 MAILBOX_FORM = "an address such as postmaster@example.net"
@@ -43,6 +44,16 @@ def parse_domain(text: str) -> str:
     if not is_domain(name.encode("ascii")) or name.rpartition(".")[2].isdigit():
         raise UnitError(f'"{text}" is not a domain name: write {DOMAIN_FORM}')
     return name
+
+
+def parse_domain_pattern(text: str) -> str:
+    """A domain, or `*.` and a domain for all that are below it; lower case."""
+    if "*" not in text:
+        return parse_domain(text)
+    name = text.removeprefix("*.")
+    if name == text or "*" in name:
+        raise UnitError(f'"{text}" has a "*" that is not its first label: write {PATTERN_FORM}')
+    return "*." + parse_domain(name)
 
 
 def parse_sender(text: str) -> str:

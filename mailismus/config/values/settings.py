@@ -185,19 +185,51 @@ class AuditSettings:
 
 
 @attrs.frozen
+class DestinationSettings:
+    """`<destination>`: other limits for some domains. `domains`: in lower case, `*.` before one stands for all below
+    it. A limit that is None is that of `<deliver>`, 0 is none. `line`: where it stands."""
+
+    domains: tuple[bytes, ...]
+    maxserverconnections: int | None
+    messages_per_minute: int | None
+    recipients_per_minute: int | None
+    line: int
+
+
+@attrs.frozen
+class ScheduleSettings:
+    """`<schedule>`. `retry_host_s`: after a first failure to reach a host; it doubles up to `max_retry_host_s`.
+    Both are as the file says, or the defaults, capped by `retry_delays`. 0: no limit, where the name begins with `max`."""
+
+    max_message_concurrency: int
+    scale_max_concurrency: int
+    backlog: int
+    maxage_idle_s: float
+    maxage_active_s: float
+    retry_host_s: float
+    max_retry_host_s: float
+    forget_host_s: float
+
+
+@attrs.frozen
 class DeliverSettings:
-    """`<deliver>`."""
+    """`<deliver>`. `messages_per_minute`, `recipients_per_minute`: of one MX set, 0: no limit. `destinations`: in the order
+    of the file, the first that fits counts."""
 
     relays: tuple[RelaySettings, ...]
+    destinations: tuple[DestinationSettings, ...]
     queuecache: int
     maxconnections: int
     maxserverconnections: int
     maxmessages: int
     maxrecips: int
+    messages_per_minute: int
+    recipients_per_minute: int
     interval_low_s: float
     interval_high_s: float
     interval_error_s: float
     delay_start_s: float
+    schedule: ScheduleSettings
     client: ClientSettings
     dns: DnsSettings
     audit: AuditSettings | None = None

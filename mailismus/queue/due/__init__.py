@@ -2,5 +2,6 @@
 
 Modules, each with what it is:
 
-    index       entries by area: ready, waiting for their time, out
+    passed_over   lines of senders that were passed over in a take
+    index         entries by area: ready, waiting for their time, out
 """

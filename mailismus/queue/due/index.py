@@ -6,7 +6,7 @@ The index knows no file, no clock and no Deferred. Its changes are durable befor
 of `add`, `put` and `settle` waits for that first.
 
 Per message: its entries by number; the numbers of those that are out. Per area: messages with entries that may be taken,
-oldest first; a heap of waiting entries; parked messages, which have as many entries out as they may.
+oldest first; a heap of waiting entries; the lines of senders that were passed over (`queue.due.passed_over`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from operator import is_
 from typing import Generic, TypeVar
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, Latest, Message
+from mailismus.queue.due.passed_over import PassedOver
+from mailismus.queue.interface import Area, Entry, Latest, Message, Shares
 
 MOST_TAKEN = 1000
 """Entries of one message that were taken and are still in its list: their memory is freed together."""
+
+MOST_PASSED = 5000
+"""Messages that one take moves to the lines of senders that were passed over: a take must be short."""
 
 
 class DueMessage:
@@ -63,17 +67,15 @@ class _Ready(Generic[M]):
 class _AreaIndex(Generic[M]):
     """Entries of one area that may be taken, or wait for their time."""
 
-    __slots__ = ("by_id", "entry_count", "parked", "parked_at", "queue", "waiting")
+    __slots__ = ("by_id", "entry_count", "passed_over", "queue", "waiting")
 
     def __init__(self) -> None:
         self.entry_count = 0
         """Entries of the area, out or not."""
         self.queue: deque[_Ready[M]] = deque()
         self.by_id: dict[SpoolId, _Ready[M]] = {}
-        self.parked: dict[SpoolId, _Ready[M]] = {}
-        """Messages that have as many entries out as they may: not ready until one comes back."""
-        self.parked_at = 0
-        """The least number of entries out for which a message was parked."""
+        """Messages of the queue and of the lines of senders."""
+        self.passed_over: PassedOver[_Ready[M]] = PassedOver()
         self.waiting: list[tuple[float, SpoolId, int]] = []
 
     def add(self, known: M, entry: Entry) -> None:
@@ -81,10 +83,8 @@ class _AreaIndex(Generic[M]):
         spool_id = known.message.spool_id
         ready = self.by_id.get(spool_id)
         if ready is None:
-            ready = self.parked.get(spool_id)
-            if ready is None:
-                ready = self.by_id[spool_id] = _Ready(known, [])
-                self.queue.append(ready)
+            ready = self.by_id[spool_id] = _Ready(known, [])
+            self.queue.append(ready)
         ready.message = known  # another object, where the message was not in the index between
         ready.entries.append(entry)
 
@@ -92,20 +92,11 @@ class _AreaIndex(Generic[M]):
         """Add an entry that may be taken from `due_at` on."""
         heapq.heappush(self.waiting, (due_at, spool_id, number))
 
-    def unpark(self, spool_id: SpoolId) -> None:
-        """Let more entries of the message out: one came back."""
-        ready = self.parked.pop(spool_id, None)
-        if ready is not None and not ready.is_empty:
-            self.by_id[spool_id] = ready
-            self.queue.append(ready)
-
 
 class DueIndex(Generic[M]):
     """All messages that a provider has in memory."""
 
-    def __init__(self, out_elsewhere: Mapping[SpoolId, int] | None = None) -> None:
-        """`out_elsewhere`: for each message, how many entries are out that are not in this index."""
-        self._out_elsewhere: Mapping[SpoolId, int] = {} if out_elsewhere is None else out_elsewhere
+    def __init__(self) -> None:
         self.messages: dict[SpoolId, M] = {}
         self._areas: dict[Area, _AreaIndex[M]] = {area: _AreaIndex() for area in Area}
         self._each_area = tuple(self._areas.values())
@@ -150,28 +141,36 @@ class DueIndex(Generic[M]):
         else:
             area.wait(known.message.spool_id, entry.number, entry.due_at)
 
-    def take(self, wanted: Area, limit: int, now: float, per_message: int) -> list[Message]:
-        """As `IQueue.take`."""
+    def take(self, wanted: Area, limit: int, now: float, shares: Shares | None) -> list[Message]:
+        """As `IQueue.take`. Half of `limit` is for senders that were passed over before, while others wait too: neither
+        starve the others."""
         area = self._areas[wanted]
         self._ripen(area, wanted, now)
         taken: list[Message] = []
-        queue = area.queue
-        out_elsewhere, given_back = self._out_elsewhere, self.given_back
-        if area.parked and per_message > area.parked_at:
-            for spool_id in list(area.parked):
-                area.unpark(spool_id)
+        if not area.passed_over.lines:
+            self._take_queued(area, limit, shares, taken)
+            return taken
+        if limit <= 0:
+            return taken
+        left = limit - self._take_passed_over(area, max(1, limit // 2) if area.queue else limit, shares, taken)
+        left -= self._take_queued(area, left, shares, taken)
+        if left > 0:
+            self._take_passed_over(area, left, shares, taken)
+        return taken
+
+    def _take_queued(self, area: _AreaIndex[M], limit: int, shares: Shares | None, taken: list[Message]) -> int:
+        """Take from the queue. Return how many entries."""
+        queue, given_back, passed_over, passed, most = area.queue, self.given_back, area.passed_over, 0, limit
         while limit > 0 and queue:
             ready = queue.popleft()
             known = ready.message
             template = known.message
-            entries: list[Entry] = []
-            may_be_out = per_message - out_elsewhere.get(template.spool_id, 0) if out_elsewhere else per_message
             waiting, first, out, by_number = ready.entries, ready.first, known.out, known.entries
             count = len(waiting)
             if (
                 template.entries is waiting  # nothing of it was taken before: the message itself is handed out
+                and shares is None
                 and count <= limit
-                and count <= may_be_out
                 and count == len(by_number)
                 and not (first or out or given_back)
                 and all(map(is_, waiting, by_number.values()))
@@ -181,46 +180,89 @@ class DueIndex(Generic[M]):
                 taken.append(template)
                 del area.by_id[template.spool_id]
                 continue
-            room = min(limit, may_be_out - len(out))
-            while room > 0 and first < len(waiting):
-                entry = waiting[first]
-                first += 1
-                number = entry.number
-                if by_number.get(number) is entry and number not in out:
-                    out.add(number)
-                    if given_back:
-                        given_back.pop(QueueId(template.spool_id, number), None)
-                    entries.append(entry)
-                    room -= 1
-            if first > MOST_TAKEN:
-                del waiting[:first]
-                first = 0
-            ready.first = first
-            if entries:
-                limit -= len(entries)
-                taken.append(
-                    Message(
-                        template.spool_id,
-                        template.sender,
-                        template.client,
-                        template.eightbit,
-                        template.received_at,
-                        template.size_bytes,
-                        template.recipient_count,
-                        entries,
-                        template.stuffed_dots,
-                        template.words,
-                    )
-                )
-            if first == len(waiting) or self.messages.get(template.spool_id) is not known:
-                del area.by_id[template.spool_id]
-            elif len(known.out) >= may_be_out:
-                del area.by_id[template.spool_id]
-                area.parked_at = min(per_message, area.parked_at) if area.parked else per_message
-                area.parked[template.spool_id] = ready
+            if shares is not None and template.sender in passed_over.lines:
+                passed_over.add(template.sender, template.spool_id, ready)
+                passed += 1
+                if passed == MOST_PASSED:
+                    break
+                continue
+            count, is_refused = self._take_ready(ready, limit, shares, taken)
+            limit -= count
+            if self._is_over(area, ready):
+                continue
+            if is_refused:
+                passed_over.add(template.sender, template.spool_id, ready)
             else:
                 queue.appendleft(ready)
-        return taken
+        return most - limit
+
+    def _take_passed_over(self, area: _AreaIndex[M], limit: int, shares: Shares | None, taken: list[Message]) -> int:
+        """Take from the lines of senders that were passed over: all (`shares` None), or those that may be asked about again.
+        Return how many entries."""
+        passed_over, most = area.passed_over, limit
+        for sender in list(passed_over.lines if shares is None else passed_over.woken):
+            while limit > 0 and (ready := passed_over.first(sender)) is not None:
+                count, is_refused = self._take_ready(ready, limit, shares, taken)
+                limit -= count
+                if self._is_over(area, ready):
+                    passed_over.remove(sender, ready.message.message.spool_id)
+                elif is_refused:
+                    passed_over.refuse(sender, is_next=count > 0)
+                    break
+            if limit <= 0:
+                passed_over.move_to_end(sender)
+                break
+        return most - limit
+
+    def _take_ready(self, ready: _Ready[M], limit: int, shares: Shares | None, taken: list[Message]) -> tuple[int, bool]:
+        """Take entries of one message, as many as its sender's share allows. Return how many, and whether that were fewer
+        than wanted."""
+        known = ready.message
+        template = known.message
+        waiting, first, out, by_number, given_back = ready.entries, ready.first, known.out, known.entries, self.given_back
+        room = wanted = min(limit, len(waiting) - first)
+        if shares is not None and wanted:
+            room = shares.room_for(template.sender, wanted)
+        is_refused = room < wanted
+        entries: list[Entry] = []
+        while room > 0 and first < len(waiting):
+            entry = waiting[first]
+            first += 1
+            number = entry.number
+            if by_number.get(number) is entry and number not in out:
+                out.add(number)
+                if given_back:
+                    given_back.pop(QueueId(template.spool_id, number), None)
+                entries.append(entry)
+                room -= 1
+        if first > MOST_TAKEN:
+            del waiting[:first]
+            first = 0
+        ready.first = first
+        if entries:
+            taken.append(
+                Message(
+                    template.spool_id,
+                    template.sender,
+                    template.client,
+                    template.eightbit,
+                    template.received_at,
+                    template.size_bytes,
+                    template.recipient_count,
+                    entries,
+                    template.stuffed_dots,
+                    template.words,
+                )
+            )
+        return len(entries), is_refused
+
+    def _is_over(self, area: _AreaIndex[M], ready: _Ready[M]) -> bool:
+        """Whether nothing of the message can be taken any more. Then forget it, but for its place in a line."""
+        spool_id = ready.message.message.spool_id
+        if ready.is_empty or self.messages.get(spool_id) is not ready.message:
+            del area.by_id[spool_id]
+            return True
+        return False
 
     def _ripen(self, area: _AreaIndex[M], wanted: Area, now: float) -> None:
         """Move entries whose time has come to those that may be taken."""
@@ -247,7 +289,6 @@ class DueIndex(Generic[M]):
                 self._areas[entry.area].wait(spool_id, number, not_before)
                 self.given_back[QueueId(spool_id, number)] = not_before
                 touched.add(entry.area)
-            self.unpark(spool_id)
         return touched
 
     def end(self, known: M, numbers: Sequence[int]) -> bool:
@@ -264,19 +305,17 @@ class DueIndex(Generic[M]):
                 self._areas[area].entry_count -= count
         self.entry_count -= len(numbers)
         if entries:
-            self.unpark(spool_id)
             return False
-        self._forget(spool_id)
+        self._forget(known)
         return True
 
     def replace(self, known: M, successor: Entry, now: float) -> None:
         """Replace the entry of the same number, if there is one."""
-        number, spool_id = successor.number, known.message.spool_id
+        number = successor.number
         known.out.discard(number)
-        self.given_back.pop(QueueId(spool_id, number), None)
+        self.given_back.pop(QueueId(known.message.spool_id, number), None)
         if number in known.entries:
             self.put(known, successor, now)
-        self.unpark(spool_id)
 
     def move(self, known: M, number: int) -> None:
         """Remove an entry that moved to another index; its message goes with its last one."""
@@ -285,17 +324,17 @@ class DueIndex(Generic[M]):
             self.entry_count -= 1
             self._areas[moved.area].entry_count -= 1
         known.out.discard(number)
-        spool_id = known.message.spool_id
-        self.given_back.pop(QueueId(spool_id, number), None)
+        self.given_back.pop(QueueId(known.message.spool_id, number), None)
         if not known.entries:
-            self._forget(spool_id)
+            self._forget(known)
 
-    def _forget(self, spool_id: SpoolId) -> None:
+    def _forget(self, known: M) -> None:
         """Remove a message without entries."""
+        spool_id = known.message.spool_id
         self.messages.pop(spool_id, None)
         for area in self._each_area:
-            if area.parked:
-                area.parked.pop(spool_id, None)
+            if area.passed_over.lines and area.passed_over.remove(known.message.sender, spool_id):
+                del area.by_id[spool_id]
 
     def count_in(self, wanted: Area) -> int:
         """Return the number of entries of this area, out or not."""
@@ -306,15 +345,14 @@ class DueIndex(Generic[M]):
         oldest = next(iter(self.messages.values()), None)
         return oldest.since if oldest is not None else None
 
-    def unpark(self, spool_id: SpoolId) -> None:
-        """Let more entries of the message out: one came back."""
-        for area in self._each_area:
-            if area.parked:
-                area.unpark(spool_id)
+    def room_again(self) -> set[Area]:
+        """As `IQueue.room_again`. Return the areas with entries of senders that are asked about again."""
+        return {wanted for wanted, area in self._areas.items() if area.passed_over.wake()}
 
     def has_ready(self, wanted: Area) -> bool:
         """Whether entries of this area may be taken now, as far as is known without a clock."""
-        return bool(self._areas[wanted].queue)
+        area = self._areas[wanted]
+        return bool(area.queue or area.passed_over.woken)
 
     def next_due(self, wanted: Area) -> float | None:
         """Return when the next waiting entry becomes due. Stale items are passed over."""

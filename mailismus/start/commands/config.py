@@ -106,7 +106,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _origin(value: Effective, file: str) -> str:
     origin = f"{file}:{value.line}" if value.line else "default"
-    return f"{origin}, lowered to fit the open-file limit" if value.is_lowered else origin
+    return f"{origin}, lowered to fit {value.lowered_to_fit}" if value.is_lowered else origin
 
 
 def _print_sample(arguments: argparse.Namespace) -> int:

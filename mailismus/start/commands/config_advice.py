@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mailismus.config.advice.host_probe import ThisHost
 from mailismus.config.advice.places import advise_places
-from mailismus.config.advice.values import AdviceSeverity, advise
+from mailismus.config.advice.sentence import AdviceSeverity
+from mailismus.config.advice.values import advise
 from mailismus.config.read.load import LoadedConfig
 from mailismus.start.exits import complain, one_line
 

@@ -83,7 +83,7 @@ examples:
 SET = """\
 Changes one setting in the file. Only that element changes: comments, order
 and white space stay. An element that is missing is put where the manual has
-it; relay[+] and listener[+] add one more.
+it; relay[+], destination[+] and listener[+] add one more.
 
 Several values are the items of a list. The path of a block takes settings in
 it, NAME=VALUE, changed together.

@@ -140,7 +140,7 @@ def drain(tree: Tree, subject: Subject, *, hardlinks: bool) -> None:
         server.settle_down()
         server.wait(server.queue.visit_all(Filter(), clock.seconds()))
         for area in Area:
-            server.wait(server.queue.take(area, ANY, clock.seconds(), ANY))
+            server.wait(server.queue.take(area, ANY, clock.seconds(), None))
         live, _ = look(server)
         server.wait(server.queue.commit((), [Settlement(queue_id, None) for queue_id in live]))
         server.settle_down()

@@ -127,7 +127,7 @@ class World:
         """Entries in hand, those of the oldest messages first."""
         taken: list[Message] = []
         for area in areas:
-            found = self.server.wait(self.server.queue.take(area, ANY, self.clock.seconds(), ANY))
+            found = self.server.wait(self.server.queue.take(area, ANY, self.clock.seconds(), None))
             for message in sorted(found, key=_age):
                 kept = []
                 for entry in sorted(message.entries, key=_number):

@@ -40,6 +40,7 @@ from mailismus.queue.interface import (
     Message,
     Page,
     Settlement,
+    Shares,
     Submission,
     Summary,
 )
@@ -110,8 +111,11 @@ class ClusteredQueue:
 
     # out
 
-    def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        return self._due_scan.take(area, limit, now, per_message)
+    def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
+        return self._due_scan.take(area, limit, now, shares)
+
+    def room_again(self) -> None:
+        self._waiters.fire_ready(self._cluster_index.room_again() | self._memtable.room_again())
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         touched = self._cluster_index.give_back(queue_ids, not_before) | self._memtable.give_back(queue_ids, not_before)

@@ -35,6 +35,7 @@ from mailismus.queue.interface import (
     Message,
     Page,
     Settlement,
+    Shares,
     Submission,
     Summary,
 )
@@ -185,7 +186,6 @@ class MemoryQueue:
             return None
         old = held.entries[number]
         held.settling[number] -= 1
-        changed.add(old.area)  # room below `per_message`
         if settlement.area is not None:
             changed.add(settlement.area)
             self._index.replace(held, successor_of(old, settlement, settlement.area), self._clock.seconds())
@@ -199,8 +199,13 @@ class MemoryQueue:
 
     # Out
 
-    def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
-        return succeed(self._index.take(area, limit, now, per_message))
+    def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
+        return succeed(self._index.take(area, limit, now, shares))
+
+    def room_again(self) -> None:
+        areas = self._index.room_again()
+        if areas:
+            self._clock.callLater(0, self._wake, areas)
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         free = []

@@ -230,7 +230,6 @@ class Ledger:
                 continue
             clustered = self.cluster_index.settle(QueueId(spool_id, number))
             if clustered is not None:
-                self.memtable.unpark(spool_id)
                 is_over = self._release(clustered.message, (number,)) or is_over
         return is_over
 
@@ -263,7 +262,6 @@ class Ledger:
         clustered = self.cluster_index.settle(queue_id)
         if clustered is None:
             return
-        self.memtable.unpark(spool_id)
         self.release.count_line(clustered.message)
         if journaled is None:
             journaled = JournaledMessage(clustered.message)

@@ -43,12 +43,10 @@ class ReadyWaiters:
                 deferred.callback(None)
 
     def fire_ready(self, touched: Collection[Area] = ()) -> None:
-        """Fire the waiters of these areas, and of areas in which entries came back or are ready."""
-        woken = self._cluster_index.woken
+        """Fire the waiters of these areas, and of areas in which entries are ready."""
         for area, waiting in self._waiting.items():
-            if waiting and (area in touched or area in woken or self._memtable.has_ready(area)):
+            if waiting and (area in touched or self._memtable.has_ready(area)):
                 self.fire(area)
-        woken.clear()
 
     def fire_due(self) -> None:
         """Fire the waiters of areas with due or waiting entries in clusters: a checkpoint moved entries."""

@@ -5,6 +5,7 @@ Modules, each with what it is:
     memtable        messages and entries whose durable copy is in the journal
     waiting_lines   lines of a cluster that are in memory until they are due
     cluster         one cluster file
+    held_clusters   clusters with lines that were held back, by sender
     cluster_index   all cluster files, and their entries that are out
     state           state that the parts share: both indexes, the checkpoint under way, the clock
 """

@@ -46,6 +46,7 @@ class Cluster:
     __slots__ = (
         "_readers",
         "flushes",
+        "held_for",
         "id",
         "length",
         "limits",
@@ -77,6 +78,8 @@ class Cluster:
         """Time of its next due scan; None: it has no waiting line, as far as is known."""
         self.waiting: WaitingLines | None = None
         """Lines that were read and are in memory."""
+        self.held_for: set[bytes] = set()
+        """Senders in whose lines of clusters it stands (`held_clusters`)."""
         self.unread_at: float | None = None
         """Time at which a line that is not in memory may be due, so that the file must be read. None: there is no such
         line."""

@@ -15,19 +15,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Collection, Container, Generator, Iterable, Sequence
+from collections.abc import Container, Generator, Iterable, Sequence
 
 import attrs
 
-from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, Latest, Message
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Entry, Latest, Message, Shares
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, Place
 from mailismus.queue.providers.clustered.format.slots import slot_start
 from mailismus.queue.providers.clustered.index.cluster import MAX_LIMITS, Cluster, Flush, Limit
+from mailismus.queue.providers.clustered.index.held_clusters import HeldClusters
 from mailismus.queue.providers.clustered.index.waiting_lines import HORIZON_S, LaterLines, WaitingLines
-
-OutInMemtable = Callable[[SpoolId], int]
-"""Returns how many entries of a message are out of the memtable."""
 
 
 @attrs.frozen
@@ -51,18 +49,7 @@ class ClusterIndex:
     def __init__(self) -> None:
         self.clusters: dict[ClusterId, Cluster] = {}
         self.out: dict[QueueId, ClusteredEntry] = {}
-        self.out_of: dict[SpoolId, int] = {}
-        """How many entries of each message are out."""
-        self._held_back: dict[SpoolId, tuple[int, set[ClusterId]]] = {}
-        """Messages that have as many entries out as they may: the number of entries out at which a due scan becomes
-        worthwhile again, and the clusters that hold the other entries."""
-        self._held: dict[Area, set[ClusterId]] = {area: set() for area in Area}
-        """Clusters with lines that were held back because of such a message."""
-        self._held_at = dict.fromkeys(Area, 0)
-        """The least number of entries out for which an entry of the area was held back."""
-        self.woken: set[Area] = set()
-        """Areas in which entries may be taken because others came back. `control.waiters` fires their waiters and clears
-        it."""
+        self._held = HeldClusters(self.clusters)
         self.later = LaterLines()
         self._scheduled: dict[Area, list[tuple[float, int, Cluster]]] = {area: [] for area in Area}
         self._order = itertools.count()
@@ -180,26 +167,24 @@ class ClusterIndex:
         if unread_at is not None:
             self.schedule_read(cluster, unread_at)
 
-    def hand_out(
-        self, cluster: Cluster, since: float, now: float, limit: int, per_message: int, out_in_memtable: OutInMemtable
-    ) -> list[Message]:
+    def hand_out(self, cluster: Cluster, since: float, now: float, limit: int, shares: Shares | None) -> list[Message]:
         """Hand out due lines that are in memory, and schedule the next due scan of the cluster, which was due since `since`:
         later than `now`, but for lines that are left because of `limit` and for events after this due scan began."""
         messages: list[Message] = []
-        waiting, out_of = cluster.waiting, self.out_of
+        waiting = cluster.waiting
         if waiting is not None:
-
-            def has_room(spool_id: SpoolId) -> bool:
-                return out_of.get(spool_id, 0) + out_in_memtable(spool_id) < per_message
-
-            for line in waiting.due(now, limit, has_room):
+            for line in waiting.due(now, limit, shares):
                 limit -= 1
                 self.hold(ClusteredEntry(line.message, line.entry, cluster, line.offset))
                 if messages and messages[-1].spool_id == line.message.spool_id:
                     messages[-1].entries.append(line.entry)
                 else:
                     messages.append(attrs.evolve(line.message, entries=[line.entry]))
-            self._note_held(cluster, waiting.held, per_message, out_in_memtable)
+        held = waiting.held if waiting is not None else ()
+        if held or cluster.held_for:
+            for next_id in self._held.update(cluster, held, {message.sender for message in messages}):
+                self.schedule(self.clusters[next_id], now)
+        if waiting is not None:
             if waiting.has_due and limit <= 0:
                 self._schedule_first(cluster, since)
                 return messages
@@ -213,19 +198,13 @@ class ClusterIndex:
             self.schedule(cluster, cluster.unread_at)
         return messages
 
-    def _note_held(
-        self, cluster: Cluster, held: Collection[SpoolId], per_message: int, out_in_memtable: OutInMemtable
-    ) -> None:
-        area = cluster.id.area
-        if not held:
-            self._held[area].discard(cluster.id)
-            return
-        self._held_at[area] = min(per_message, self._held_at[area]) if self._held[area] else per_message
-        self._held[area].add(cluster.id)
-        for spool_id in held:
-            if spool_id in self.out_of:
-                wake_at = max(0, per_message // 2 - out_in_memtable(spool_id))
-                self._held_back.setdefault(spool_id, (wake_at, set()))[1].add(cluster.id)
+    def room_again(self) -> set[Area]:
+        """As `IQueue.room_again`. Return the areas with clusters that are scanned again."""
+        areas = set()
+        for cluster_id in self._held.first_of_each():
+            self.schedule(self.clusters[cluster_id], 0.0)
+            areas.add(cluster_id.area)
+        return areas
 
     def _waiting_of(self, cluster: Cluster) -> WaitingLines:
         if cluster.waiting is None:
@@ -242,43 +221,18 @@ class ClusterIndex:
 
     def hold(self, clustered: ClusteredEntry) -> None:
         """Note that this entry is out."""
-        spool_id, cluster = clustered.message.spool_id, clustered.cluster
+        cluster = clustered.cluster
         cluster.taken.add(clustered.offset)
         cluster.not_before.pop(clustered.offset, None)
         if cluster.waiting is not None:
             cluster.waiting.forget(clustered.offset)
-        self.out[QueueId(spool_id, clustered.entry.number)] = clustered
-        self.out_of[spool_id] = self.out_of.get(spool_id, 0) + 1
+        self.out[QueueId(clustered.message.spool_id, clustered.entry.number)] = clustered
 
     def _release(self, queue_id: QueueId) -> ClusteredEntry | None:
         clustered = self.out.pop(queue_id, None)
         if clustered is not None:
             clustered.cluster.taken.discard(clustered.offset)
-            spool_id = queue_id.spool_id
-            left = self.out_of[spool_id] - 1
-            if left:
-                self.out_of[spool_id] = left
-            else:
-                del self.out_of[spool_id]
-            held_back = self._held_back.get(spool_id)
-            if held_back is not None and left <= held_back[0]:
-                del self._held_back[spool_id]
-                self._wake(held_back[1])
         return clustered
-
-    def allow(self, area: Area, per_message: int) -> None:
-        """Note how many entries of a message may be out now: perhaps more than when some of the area were held back."""
-        if self._held[area] and per_message > self._held_at[area]:
-            held, self._held[area] = self._held[area], set()
-            self._wake(held)
-
-    def _wake(self, cluster_ids: Iterable[ClusterId]) -> None:
-        """Schedule a due scan of these clusters at once."""
-        for cluster_id in cluster_ids:
-            cluster = self.clusters.get(cluster_id)
-            if cluster is not None:
-                self.schedule(cluster, 0.0)
-                self.woken.add(cluster_id.area)
 
     def give_back(self, queue_ids: Iterable[QueueId], not_before: float) -> set[Area]:
         """As `IQueue.give_back`. Return the areas of the entries."""

@@ -71,7 +71,7 @@ class QueueState:
 
     def __init__(self, cluster_index: ClusterIndex, newest_checkpoint: int, now: Callable[[], float]) -> None:
         """`newest_checkpoint`: the highest number that a checkpoint of an earlier start may have had."""
-        self.memtable = Memtable(cluster_index.out_of)
+        self.memtable = Memtable()
         self.cluster_index = cluster_index
         self.now = now
         self.pending: PendingCheckpoint | None = None

@@ -2,12 +2,12 @@
 
     read --> later: a heap by time --> ready: in FIFO order --> handed out
                                          |  ^
-                                         v  | the message has room again
-                                       held back: a queue for each message
+                                         v  | the sender has room again
+                                       held back: a queue for each sender
 
 *Rules*: a line moves from one of these to the next and is not touched in between. So the cost of a take is the lines that it
-hands out, the lines that became due, and one check of each message that is held back. Lines are known by their offset; an
-offset without a line is passed over.
+hands out, the lines that became due, and one question about each sender that is held back. Lines are known by their offset;
+an offset without a line is passed over.
 
 *Not here*: files, entries that are out, the schedule of due scans (`cluster_index`).
 """
@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Shares
 from mailismus.queue.providers.clustered.format.cluster import FoundLine
 
 HORIZON_S = 60.0
@@ -57,7 +57,7 @@ class WaitingLines:
         """By offset, with the time from which each may be handed out. A line that is not in here is gone."""
         self._later: list[tuple[float, int]] = []
         self._ready: deque[int] = deque()
-        self._held: dict[SpoolId, deque[int]] = {}
+        self._held: dict[bytes, deque[int]] = {}
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -104,32 +104,51 @@ class WaitingLines:
             self.add(line, at)
         return None
 
-    def due(self, now: float, limit: int, has_room: Callable[[SpoolId], bool]) -> Iterator[FoundLine]:
-        """Take out due lines, at most `limit`. Lines whose message has no room are held back; lines held back before come
-        first. `has_room` is asked for each line, so the caller counts a line before it asks for the next one."""
+    def due(self, now: float, limit: int, shares: Shares | None) -> Iterator[FoundLine]:
+        """Take out due lines, at most `limit`. Those beyond the share of their sender are held back; lines held back before
+        come first."""
         self._ripen(now)
-        for spool_id in list(self._held):
-            held = self._held[spool_id]
-            while held and limit > 0 and has_room(spool_id):
+        for sender in list(self._held):
+            if limit <= 0:
+                break
+            held = self._held[sender]
+            room = min(limit, len(held))
+            if shares is not None:
+                room = min(room, shares.room_for(sender, room))
+            while held and room > 0:
                 line = self._due_line(held.popleft(), now)
                 if line is not None:
+                    room -= 1
                     limit -= 1
                     self.forget(line.offset)
                     yield line
             if not held:
-                del self._held[spool_id]
-        ready = self._ready
-        while ready and limit > 0:
-            line = self._due_line(ready.popleft(), now)
-            if line is None:
+                del self._held[sender]
+        while limit > 0 and (run := self._next_run(now, limit)):
+            sender = run[0].message.sender
+            room = len(run) if shares is None else max(0, shares.room_for(sender, len(run)))
+            for line in run[:room]:
+                limit -= 1
+                self.forget(line.offset)
+                yield line
+            if room < len(run):
+                self._held[sender] = deque(line.offset for line in run[room:])
+
+    def _next_run(self, now: float, limit: int) -> list[FoundLine]:
+        """Remove and return the next lines of one sender that is not held back, at most `limit`."""
+        ready, run = self._ready, list[FoundLine]()
+        while ready and len(run) < limit:
+            line = self._due_line(ready[0], now)
+            if line is None or line.message.sender in self._held:
+                ready.popleft()
+                if line is not None:
+                    self._held[line.message.sender].append(line.offset)
                 continue
-            spool_id = line.message.spool_id
-            if spool_id in self._held or not has_room(spool_id):
-                self._held.setdefault(spool_id, deque()).append(line.offset)
-                continue
-            limit -= 1
-            self.forget(line.offset)
-            yield line
+            if run and line.message.sender != run[0].message.sender:
+                break
+            ready.popleft()
+            run.append(line)
+        return run
 
     @property
     def has_due(self) -> bool:
@@ -137,8 +156,8 @@ class WaitingLines:
         return bool(self._ready or self._held)
 
     @property
-    def held(self) -> Collection[SpoolId]:
-        """Messages with lines that are held back."""
+    def held(self) -> Collection[bytes]:
+        """Senders with lines that are held back."""
         return self._held.keys()
 
     def next_at(self, now: float) -> float | None:

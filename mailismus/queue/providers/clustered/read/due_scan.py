@@ -18,9 +18,8 @@ from twisted.logger import Logger
 
 from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
-from mailismus.mail.ids import SpoolId
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message
+from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message, Shares
 from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLine, read_lines
 from mailismus.queue.providers.clustered.index.cluster import Cluster, Flush
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
@@ -75,41 +74,35 @@ class DueScan:
         self.bad_lines = 0
         """Lines that failed their check."""
 
-    def take(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
+    def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
         """As `IQueue.take`; never fails."""
-        self._index.allow(area, per_message)
         if limit <= 0 or not self._index.is_due(area, now):
-            return succeed(self._memtable.take(area, limit, now, per_message))
-        return Deferred.fromCoroutine(self._take_both(area, limit, now, per_message))
+            return succeed(self._memtable.take(area, limit, now, shares))
+        return Deferred.fromCoroutine(self._take_both(area, limit, now, shares))
 
-    async def _take_both(self, area: Area, limit: int, now: float, per_message: int) -> list[Message]:
+    async def _take_both(self, area: Area, limit: int, now: float, shares: Shares | None) -> list[Message]:
         """Take from clusters and memtable, half from each while both have entries: neither starves the other."""
         share = max(1, limit // 2) if self._memtable.has_ready(area) else limit
-        taken = await self._take_from_clusters(area, share, now, per_message)
+        taken = await self._take_from_clusters(area, share, now, shares)
         left = limit - sum(len(message.entries) for message in taken)
-        journaled = self._memtable.take(area, left, now, per_message)
+        journaled = self._memtable.take(area, left, now, shares)
         left -= sum(len(message.entries) for message in journaled)
         taken += journaled
         if left > 0 and share < limit:
-            taken += await self._take_from_clusters(area, left, now, per_message)
+            taken += await self._take_from_clusters(area, left, now, shares)
         return taken
 
-    def _take_from_clusters(self, area: Area, limit: int, now: float, per_message: int) -> Deferred[list[Message]]:
+    def _take_from_clusters(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
         """Take from clusters, after other due scans of the area."""
-        return self._locks[area].run(lambda: Deferred.fromCoroutine(self._take(area, limit, now, per_message)))
+        return self._locks[area].run(lambda: Deferred.fromCoroutine(self._take(area, limit, now, shares)))
 
-    def _out_in_memtable(self, spool_id: SpoolId) -> int:
-        """Return how many entries of the message are out of the memtable."""
-        journaled = self._memtable.messages.get(spool_id)
-        return len(journaled.out) if journaled is not None else 0
-
-    async def _take(self, area: Area, limit: int, now: float, per_message: int) -> list[Message]:
+    async def _take(self, area: Area, limit: int, now: float, shares: Shares | None) -> list[Message]:
         taken: list[Message] = []
         with closing(self._index.due(area, now)) as due:
             for cluster, since in due:
                 if cluster.unread_at is not None and cluster.unread_at <= now:
                     await self._read(cluster, now)
-                found = self._index.hand_out(cluster, since, now, limit, per_message, self._out_in_memtable)
+                found = self._index.hand_out(cluster, since, now, limit, shares)
                 taken += found
                 limit -= sum(len(message.entries) for message in found)
                 if limit <= 0:

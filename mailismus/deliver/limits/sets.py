@@ -1,0 +1,239 @@
+"""Limits by destination: one window for each MX set, one rate for each MX set or `<destination>` (pure).
+
+*An MX set* is the host names of a next hop and their port; all domains with the same hosts share it. *A rate* belongs
+to the MX set; a `<destination>` of the configuration that has a rate of its own has one for all of its domains,
+whatever their hosts. A window is always that of the MX set: it follows what the hosts say.
+
+*Memory*: an MX set is kept while a next hop holds it, and `KEEP_S` longer, so that a short pause of the mail neither
+forgets a cut nor lets a second minute's mail go. `MAX_SETS` at most are kept, the ones unused longest go first; only
+those that have sent under a rate of their own within the last minute stay beyond that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from mailismus.config.values.settings import DeliverSettings, DestinationSettings
+from mailismus.deliver.limits.domains import Destinations
+from mailismus.deliver.limits.rate import SPAN_S, Rate
+from mailismus.deliver.limits.window import Window
+
+KEEP_S = 600.0
+MAX_SETS = 10_000
+
+SetKey = tuple[tuple[str, ...], int]
+"""Host names, sorted, and the port."""
+
+
+def key_of(hosts: Sequence[str], port: int) -> SetKey:
+    """The key of an MX set, whatever the order of its hosts."""
+    return tuple(sorted(set(hosts))), port
+
+
+class MxSet:
+    """What is known of the hosts of one next hop together. `rate` None: no rate of its own is in force."""
+
+    __slots__ = ("connections", "holders", "key", "moved_at", "rate", "standing", "window")
+
+    def __init__(self, key: SetKey, window: Window, rate: Rate | None) -> None:
+        self.key = key
+        self.window = window
+        self.rate = rate
+        self.holders = 0
+        """Next hops that hold it."""
+        self.connections = 0
+        """Connections made for it that do not leave."""
+        self.standing = 0
+        """Of these, those with a session."""
+        self.moved_at = -math.inf
+        """When a message was accepted, or the window grew because nobody answered."""
+
+    def connected(self) -> None:
+        """Count a connection that is being made."""
+        self.connections += 1
+
+    def stands(self) -> None:
+        """Count a session that stands."""
+        self.standing += 1
+
+    def left(self, *, was_standing: bool) -> None:
+        """Stop counting a connection that leaves."""
+        self.connections -= 1
+        self.standing -= was_standing
+
+    def note_delivered(self, now: float) -> bool:
+        """Note that a message was accepted. Whether the window grew."""
+        self.moved_at = now
+        window, standing = self.window, self.standing
+        return standing >= window.size and window.note_delivered(standing)
+
+    def note_silence(self, now: float, patience_s: float) -> bool:
+        """Let the window grow by one if no message was accepted for so long. Whether it did."""
+        if now - self.moved_at < patience_s:
+            return False
+        self.moved_at = now
+        return self.window.note_silence(now)
+
+    def add_holder(self, number: int) -> None:
+        """Count one holder more or less."""
+        self.holders += number
+
+    def use_rate(self, rate: Rate | None) -> None:
+        """Take over another rate."""
+        self.rate = rate
+
+
+class DestinationLimits:
+    """The limits of one next hop: its domain at its MX set. It follows a reload by itself.
+
+    `window`: connections to the MX set. `rate`: None if no rate is in force. `server_limit`: connections to one host at
+    most for the mail of this domain; None: no limit. `destination`: the `<destination>` of the domain."""
+
+    __slots__ = ("destination", "domain", "mx_set", "rate", "server_limit", "window")
+
+    def __init__(self, domain: bytes, mx_set: MxSet) -> None:
+        self.domain = domain
+        self.mx_set = mx_set
+        self.window = mx_set.window
+        self.rate: Rate | None = None
+        self.server_limit: int | None = None
+        self.destination: DestinationSettings | None = None
+
+    def follow(self, destination: DestinationSettings | None, rate: Rate | None, server_limit: int | None) -> None:
+        """Take over what the configuration says now."""
+        self.destination, self.rate, self.server_limit = destination, rate, server_limit
+
+
+class LimitsOf:
+    """The limits of all destinations."""
+
+    def __init__(self, settings: DeliverSettings, chance: Callable[[], float] = lambda: 0.0) -> None:
+        """`chance`: a random number from 0 to 1, for each window's pauses."""
+        self._chance = chance
+        self._sets: dict[SetKey, MxSet] = {}
+        self._unused: OrderedDict[MxSet, float] = OrderedDict()
+        """Those that nothing holds, and since when, in that order."""
+        self._held: dict[DestinationLimits, None] = {}
+        self._rates: dict[tuple[bytes, ...], Rate] = {}
+        """Of destinations with a rate of their own, by their patterns."""
+        self._settings = settings
+        self._destinations = Destinations(settings.destinations)
+        self._use_rates()
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether any rate is in force."""
+        settings = self._settings
+        return bool(settings.messages_per_minute or settings.recipients_per_minute or self._rates)
+
+    def __len__(self) -> int:
+        """Number of MX sets that are kept."""
+        return len(self._sets)
+
+    def hold(self, domain: bytes, hosts: Sequence[str], port: int) -> DestinationLimits:
+        """The limits of this domain's mail at these hosts, kept until `release`."""
+        key = key_of(hosts, port)
+        mx_set = self._sets.get(key)
+        if mx_set is None:
+            mx_set = self._sets[key] = MxSet(key, Window(None, self._chance()), self._new_rate())
+        self._unused.pop(mx_set, None)
+        mx_set.add_holder(1)
+        limits = DestinationLimits(domain, mx_set)
+        self._held[limits] = None
+        self._resolve(limits)
+        return limits
+
+    def release(self, limits: DestinationLimits, now: float) -> None:
+        """End one `hold`."""
+        del self._held[limits]
+        mx_set = limits.mx_set
+        mx_set.add_holder(-1)
+        if mx_set.holders:
+            return
+        self._unused[mx_set] = now
+        if len(self._sets) > MAX_SETS:
+            self._forget_excess(now)
+
+    def forget_unused(self, now: float) -> int:
+        """Forget the MX sets that nothing has held for `KEEP_S`. Return their number."""
+        count = 0
+        while self._unused and next(iter(self._unused.values())) + KEEP_S <= now:
+            self._forget_oldest()
+            count += 1
+        return count
+
+    def begin_anew(self, now: float, wait_s: Callable[[], float] = lambda: 0.0) -> None:
+        """Begin all windows with 1 again, after an outage of this host's own network; each waits for a time of its own."""
+        for mx_set in self._sets.values():
+            mx_set.window.begin_anew(now, wait_s())
+
+    def use(self, settings: DeliverSettings) -> None:
+        """Take over other settings. What was sent in the last minute counts against the new rates; a destination is the
+        same if its patterns are."""
+        self._settings = settings
+        self._destinations = Destinations(settings.destinations)
+        self._use_rates()
+        messages, recipients = settings.messages_per_minute, settings.recipients_per_minute
+        for mx_set in self._sets.values():
+            mx_set.use_rate(_renewed(mx_set.rate, messages, recipients))
+        for limits in self._held:
+            self._resolve(limits)
+
+    # Internal
+
+    def _new_rate(self) -> Rate | None:
+        return _renewed(None, self._settings.messages_per_minute, self._settings.recipients_per_minute)
+
+    def _use_rates(self) -> None:
+        rates = {}
+        for destination in self._destinations:
+            limits = _rates_of(destination, self._settings)
+            rate = None if limits is None else _renewed(self._rates.get(destination.domains), *limits)
+            if rate is not None:
+                rates[destination.domains] = rate
+        self._rates = rates
+
+    def _resolve(self, limits: DestinationLimits) -> None:
+        destination = self._destinations.find(limits.domain)
+        most, rate = self._settings.maxserverconnections, limits.mx_set.rate
+        if destination is not None:
+            if destination.maxserverconnections is not None:
+                most = destination.maxserverconnections
+            if _rates_of(destination, self._settings) is not None:
+                rate = self._rates.get(destination.domains)
+        limits.follow(destination, rate, most or None)
+
+    def _forget_excess(self, now: float) -> None:
+        while len(self._sets) > MAX_SETS and self._unused:
+            mx_set, since = next(iter(self._unused.items()))
+            if mx_set.rate is not None and since + SPAN_S > now:
+                return  # nor may any that was released later
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        mx_set, _ = self._unused.popitem(last=False)
+        del self._sets[mx_set.key]
+
+
+def _rates_of(destination: DestinationSettings, settings: DeliverSettings) -> tuple[int, int] | None:
+    """Messages and recipients a minute of a destination with a rate of its own, what it does not say being that of all;
+    None: it has none of its own."""
+    messages, recipients = destination.messages_per_minute, destination.recipients_per_minute
+    if messages is None and recipients is None:
+        return None
+    return (
+        settings.messages_per_minute if messages is None else messages,
+        settings.recipients_per_minute if recipients is None else recipients,
+    )
+
+
+def _renewed(rate: Rate | None, messages: int, recipients: int) -> Rate | None:
+    """The rate with these limits; None: there are none."""
+    if not messages and not recipients:
+        return None
+    if rate is None:
+        return Rate(messages, recipients)
+    rate.use_limits(messages, recipients)
+    return rate

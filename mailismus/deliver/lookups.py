@@ -1,0 +1,221 @@
+"""Look-ups: the hosts of destinations, for the schedule.
+
+*Rules*
+- While jobs come, the hosts are looked up again every `LOCATED_S`; the age of an answer is the locator's concern. Until the
+  answer comes, sessions that stand serve.
+- A failure is the outcome of all jobs that wait for it. If the hosts found earlier still serve, it changes nothing.
+- At most `LIMIT` destinations are looked up at a time. A worker is a look-up under way; what the cache tells needs none. A
+  free one goes to the first job of the line that may have it; each message that waits for a destination has a job there.
+- Waiting for a worker costs a job nothing: no time-out runs, no attempt is used. While some wait, look-ups have less time.
+
+*Not here*: how names are looked up (`locator`), the order (`schedule.line`), what is allowed (`schedule.shares`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from twisted.internet.defer import Deferred
+
+from mailismus.deliver.job import Job
+from mailismus.deliver.limits.sets import key_of
+from mailismus.deliver.locator import Located, Locator
+from mailismus.deliver.route import HOST_NONE
+from mailismus.deliver.schedule.destination import Destination, FoundHost
+from mailismus.deliver.schedule.line import Line
+from mailismus.deliver.schedule.schedule import Schedule
+from mailismus.deliver.schedule.shares import PoolShares
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Message
+
+LIMIT = 100
+"""Workers: destinations that are looked up at a time. Not more than the DNS client has sockets: a question waits for
+one only if look-ups have several."""
+LOCATED_S = 10.0
+NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), HOST_NONE)
+
+
+class LookupOwner(Protocol):
+    """Who settles jobs without hosts."""
+
+    def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
+        """As `schedule.ScheduleOwner.defer`."""
+
+
+class Lookups:
+    """The look-ups under way, and those that wait for a worker."""
+
+    def __init__(self, locator: Locator, schedule: Schedule, owner: LookupOwner, monotonic: Callable[[], float]) -> None:
+        self._locator, self._schedule, self._owner = locator, schedule, owner
+        self._monotonic = monotonic
+        self._shares = PoolShares(schedule.limits, LIMIT)
+        self._underway: dict[Destination, Message] = {}
+        """Destinations that are looked up, and the message whose worker does it."""
+        self._line = Line(is_by_job=True)
+        self._waiting: dict[Destination, dict[SpoolId, Job]] = {}
+        """The jobs in the line, by destination and message."""
+        self._is_serving = self._is_stopped = False
+
+    @property
+    def underway(self) -> int:
+        """Destinations that are looked up."""
+        return len(self._underway)
+
+    @property
+    def waiting(self) -> int:
+        """Destinations that wait for a worker."""
+        return len(self._waiting)
+
+    def use_locator(self, locator: Locator) -> None:
+        """Use another locator for later look-ups."""
+        self._locator = locator
+        locator.press(bool(self._waiting))
+
+    def stop(self) -> None:
+        """Ignore results from now on, and begin nothing."""
+        self._is_stopped = True
+
+    def forget(self) -> None:
+        """Trust only what look-ups begun from now on tell."""
+        self._locator.forget()
+        for destination in self._schedule.destinations.values():
+            destination.set_located(0.0)
+
+    def locate(self, destination: Destination, job: Job, now: float) -> bool | Outcome:
+        """Whether the hosts of a destination are known now. If not, its waiting jobs are placed or settled when they are. An
+        outcome: that of its mail, known without a look-up. `job`: it waits for them."""
+        is_waiting = destination in self._waiting
+        if destination.is_locating and not is_waiting:
+            return False
+        located: Located | Deferred[Located] | None = None
+        if self._may_send(job.message.sender) and self._may_go(job):
+            if is_waiting:
+                self._end_wait(destination)
+            located = self._locator.locate(destination.next_hop)
+        elif not is_waiting:
+            located = self._locator.known(destination.next_hop)
+        if located is None:
+            self._line_up(destination, job)
+            return False
+        if isinstance(located, Deferred):
+            self._begin(located, destination, job)
+            return False
+        failure = self._tell(located, destination, now)
+        return True if failure is None else failure
+
+    def _line_up(self, destination: Destination, job: Job) -> None:
+        """Let a destination wait for a worker in the turn of this job's message."""
+        if not self._waiting:
+            self._locator.press(True)
+        destination.begin_locating()
+        jobs = self._waiting.setdefault(destination, {})
+        if job.message.spool_id not in jobs:
+            jobs[job.message.spool_id] = job
+            self._line.add(job)
+
+    def _end_wait(self, destination: Destination) -> None:
+        """Take a destination out of the line."""
+        for job in self._waiting.pop(destination).values():
+            self._line.remove(job)
+        if not self._waiting:
+            self._locator.press(False)
+
+    def _begin(self, located: Deferred[Located], destination: Destination, job: Job) -> None:
+        """Note that a worker of this job's message looks up a destination."""
+        destination.begin_locating()
+        self._shares.hold(job.message)
+        self._underway[destination] = job.message
+        located.addCallback(self._located, destination)
+
+    def _located(self, located: Located, destination: Destination) -> None:
+        self._shares.release(self._underway.pop(destination))
+        if self._is_stopped:
+            destination.end_locating()
+        else:
+            self._tell(located, destination, self._monotonic())
+            self._serve()
+
+    def _tell(self, located: Located, destination: Destination, now: float) -> Outcome | None:
+        """Set the hosts of a destination, and place the jobs that wait for them. An outcome: there are none, and these jobs
+        are settled."""
+        destination.end_locating()
+        failure = self._adopt(located, destination, now)
+        if failure is None:
+            self._schedule.located(destination, now)
+        else:
+            for job in self._schedule.take_unlocated(destination):
+                self._owner.defer(job, destination, failure.reply, failure.host, None)
+        self._schedule.forget_if_unused(destination)
+        return failure
+
+    # ------------------------------------------------------------------ the pool
+
+    @property
+    def _free(self) -> int:
+        return LIMIT - len(self._underway)
+
+    def _may_go(self, job: Job) -> bool:
+        free = self._free
+        return free > 0 and self._shares.allows(job.message, free)
+
+    def _may_send(self, sender: bytes) -> bool:
+        free = self._free
+        return free > 0 and self._shares.allows_sender(sender, free)
+
+    def _serve(self) -> None:
+        """Look up what waits for a worker and may have one."""
+        if self._is_serving or not self._waiting:
+            return
+        self._is_serving = True
+        try:
+            while not self._is_stopped and (job := self._line.take(self._may_go, self._may_send)) is not None:
+                self._look_up(job)
+        finally:
+            self._is_serving = False
+
+    def _look_up(self, job: Job) -> None:
+        """Look up a destination that waited, in the turn of this job's message."""
+        destination = self._schedule.destinations[job.next_hop]
+        self._end_wait(destination)
+        if not destination.entries:  # its mail was given back
+            destination.end_locating()
+            self._schedule.forget_if_unused(destination)
+            return
+        located = self._locator.locate(destination.next_hop)
+        if isinstance(located, Deferred):
+            self._begin(located, destination, job)
+        else:
+            self._tell(located, destination, self._monotonic())
+
+    # ------------------------------------------------------------------ hosts
+
+    def _adopt(self, located: Located, destination: Destination, now: float) -> Outcome | None:
+        """Set the hosts of a destination. An outcome: there are none."""
+        if not isinstance(located, Outcome):
+            find, port = self._schedule.destdb.find, destination.next_hop.port
+            found = [
+                FoundHost(one.name, one.preference, find(address, port)) for one in located for address in one.addresses
+            ]
+            if found:
+                self._set_hosts(destination, found, now)
+                destination.set_located(now + LOCATED_S)
+                return None
+            located = NO_HOST
+        if destination.is_served:  # the hosts found earlier still serve
+            destination.set_located(now + LOCATED_S)
+            return None
+        return located
+
+    def _set_hosts(self, destination: Destination, found: Sequence[FoundHost], now: float) -> None:
+        names = [one.name for one in found]
+        before, next_hop, limits_of = destination.limits, destination.next_hop, self._schedule.limits_of
+        if before is None or before.mx_set.key != key_of(names, next_hop.port):
+            limits = limits_of.hold(next_hop.host.encode("ascii", "replace"), names, next_hop.port)
+            if before is not None:
+                limits_of.release(before, now)
+        else:
+            limits = before
+        destination.set_hosts(found, limits)

@@ -1,0 +1,24 @@
+"""The schedule: which job goes over which connection, and when. Pure: no sockets, names, timers, queue.
+
+Why it is as it is: docs/decisions/0019-the-schedule-of-deliveries.md.
+
+    job -> destination -> [choice] -> a queue of a connection -> begun -> ended
+                            |  ^
+                            v  | a worker, a limit or a trial is over
+              the line for a worker, or a destination's own line
+
+Modules, leaves first:
+
+    limits       the settings of the schedule
+    line         jobs that wait, fair by sender and message
+    host         a host and its connections: what is active, idle, has room
+    pool         the workers: how many are free, and whether a message may have one more
+    shares       how many workers of another pool a message and a sender may have
+    destdb       all hosts, and what is remembered of them
+    destination  a next hop: its hosts by preference, its set of MX hosts, its waiting jobs
+    choice       the connection or host for one job: in a fixed order
+    schedule     `Schedule`: places jobs, moves them when something ends
+
+Words: a *worker* is a connection of the pool of `maxconnections`; a job has a *free ride* if it uses a connection that
+others have; *newest* means made last; a *set* is the hosts of a next hop, by name, which domains share.
+"""

@@ -1,0 +1,108 @@
+"""A destination: a next hop with its hosts by preference, its set, and its jobs that wait. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from mailismus.deliver.job import Job
+from mailismus.deliver.limits.sets import DestinationLimits
+from mailismus.deliver.route import NextHop
+from mailismus.deliver.schedule.host import Host
+from mailismus.deliver.schedule.line import Line
+from mailismus.mail.reply import Reply
+
+NO_HOST = Reply(451, b"4.4.1", b"no host answers")
+
+
+class FoundHost(NamedTuple):
+    """A host of a next hop, by the name under which it was found."""
+
+    name: str
+    preference: int
+    host: Host
+
+
+class Destination:
+    """The state of one next hop. `schedule.Schedule` alone changes it."""
+
+    __slots__ = (
+        *("entries", "is_locating", "labels", "levels", "limits", "located_until", "moved_at", "next_hop", "parked"),
+        *("sole", "unlocated", "waited_s"),
+    )
+
+    def __init__(self, next_hop: NextHop) -> None:
+        self.next_hop = next_hop
+        self.entries = 0
+        """Entries held: waiting or under way."""
+        self.moved_at = 0.0
+        """When a job of it ended, or its first one came."""
+        self.waited_s = 0.0
+        """How long the job that ended last had waited to begin."""
+        self.levels: Sequence[Sequence[Host]] = ()
+        """Its hosts, those of the lowest preference first."""
+        self.sole: Host | None = None
+        """The host of the lowest preference, if there is one only."""
+        self.labels: dict[Host, bytes] = {}
+        """Each host as it is logged behind `relay=`."""
+        self.limits: DestinationLimits | None = None
+        """None: its hosts were never found."""
+        self.located_until = 0.0
+        """When to look its hosts up again; monotonic seconds."""
+        self.is_locating = False
+        self.unlocated: deque[Job] = deque()
+        """Jobs that wait for the look-up."""
+        self.parked = Line()
+        """Jobs that wait for a limit or a trial, while no connection can take them."""
+
+    def note_moved(self, now: float, waited_s: float) -> None:
+        """Note that a job of it ended, or that its first one came, and how long that one had waited to begin."""
+        self.moved_at, self.waited_s = now, waited_s
+
+    def slow_s(self, now: float) -> float:
+        """For how long its jobs wait, in seconds."""
+        return max(self.waited_s, now - self.moved_at)
+
+    def begin_locating(self) -> None:
+        """Note that its hosts are looked up."""
+        self.is_locating = True
+
+    def end_locating(self) -> None:
+        """Note that the look-up has ended."""
+        self.is_locating = False
+
+    def take_unlocated(self) -> Sequence[Job]:
+        """Remove and return the jobs that wait for the look-up."""
+        waiting, self.unlocated = self.unlocated, deque()
+        return waiting
+
+    def set_located(self, until: float) -> None:
+        """Note until when its hosts are known."""
+        self.located_until = until
+
+    def set_hosts(self, found: Iterable[FoundHost], limits: DestinationLimits) -> None:
+        """Set its hosts; of duplicates the one with the lower preference counts."""
+        levels: dict[int, list[Host]] = {}
+        labels: dict[Host, bytes] = {}
+        for name, preference, host in sorted(found, key=lambda one: one.preference):
+            if host not in labels:
+                labels[host] = f"{name}[{host.address}]:{host.port}".encode("ascii", "replace")
+                levels.setdefault(preference, []).append(host)
+        self.levels, self.labels, self.limits = list(levels.values()), labels, limits
+        self.sole = self.levels[0][0] if len(self.levels[0]) == 1 else None
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a session with one of its hosts stands."""
+        return any(host.standing for level in self.levels for host in level)
+
+    def dead_for_s(self, now: float) -> float:
+        """For how long all its hosts stay dead; 0: one is alive."""
+        return max(0.0, min((host.dead_until for host in self.labels), default=now) - now)
+
+    def last_reply(self) -> Reply:
+        """The reply of the host that died last."""
+        last = max(reversed(self.labels), key=lambda host: host.died_at, default=None)
+        return (last.reply if last is not None and last.died_at > -math.inf else None) or NO_HOST

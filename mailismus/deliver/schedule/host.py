@@ -1,0 +1,391 @@
+"""A host (address and port) and its connections: which are active, idle, have room, or the fewest jobs. Pure.
+
+*Rules*
+- A connection is *active* while it has jobs or is being made, else *idle*. The host is *closed* if it has none, and it is
+  remembered when the one closed last had been made; *unused* if nothing is known of it.
+- A host is *dead* from a failure until its time is over, then due for a *trial*: one connection with one job, which is not
+  active before its session stands. A session that stands clears all failures.
+- The newest connection with room, and the newest one with fewer jobs than another, are found without looking at all of them:
+  at most by the different numbers of jobs.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections import deque
+from typing import Protocol
+
+from mailismus.deliver.host_records import HostRecord
+from mailismus.deliver.job import Job
+from mailismus.deliver.limits.sets import MxSet
+from mailismus.deliver.limits.window import Window
+from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.mail.reply import Reply
+
+_UNSORTED = -1
+"""The place of a connection among the crowded ones before anybody asks for it."""
+
+
+class Carrier(Protocol):
+    """The session over a connection, as the schedule uses it."""
+
+    def begin(self) -> None:
+        """Ask for the next job and begin it: the connection was idle."""
+
+    def quit(self) -> None:
+        """End it: it is idle."""
+
+
+class Connection:
+    """One connection: its jobs, as the schedule sees them."""
+
+    __slots__ = (
+        *("begun", "carrier", "host", "idle_number", "is_idle", "is_leaving", "is_listed", "is_standing", "jobs"),
+        *("made_at", "mx_set", "number", "place", "queue"),
+    )
+
+    def __init__(self, number: int, host: Host, mx_set: MxSet, made_at: float) -> None:
+        self.number = number
+        """Newer connections have higher ones."""
+        self.host = host
+        self.mx_set = mx_set
+        """The set for which it was made, whose window counts it."""
+        self.made_at = made_at
+        """Monotonic seconds."""
+        self.carrier: Carrier | None = None
+        self.queue: deque[Job] = deque()
+        """Jobs that have not begun, in order."""
+        self.jobs = 0
+        """Jobs begun or queued."""
+        self.place = 0
+        """The number of jobs by which its host has sorted it among the crowded ones; 0: it is not
+        there."""
+        self.begun = 0
+        """Transactions begun."""
+        self.is_standing = False
+        """Whether greeting and EHLO were accepted."""
+        self.is_listed = False
+        """Whether it gets jobs: not on trial, not leaving."""
+        self.is_idle = False
+        self.idle_number = 0
+        """Connections that became idle later have higher ones."""
+        self.is_leaving = False
+        """Whether it takes no more jobs."""
+
+    def set_listed(self, *, is_listed: bool) -> None:
+        """Note whether it gets jobs."""
+        self.is_listed = is_listed
+
+    def rest(self, idle_number: int) -> None:
+        """Become idle."""
+        self.is_idle, self.idle_number = True, idle_number
+
+    def wake(self) -> None:
+        """Become active."""
+        self.is_idle = False
+
+    def leave(self) -> None:
+        """Take no more jobs."""
+        self.is_leaving = True
+
+    def stand(self) -> None:
+        """Note that greeting and EHLO were accepted."""
+        self.is_standing = True
+
+    def carry(self, carrier: Carrier) -> None:
+        """Set the session over it."""
+        self.carrier = carrier
+
+
+class Host:
+    """One address and port. `destdb` alone sets what is remembered of it."""
+
+    __slots__ = (
+        *(
+            "__weakref__",
+            "_by_jobs",
+            "_limits",
+            "_listed",
+            "_moved",
+            "_numbers",
+            "_room",
+            "address",
+            "closed_at",
+            "connections",
+        ),
+        *("dead_until", "died_at", "failures", "idle", "made_at", "port", "queued", "reply", "standing", "trial", "window"),
+    )
+
+    def __init__(self, address: str, port: int, limits: ScheduleLimits) -> None:
+        self.address, self.port = address, port
+        self._limits = limits
+        self.window: Window | None = None
+        """How many connections it may have, by what it said up to EHLO; None: it never refused one."""
+        self.connections = 0
+        """Connections, those being made and those in QUIT included."""
+        self.standing = 0
+        """Connections with a session."""
+        self._listed: dict[int, Connection] = {}
+        self._numbers: list[int] = []
+        """Numbers of the active connections, ascending."""
+        self._room: list[int] = []
+        """Of these, those with room, and some that had it when they were sorted in."""
+        self._by_jobs: dict[int, list[int]] = {}
+        """The others, by how many jobs they have, or had when they were sorted in."""
+        self._moved: dict[Connection, None] = {}
+        """Of these, those that have another number now."""
+        self.idle: dict[Connection, None] = {}
+        """In the order in which they became idle."""
+        self.queued = 0
+        """Jobs that wait in the queues of its connections."""
+        self.trial: Connection | None = None
+        self.made_at = -math.inf
+        """When the connection that was closed last had been made; minus infinity: not remembered."""
+        self.closed_at = -math.inf
+        self.failures = 0
+        """Consecutive failures to get a session."""
+        self.dead_until = 0.0
+        self.died_at = -math.inf
+        self.reply: Reply | None = None
+        """The reply of its last death."""
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def has_leaving(self) -> bool:
+        """Whether a connection of it takes no more jobs."""
+        return self.connections > len(self._listed) + (self.trial is not None)
+
+    def is_dead(self, now: float) -> bool:
+        """Whether it is too early for a trial."""
+        return now < self.dead_until
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing is known of it."""
+        return not self.connections and not self.failures and self.made_at == -math.inf
+
+    def newest_with_room(self) -> Connection | None:
+        """The newest active connection with room."""
+        room, listed, backlog = self._room, self._listed, self._limits.backlog
+        while room:
+            connection = listed[room[-1]]
+            if connection.jobs < backlog:
+                return connection
+            room.pop()
+            self._crowd(connection)
+        return None
+
+    def newest(self) -> Connection | None:
+        """The newest active connection."""
+        numbers = self._numbers
+        return self._listed[numbers[-1]] if numbers else None
+
+    def newest_below(self, jobs: int) -> Connection | None:
+        """The newest active connection with fewer jobs than this, of those without room."""
+        for number in [number for number in self._room if self._listed[number].jobs >= self._limits.backlog]:
+            _remove(self._room, number)
+            self._crowd(self._listed[number])
+        if self._moved:
+            self._sort_in()
+        found = max((numbers[-1] for count, numbers in self._by_jobs.items() if count < jobs), default=0)
+        return self._listed[found] if found else None
+
+    def most_crowded(self) -> Connection | None:
+        """The connection with most jobs, if one has more than its backlog."""
+        if self._moved:
+            self._sort_in()
+        most = max(self._by_jobs, default=0)
+        return self._listed[self._by_jobs[most][0]] if most > self._limits.backlog else None
+
+    def listed(self) -> list[Connection]:
+        """Active and idle connections."""
+        return list(self._listed.values())
+
+    def with_jobs(self) -> list[Connection]:
+        """Active connections, and the one on trial."""
+        active = [self._listed[number] for number in self._numbers]
+        return active if self.trial is None else [*active, self.trial]
+
+    def being_made(self) -> list[Connection]:
+        """Active connections without a session yet."""
+        return [connection for connection in self._listed.values() if not connection.is_standing]
+
+    def oldest(self, count: int) -> list[Connection]:
+        """Some active connections with room, the oldest ones first."""
+        return [self._listed[number] for number in self._room[:count]]
+
+    # ------------------------------------------------------------------ connections
+
+    def connected(self) -> None:
+        """Count a connection that is being made."""
+        self.connections += 1
+
+    def refuse(self, now: float, standing: int, reply: Reply) -> None:
+        """Note that it refused a connection or a session while so many others stood."""
+        if self.window is None:
+            self.window = Window(None, size=standing)
+        self.window.note_refused(now, standing, reply)
+
+    def note_delivered(self) -> bool:
+        """Note that it accepted a message. Whether it may have more connections now."""
+        return self.window is not None and self.window.note_delivered(self.standing)
+
+    def may_have_more(self, most: int, now: float) -> bool:
+        """Whether it may have another connection, of at most so many."""
+        count, window = self.connections, self.window
+        return count < most and (window is None or window.allows(count, now))
+
+    def closed(self) -> None:
+        """Stop counting a closed connection."""
+        self.connections -= 1
+
+    def stands(self) -> None:
+        """Count a session that stands."""
+        self.standing += 1
+
+    def stands_no_more(self) -> None:
+        """Stop counting a session that leaves."""
+        self.standing -= 1
+
+    def try_with(self, connection: Connection | None) -> None:
+        """Begin a trial with this connection; None: the trial is over."""
+        self.trial = connection
+
+    def remember(self, made_at: float, closed_at: float) -> None:
+        """Remember when its last connection had been made and was closed; minus infinity: forget it."""
+        self.made_at, self.closed_at = made_at, closed_at
+
+    def die(self, failures: int, now: float, until: float, reply: Reply) -> None:
+        """Note that no session with it succeeded, for this reason: it is dead until then."""
+        self.failures, self.died_at, self.dead_until, self.reply = failures, now, until, reply
+
+    def adopt(self, died_at: float, until: float, failures: int, reply: Reply | None) -> None:
+        """Take over a death that another copy noted."""
+        self.died_at, self.dead_until, self.failures, self.reply = died_at, until, failures, reply
+
+    def record(self, offset_s: float) -> HostRecord:
+        """What is known of it. `offset_s`: UTC minus monotonic seconds."""
+        made_at = round(self.made_at + offset_s, 3) if self.made_at > -math.inf else 0.0
+        if not self.failures:
+            return HostRecord(self.address, self.port, made_at=made_at)
+        noted_at, retry_at = round(self.died_at + offset_s, 3), round(self.dead_until + offset_s, 3)
+        return HostRecord(self.address, self.port, noted_at, retry_at, self.failures, self.reply, made_at)
+
+    def live(self) -> None:
+        """Clear its failures."""
+        self.failures, self.died_at, self.dead_until = 0, -math.inf, 0.0
+
+    def list(self, connection: Connection) -> None:
+        """Make a connection active: it gets jobs from now on."""
+        connection.set_listed(is_listed=True)
+        self._listed[connection.number] = connection
+        insort(self._numbers, connection.number)
+        self._enter(connection)
+
+    def unlist(self, connection: Connection) -> None:
+        """Give a connection no more jobs."""
+        if connection.is_listed:
+            connection.set_listed(is_listed=False)
+            if connection.is_idle:
+                connection.wake()
+                del self.idle[connection]
+            else:
+                _remove(self._numbers, connection.number)
+                self._leave(connection)
+            del self._listed[connection.number]
+
+    def rest(self, connection: Connection, idle_number: int) -> None:
+        """Make an active connection without jobs idle."""
+        connection.rest(idle_number)
+        self.idle[connection] = None
+        _remove(self._numbers, connection.number)
+        self._leave(connection)
+
+    # ------------------------------------------------------------------ jobs
+
+    def add_job(self, connection: Connection, job: Job) -> None:
+        """Append a job to the queue of a connection."""
+        connection.queue.append(job)
+        self.queued += 1
+        connection.jobs += 1
+        if connection.is_idle:
+            connection.is_idle = False
+            del self.idle[connection]
+            insort(self._numbers, connection.number)
+            self._enter(connection)
+        elif connection.place > 0:
+            self._moved[connection] = None
+        elif not connection.place and connection.jobs > self._limits.backlog and connection.is_listed:
+            _remove(self._room, connection.number)
+            self._crowd(connection)
+
+    def take_first(self, connection: Connection) -> Job:
+        """Take the first queued job, to begin its transaction: it counts until `end_job`."""
+        self.queued -= 1
+        connection.begun += 1
+        return connection.queue.popleft()
+
+    def take_away(self, connection: Connection, job: Job) -> None:
+        """Take a queued job away from a connection."""
+        connection.queue.remove(job)
+        self.queued -= 1
+        self.end_job(connection)
+
+    def end_job(self, connection: Connection) -> None:
+        """Stop counting a job that has ended."""
+        jobs = connection.jobs = connection.jobs - 1
+        if connection.place:
+            if jobs < self._limits.backlog:
+                self._leave(connection)
+                insort(self._room, connection.number)
+            elif connection.place > 0:
+                self._moved[connection] = None
+
+    def relist(self) -> None:
+        """Sort all connections anew: the backlog has changed."""
+        self._room.clear()
+        self._by_jobs.clear()
+        self._moved.clear()
+        for number in self._numbers:
+            self._enter(self._listed[number])
+
+    def _crowd(self, connection: Connection) -> None:
+        """Note that a connection which had room has none. Who is asked for next sorts it in."""
+        connection.place = _UNSORTED
+        self._moved[connection] = None
+
+    def _enter(self, connection: Connection) -> None:
+        if connection.jobs < self._limits.backlog:
+            connection.place = 0
+            insort(self._room, connection.number)
+        else:
+            self._sort_in_crowd(connection)
+
+    def _sort_in_crowd(self, connection: Connection) -> None:
+        jobs = connection.place = connection.jobs
+        insort(self._by_jobs.setdefault(jobs, []), connection.number)
+
+    def _leave(self, connection: Connection) -> None:
+        self._moved.pop(connection, None)
+        number, place = connection.number, connection.place
+        connection.place = 0
+        if not place:
+            _remove(self._room, number)
+        elif place > 0:
+            numbers = self._by_jobs[place]
+            _remove(numbers, number)
+            if not numbers:
+                del self._by_jobs[place]
+
+    def _sort_in(self) -> None:
+        """Sort in the connections whose number of jobs has changed."""
+        for connection in list(self._moved):
+            self._leave(connection)
+            self._enter(connection)
+
+
+def _remove(numbers: list[int], number: int) -> None:
+    """Remove a number from an ascending list."""
+    del numbers[bisect_left(numbers, number)]

@@ -1,0 +1,82 @@
+"""Rates and windows of receivers, as mail meets them."""
+
+from __future__ import annotations
+
+import itertools
+
+from mailismus.config.values.settings import DestinationSettings
+from tests.deliver.harness import Bench
+from tests.fakes.sink import Action, Sink
+
+
+def test_never_more_than_the_rate_in_any_minute_and_evenly() -> None:
+    bench = Bench(messages_per_minute=60)
+    sink = bench.sink()
+    times: list[float] = []
+    bench.task.start()
+    for number in range(200):
+        bench.put(b"r%d@b.example" % number)
+    for _ in range(1500):
+        before = len(sink.acknowledged())
+        bench.run(0.1, 0.1)
+        times += [bench.clock.seconds()] * (len(sink.acknowledged()) - before)
+    assert 120 <= len(times) <= 150
+    assert all(times[at + 60] - times[at] >= 60 for at in range(len(times) - 60))
+    assert max(later - earlier for earlier, later in itertools.pairwise(times)) < 2.5
+    assert bench.statuses() == {"sent": len(times)}
+
+
+def test_a_rate_of_one_destination_holds_no_other() -> None:
+    slow = DestinationSettings((b"slow.example",), None, 6, None, 1)
+    bench = Bench(has_relay=False, destinations=(slow,))
+    bench.names.mx("slow.example", (10, "mx.slow.example", "192.0.2.1"))
+    bench.names.mx("b.example", (10, "mx.slow.example", "192.0.2.1"))
+    sink = bench.sink()
+    bench.task.start()
+    for number in range(30):
+        bench.put(b"r%d@slow.example" % number)
+        bench.put(b"r%d@b.example" % number)
+    bench.run(5)
+    assert sum(recipient.endswith(b"@b.example") for recipient in sink.acknowledged()) == 30
+    assert sum(recipient.endswith(b"@slow.example") for recipient in sink.acknowledged()) == 1
+    bench.run(60)
+    assert sum(recipient.endswith(b"@slow.example") for recipient in sink.acknowledged()) in (6, 7)
+
+
+def test_a_receiver_of_three_connections_refuses_few() -> None:
+    refused = 0
+
+    def greeting(sink: Sink) -> Action:
+        nonlocal refused
+        if sink.sinks.open > 3:
+            refused += 1
+            return b"421 4.7.0 too many connections\r\n"
+        return b"220 sink ESMTP\r\n"
+
+    bench = Bench(maxmessages=0)
+    bench.network.latency_s = 0.1
+    sink = bench.sink({"greeting": greeting})
+    bench.task.start()
+    for second in range(120):
+        for number in range(8):
+            bench.put(b"r%d-%d@b.example" % (second, number))
+        bench.run(1, 0.05)
+    assert refused <= 10
+    bench.run(30)
+    assert len(sink.acknowledged()) == 960
+    assert bench.statuses() == {"sent": 960}
+
+
+def test_domains_with_the_same_hosts_share_connections_each_under_its_own_name() -> None:
+    bench = Bench(has_relay=False)
+    for name in ("one", "two", "three"):
+        bench.names.mx(f"{name}.example", (10, f"mx.{name}.example", "192.0.2.1"))
+    sink = bench.sink()
+    bench.task.start()
+    words = (b"one", b"two", b"three")
+    for word in words:
+        bench.put(b"r@" + word + b".example")
+    bench.run(1)
+    assert len(sink.connections) == 1
+    for word in words:
+        assert len(bench.lines(b"relay=mx." + word + b".example[192.0.2.1]:25", b"to=<r@" + word + b".example>")) == 1
