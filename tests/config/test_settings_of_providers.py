@@ -11,7 +11,7 @@ from mailismus.config.generate.schema import write_schema
 from mailismus.config.read.document import parse
 from mailismus.config.read.load import LoadedConfig, load_tree
 from mailismus.config.table.kinds import count
-from mailismus.config.table.queue import MAXCLUSTERSIZE, QUEUE
+from mailismus.config.table.queue import JOURNAL, MAXCLUSTERSIZE, QUEUE
 from mailismus.config.table.words import Block, Setting, belongs_to, with_provider
 from mailismus.errors import ConfigError, StartError
 
@@ -69,7 +69,7 @@ def test_schema_sample_and_manual_say_whose_a_setting_is() -> None:
     assert with_provider(MAXCLUSTERSIZE.sentence, MAXCLUSTERSIZE) == sentence
     assert sentence in write_schema()
     assert sentence in write_markdown()
-    assert "What is written first. Of provider clustered alone." in write_sample()
+    assert with_provider(JOURNAL.sentence, JOURNAL) in write_sample()
     line = next(line for line in write_sample().splitlines() if "<maxclustersize>" in line)
     assert line.endswith("(clustered, restart) -->")
 

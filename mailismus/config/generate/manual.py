@@ -129,7 +129,7 @@ def _name(name: str) -> str:
 def _often(section: Section) -> str:
     return {
         Occurs.ONCE: "",
-        Occurs.OPTIONAL: " Its being there says something.",
+        Occurs.OPTIONAL: " Its presence has a meaning.",
         Occurs.MANY: " It may stand several times.",
     }[section.occurs]
 

@@ -9,64 +9,73 @@ ANNOUNCEHOST = Setting(
     "announcehost",
     kinds.DOMAIN,
     "%SYSNAME%",
-    "This host's name as told to other servers; by default its full name.",
+    "The host name that this server announces to other servers. Default: the fully qualified name of this host.",
     example="mx.example.net",
     fixed=True,
 )
 ROOT = Setting(
-    "root", kinds.ROOT_PATH, "..", "%DIRTOP%: where the other paths begin; from the folder of this file.", fixed=True
+    "root",
+    kinds.ROOT_PATH,
+    "..",
+    "%DIRTOP%: the root of other relative paths. It is relative to the directory of the configuration file.",
+    fixed=True,
 )
-CONFIG = Setting("config", kinds.PATH, "config", "%DIRCONF%: files named in this one.", fixed=True)
-VAR = Setting("var", kinds.PATH, "var", "%DIRVAR%: what the server keeps: queue, spool, mail.", fixed=True)
-LOGS = Setting("logs", kinds.PATH, "var/logs", "%DIRLOG%: audit logs.", fixed=True)
+CONFIG = Setting(
+    "config", kinds.PATH, "config", "%DIRCONF%: the directory of files that the configuration names.", fixed=True
+)
+VAR = Setting("var", kinds.PATH, "var", "%DIRVAR%: the directory of the server's data: queue, spool, mail.", fixed=True)
+LOGS = Setting("logs", kinds.PATH, "var/logs", "%DIRLOG%: the directory of audit logs.", fixed=True)
 STOP_TIMEOUT = Setting(
     "stop_timeout",
     kinds.time("100ms", "1h"),
     "30s",
-    "How long a stop waits for transactions whose final dot has come or gone.",
+    "How long a stop waits for transactions whose final dot was received or sent.",
 )
 
 DIRPATHS = Block(
-    "dirpaths", "Directories, and the tokens that stand for them.", (ROOT, CONFIG, VAR, LOGS), original=("tmp", "rootpath")
+    "dirpaths", "Directories and the tokens that stand for them.", (ROOT, CONFIG, VAR, LOGS), original=("tmp", "rootpath")
 )
 APPLICATION = Block(
-    "application", "The program as a whole.", (ANNOUNCEHOST, DIRPATHS, STOP_TIMEOUT), original=("prodname", "database")
+    "application",
+    "Settings of the whole program.",
+    (ANNOUNCEHOST, DIRPATHS, STOP_TIMEOUT),
+    original=("prodname", "database"),
 )
 
 DOMAINS = Setting(
     "domains",
     kinds.NAMES_OR_FILES,
     "",
-    "Local domains, or files (anything with a /) that name one on each line.",
+    "Local domains. A value with a / is a file with one domain a line.",
     sample="example.net",
 )
 USERS = Setting(
     "users",
     kinds.NAMES_OR_FILES,
     "",
-    "Users, valid at every local domain, or files that name one on each line.",
+    "Local users; each is valid at every local domain. A value with a / is a file with one user a line.",
     sample="%DIRCONF%/users",
 )
 POSTMASTER = Setting(
     "postmaster",
     kinds.USER,
     "",
-    "The user who gets postmaster's mail; needed where there are local domains.",
+    "The user who receives mail for postmaster. Required if there are local domains.",
     sample="alice",
 )
 DIRECTORY = Block(
     "directory",
-    "Whose mail stays here.",
+    "Local domains and users.",
     (DOMAINS, USERS, POSTMASTER),
     unbuilt=("aliases",),
     original=("@enabled", "@class", "virtualusers", "plainpass"),
 )
 
-USERPATH = Setting("userpath", kinds.PATH, "%DIRVAR%/ms", "Where the users' directories lie.")
-MAILPATH = Setting("mailpath", kinds.INNER_PATH, "Maildir", "A user's maildir is userpath/USER/mailpath.")
+USERPATH = Setting("userpath", kinds.PATH, "%DIRVAR%/ms", "The directory of the users' directories.")
+MAILPATH = Setting("mailpath", kinds.INNER_PATH, "Maildir", "The maildir in a user's directory: userpath/USER/mailpath.")
 MESSAGE_STORE = Block(
     "message_store",
-    "Where delivered mail lies.",
+    "Maildirs of local users.",
     (USERPATH, MAILPATH),
     original=(
         *("@enabled", "@class", "dotstuffing", "exclusive", "filename_colon", "filename_comma"),
@@ -78,23 +87,28 @@ SOCKET = Setting(
     "socket",
     kinds.PATH,
     "%DIRVAR%/run/admin.sock",
-    "Where the mailismus command meets the running server. The last part of the path has at most 80 bytes.",
+    "The Unix socket by which the mailismus command reaches the running server. Its file name has at most 80 bytes.",
     fixed=True,
 )
 METRICS_INTERFACE = Setting(
     "interface",
     kinds.INTERFACE,
     "127.0.0.1",
-    "The IP address it listens on. Everybody who can connect may read: there is no password.",
+    "The IP address of the metrics listener. There is no password: every client that can connect can read.",
     Form.ATTRIBUTE,
     fixed=True,
 )
 METRICS_PORT = Setting(
-    "port", kinds.port(0), "9925", "Its TCP port; 0: any free one, see the log.", Form.ATTRIBUTE, fixed=True
+    "port",
+    kinds.port(0),
+    "9925",
+    "The TCP port of the metrics listener. 0: a free port, which the log names.",
+    Form.ATTRIBUTE,
+    fixed=True,
 )
 METRICS = Block(
     "metrics",
-    "Counters for Prometheus, at http://INTERFACE:PORT/metrics; without this block there is none.",
+    "Metrics for Prometheus at http://INTERFACE:PORT/metrics. Without this block there are none.",
     (METRICS_INTERFACE, METRICS_PORT),
     Occurs.OPTIONAL,
 )

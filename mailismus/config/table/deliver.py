@@ -6,13 +6,13 @@ from mailismus.config.table import kinds
 from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 ADDRESS = Setting(
-    "address", kinds.HOST_PORT, None, "Where it is: HOST:PORT, port 25 by default.", Form.ATTRIBUTE, sample="127.0.0.1:8025"
+    "address", kinds.HOST_PORT, None, "The relay: HOST:PORT. Default port: 25.", Form.ATTRIBUTE, sample="127.0.0.1:8025"
 )
 DESTDOMAINS = Setting(
     "destdomains",
     kinds.DOMAINS,
     "",
-    "The recipients' domains it is for; none, and no senders: all others.",
+    "Recipients' domains whose mail goes to this relay. Without destdomains and senders: all other mail.",
     Form.ATTRIBUTE,
     example="a.example,b.example",
 )
@@ -20,7 +20,7 @@ SENDERS = Setting(
     "senders",
     kinds.SENDERS,
     "",
-    "The senders whose mail it is for, addresses or whole domains, before any recipients' domain.",
+    "Senders (addresses or domains) whose mail goes to this relay. They are compared before recipients' domains.",
     Form.ATTRIBUTE,
     example="c.example,joe@d.example",
 )
@@ -28,13 +28,13 @@ SENDERNETS = Setting(
     "sendernets",
     kinds.ATTRIBUTE_NETWORKS,
     "",
-    "The clients' networks that mail of these senders must have come from; none: any. It routes, it permits nothing.",
+    "Networks of clients from which mail of these senders must come. Default: any. It selects a route and permits nothing.",
     Form.ATTRIBUTE,
     example="10.0.0.0/8",
 )
 RELAY = Block(
     "relay",
-    "A server that takes mail for some domains, of some senders, or all other mail.",
+    "A relay for some domains, for some senders, or for all other mail.",
     (ADDRESS, DESTDOMAINS, SENDERS, SENDERNETS),
     Occurs.MANY,
     unbuilt=("tls", "auth"),
@@ -42,7 +42,7 @@ RELAY = Block(
 )
 RELAYS = Block(
     "relays",
-    "Where mail goes that is not for a local domain; what no relay is for goes by MX.",
+    "Relays for mail that is not local. Mail without a relay is delivered by MX.",
     (RELAY,),
     original=("intercept",),
 )
@@ -51,7 +51,7 @@ DESTINATION_DOMAINS = Setting(
     "domains",
     kinds.DOMAIN_PATTERNS,
     None,
-    "The recipients' domains that it is for: mail.example that domain alone, *.mail.example all below it.",
+    "Recipients' domains of these limits. mail.example: this domain alone. *.mail.example: all its subdomains.",
     Form.ATTRIBUTE,
     example="mail.example,*.mail.example",
 )
@@ -59,7 +59,7 @@ DESTINATION_MAXSERVERCONNECTIONS = Setting(
     "maxserverconnections",
     kinds.optional_count(),
     "",
-    "Connections to one host for their mail, 0: no limit; none: as for all others.",
+    "Maximum connections to one host for this mail. 0: no limit. Default: that of deliver.",
     Form.ATTRIBUTE,
     example="5",
 )
@@ -67,7 +67,7 @@ DESTINATION_MESSAGES_PER_MINUTE = Setting(
     "messages_per_minute",
     kinds.optional_count(),
     "",
-    "Messages in any 60 seconds to all of these domains together, 0: no limit; none: as for all others.",
+    "Maximum messages in any 60 seconds to all these domains together. 0: no limit. Default: that of deliver.",
     Form.ATTRIBUTE,
     example="600",
 )
@@ -75,13 +75,13 @@ DESTINATION_RECIPIENTS_PER_MINUTE = Setting(
     "recipients_per_minute",
     kinds.optional_count(),
     "",
-    "Recipients in any 60 seconds at all of these domains together, 0: no limit; none: as for all others.",
+    "Maximum recipients in any 60 seconds at all these domains together. 0: no limit. Default: that of deliver.",
     Form.ATTRIBUTE,
     example="6000",
 )
 DESTINATION = Block(
     "destination",
-    "Other limits for the mail of some domains. The first one that names a recipient's domain counts.",
+    "Limits for the mail of some domains. The first destination that matches the recipient's domain applies.",
     (
         *(DESTINATION_DOMAINS, DESTINATION_MAXSERVERCONNECTIONS),
         *(DESTINATION_MESSAGES_PER_MINUTE, DESTINATION_RECIPIENTS_PER_MINUTE),
@@ -89,52 +89,52 @@ DESTINATION = Block(
     Occurs.MANY,
     unbuilt=("tls",),
 )
-DESTINATIONS = Block("destinations", "Domains whose hosts get more, or less, than others.", (DESTINATION,))
+DESTINATIONS = Block("destinations", "Domains with limits of their own.", (DESTINATION,))
 
 MAX_MESSAGE_CONCURRENCY = Setting(
     "max_message_concurrency",
     kinds.count(),
     "20",
-    "Connections that work for one message at a time while others wait, half of maxconnections at most; 0: no limit.",
+    "Connections that one message may always use at a time, at most half of maxconnections. 0: no limit.",
 )
 SCALE_MAX_CONCURRENCY = Setting(
     "scale_max_concurrency",
     kinds.count(1),
     "10",
-    "A message may have more, fewer than this many times the free connections: with 10 one alone gets 10 of 11.",
+    "A message may use more while it has fewer than this many times the free ones. With 10, one alone uses 10 of 11.",
 )
 BACKLOG = Setting(
     "backlog",
     kinds.count(1),
     "3",
-    "Messages given to each connection to a host, and not answered, before another one is opened.",
+    "Unfinished messages of each connection to a host before another connection is opened.",
 )
 MAXAGE_IDLE = Setting(
-    "maxage_idle", kinds.time(), "5s", "How long a connection without work is kept; 0: until it is needed elsewhere."
+    "maxage_idle", kinds.time(), "5s", "How long an idle connection is kept. 0: until its place is needed."
 )
 MAXAGE_ACTIVE = Setting(
     "maxage_active",
     kinds.time(),
     "5m",
-    "How old a connection may get; it is closed after the message that it is in; 0: no limit.",
+    "Maximum age of a connection. It is closed after its current message. 0: no limit.",
 )
 RETRY_HOST = Setting(
     "retry_host",
     kinds.time("100ms"),
     "5m",
-    "How long a host that can't be reached is left alone, twice as long after each further failure up to forget_host; "
-    "by default no longer than the shortest of retry_delays.",
+    "How long an unreachable host is not tried. The time doubles with each further failure, up to forget_host. "
+    "Default: at most the shortest of retry_delays.",
     example="5m",
 )
 FORGET_HOST = Setting(
     "forget_host",
     kinds.time("100ms"),
     "2h",
-    "How long it is remembered that a host could not be reached, or when a connection to it was made.",
+    "How long knowledge of a host is kept: failures, and the time of its last connection.",
 )
 SCHEDULE = Block(
     "schedule",
-    "Which message gets a connection, and how connections are kept.",
+    "The scheduler: shares of messages, life of connections, unreachable hosts.",
     (
         *(MAX_MESSAGE_CONCURRENCY, SCALE_MAX_CONCURRENCY, BACKLOG),
         *(MAXAGE_IDLE, MAXAGE_ACTIVE, RETRY_HOST, FORGET_HOST),
@@ -142,28 +142,28 @@ SCHEDULE = Block(
     unbuilt=("max_verify_concurrency", "scale_verify_concurrency"),
 )
 
-CLIENT_TIMEOUT = Setting("timeout", kinds.time("100ms"), "5m", "How long another server's reply is waited for.")
-TIMEOUT_CONNECT = Setting("timeout_connect", kinds.time("100ms"), "30s", "How long a connection is waited for.")
-TIMEOUT_FINAL = Setting("timeout_final", kinds.time("100ms"), "10m", "How long the reply to a whole message is waited for.")
+CLIENT_TIMEOUT = Setting("timeout", kinds.time("100ms"), "5m", "How long the client waits for a reply.")
+TIMEOUT_CONNECT = Setting("timeout_connect", kinds.time("100ms"), "30s", "How long the client waits for a connection.")
+TIMEOUT_FINAL = Setting(
+    "timeout_final", kinds.time("100ms"), "10m", "How long the client waits for the reply to the final dot."
+)
 MAXPIPELINE = Setting(
-    "maxpipeline", kinds.count(), "25", "Commands sent before their replies are read; 0: no limit, 1: none ahead."
+    "maxpipeline", kinds.count(), "25", "Maximum commands sent before their replies are read. 0: no limit. 1: no pipelining."
 )
 FALLBACKMX_A = Setting(
-    "fallbackMX_A", kinds.BOOLEAN, "Y", "Whether a domain without any MX is served by the host of its own name."
+    "fallbackMX_A", kinds.BOOLEAN, "Y", "Y: deliver mail for a domain without MX records to the host of that name."
 )
 EIGHTBIT = Setting(
     "eightbit",
     kinds.choice(("send", "bounce")),
     "send",
-    "What becomes of 8-bit mail for a server without 8BITMIME: send it all the same, or bounce it.",
+    "8-bit mail for a server without 8BITMIME: send it unchanged, or bounce it.",
 )
-MXPORT = Setting("mxport", kinds.port(1), "25", "The port of MX hosts; another one is for test beds.")
-LOOPBACK = Setting(
-    "loopback", kinds.BOOLEAN, "N", "Whether an MX host may be at 127/8 or ::1, this host itself; for test beds."
-)
+MXPORT = Setting("mxport", kinds.port(1), "25", "The port of MX hosts. Other values than 25 are for tests.")
+LOOPBACK = Setting("loopback", kinds.BOOLEAN, "N", "Y: accept MX hosts at 127.0.0.0/8 and ::1. For tests.")
 CLIENT = Block(
     "client",
-    "How other servers are spoken to.",
+    "The SMTP client.",
     (CLIENT_TIMEOUT, TIMEOUT_CONNECT, TIMEOUT_FINAL, MAXPIPELINE, FALLBACKMX_A, EIGHTBIT, MXPORT, LOOPBACK),
     unbuilt=("tls",),
     original=(
@@ -176,43 +176,55 @@ DNS_SERVERS = Setting(
     "servers",
     kinds.DNS_SERVERS,
     "",
-    "The name servers that are asked for MX hosts, IP addresses, port 53 by default; none: the system's.",
+    "IP addresses of the name servers. Default port: 53. Without: the system's name servers.",
     Form.ATTRIBUTE,
     example="127.0.0.1:5353 | 127.0.0.2:5353",
 )
-DNS_TIMEOUT = Setting("timeout", kinds.time("100ms"), "5s", "How long one server's answer is waited for.", Form.ATTRIBUTE)
-DNS = Block("dns", "Where the hosts of domains are looked up.", (DNS_SERVERS, DNS_TIMEOUT))
-
-QUEUECACHE = Setting("queuecache", kinds.count(1), "2500", "Entries in hand at most.")
-MAXCONNECTIONS = Setting(
-    "maxconnections", kinds.count(), "2500", "Connections in all; 0: as many as the open-file limit allows."
+DNS_TIMEOUT = Setting(
+    "timeout", kinds.time("100ms"), "5s", "How long the client waits for the answer of a name server.", Form.ATTRIBUTE
 )
-MAXSERVERCONNECTIONS = Setting("maxserverconnections", kinds.count(), "20", "Connections to one host; 0: no limit.")
-MAXMESSAGES = Setting("maxmessages", kinds.count(), "100", "Messages of one connection; 0: no limit.")
-MAXRECIPS = Setting("maxrecips", kinds.count(), "50", "Recipients of one transaction; 0: no limit.")
+DNS = Block("dns", "DNS look-ups of MX hosts.", (DNS_SERVERS, DNS_TIMEOUT))
+
+QUEUECACHE = Setting("queuecache", kinds.count(1), "2500", "Maximum entries that delivery holds in memory.")
+MAXCONNECTIONS = Setting(
+    "maxconnections",
+    kinds.count(),
+    "2500",
+    "Maximum connections to other servers. 0: as many as the open-file limit allows.",
+)
+MAXSERVERCONNECTIONS = Setting("maxserverconnections", kinds.count(), "20", "Maximum connections to one host. 0: no limit.")
+MAXMESSAGES = Setting("maxmessages", kinds.count(), "100", "Maximum messages of a connection. 0: no limit.")
+MAXRECIPS = Setting("maxrecips", kinds.count(), "50", "Maximum recipients of a transaction. 0: no limit.")
 MESSAGES_PER_MINUTE = Setting(
     "messages_per_minute",
     kinds.count(),
     "0",
-    "Messages in any 60 seconds, evenly, to the same mail hosts (all domains with these MX hosts together); 0: no limit.",
+    "Maximum messages in any 60 seconds to one set of MX hosts, of all its domains, spread evenly. 0: no limit.",
 )
 RECIPIENTS_PER_MINUTE = Setting(
     "recipients_per_minute",
     kinds.count(),
     "0",
-    "Recipients in any 60 seconds, evenly, at the same mail hosts; 0: no limit.",
+    "Maximum recipients in any 60 seconds at one set of MX hosts, spread evenly. 0: no limit.",
 )
-INTERVAL_LOW = Setting("interval_low", kinds.time("100ms"), "100ms", "Pause after a look at the queue that found entries.")
+INTERVAL_LOW = Setting(
+    "interval_low", kinds.time("100ms"), "100ms", "Delay before the queue is asked again when it had entries."
+)
 INTERVAL_HIGH = Setting(
-    "interval_high", kinds.time("100ms"), "15s", "Pause after one that found none; new mail goes out at once."
+    "interval_high",
+    kinds.time("100ms"),
+    "15s",
+    "Delay before the queue is asked again when it had none. New mail is delivered at once.",
 )
-INTERVAL_ERROR = Setting("interval_error", kinds.time("100ms"), "3m", "Pause after an error.")
-DELAY_START = Setting("delay_start", kinds.time("0"), "0", "Pause before the first look; 0: none.")
+INTERVAL_ERROR = Setting(
+    "interval_error", kinds.time("100ms"), "3m", "Delay before the queue is asked again after an error."
+)
+DELAY_START = Setting("delay_start", kinds.time("0"), "0", "Delay between the start and the first delivery. 0: none.")
 AUDIT = Setting(
     "audit",
     kinds.LOG_FILE,
     "",
-    "A file that gets a line for each recipient whose mail was delivered; none: no such lines.",
+    "Audit log with a line for each delivered recipient. Default: none.",
     example="%DIRLOG%/delivered-%DT%.log",
     fixed=True,
 )
@@ -220,14 +232,14 @@ AUDIT_FORMAT = Setting(
     "format",
     kinds.choice(("text", "json")),
     "text",
-    "text: lines as the original has them; json: an object a line.",
+    "text: the line format of the original product. json: one object a line.",
     Form.ATTRIBUTE,
     of="audit",
     fixed=True,
 )
 DELIVER = Block(
     "deliver",
-    "From the queue to where mail shall go.",
+    "Delivery: from the queue to other servers and maildirs.",
     (
         *(RELAYS, DESTINATIONS, QUEUECACHE, MAXCONNECTIONS, MAXSERVERCONNECTIONS, MAXMESSAGES, MAXRECIPS),
         *(MESSAGES_PER_MINUTE, RECIPIENTS_PER_MINUTE),

@@ -14,62 +14,90 @@ PROVIDER = Setting(
     "provider",
     kinds.provider(("clustered",), unbuilt=("memory", "chunk", "log", "distributed")),
     "clustered",
-    "How the queue is kept.",
+    "The queue provider: how the queue is stored.",
     Form.ATTRIBUTE,
     fixed=True,
 )
-ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/queue", "Where the queue lies.", fixed=True)
+ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/queue", "The directory of the queue.", fixed=True)
 MAXCLUSTERSIZE = Setting(
     "maxclustersize",
     kinds.size(),
     "256K",
-    "Bytes of one cluster file of new entries; 0: no limit.",
+    "Maximum bytes of one cluster file of new entries. 0: no limit.",
     fixed=True,
     providers=_CLUSTERED,
 )
 MAXMEMORYQUEUE = Setting(
-    "maxmemoryqueue", kinds.count(), "0", "Entries that a task takes at most at once; 0: no limit of its own."
+    "maxmemoryqueue",
+    kinds.count(),
+    "0",
+    "Maximum entries that a task takes from the queue at once. 0: the task's queuecache is the limit.",
 )
-RETRY_MAXTIME = Setting("retry_maxtime", kinds.time("100ms"), "72h", "How long an undelivered message is tried.")
+RETRY_MAXTIME = Setting(
+    "retry_maxtime", kinds.time("100ms"), "72h", "How long delivery of a message is retried before it fails."
+)
 RETRY_MAXTIME_REPORTS = Setting(
-    "retry_maxtime_reports", kinds.time("100ms"), "24h", "The same for reports of failed delivery."
+    "retry_maxtime_reports", kinds.time("100ms"), "24h", "How long delivery of a report is retried before it is discarded."
 )
-RETRY_DELAYS = Setting("retry_delays", kinds.DELAYS, "15m | 30m | 2h | 4h", "The pauses between attempts; the last repeats.")
+RETRY_DELAYS = Setting(
+    "retry_delays", kinds.DELAYS, "15m | 30m | 2h | 4h", "The delays between attempts; the last one repeats."
+)
 MINFREE = Setting(
     "minfree",
     kinds.MINFREE,
     "2%",
-    "Bytes and inodes that must stay free (a share, or a SIZE of bytes; 0: off); below, mail is refused for now.",
+    "Free bytes and inodes that are kept: a share, or bytes as a size. With less, mail is refused (452). 0: off.",
     fixed=True,
 )
 
-SEGMENTSIZE = Setting("segmentsize", kinds.size("1Mi", "4Gi"), "32Mi", "Bytes of one segment file.", fixed=True)
+SEGMENTSIZE = Setting(
+    "segmentsize", kinds.size("1Mi", "4Gi"), "32Mi", "Bytes of one segment file of the journal.", fixed=True
+)
 LARGEMSGSIZE = Setting(
     "largemsgsize",
     kinds.size("0", "16Mi"),
     "128Ki",
-    "Larger messages get a file of their own at once; 0: all do.",
+    "Messages above this size are written to message files, not into the journal. 0: all messages.",
     fixed=True,
 )
 MAXAGE = Setting(
-    "maxage", kinds.time("0", "1h"), "3s", "What is not delivered by then moves to clusters; 0: at once.", fixed=True
+    "maxage",
+    kinds.time("0", "1h"),
+    "3s",
+    "The age at which undelivered mail moves from the journal to clusters. 0: at once.",
+    fixed=True,
 )
 MAXSIZE = Setting(
-    "maxsize", kinds.size("1Mi"), "256Mi", "Bytes that the journal may hold; beyond, it is emptied early.", fixed=True
+    "maxsize", kinds.size("1Mi"), "256Mi", "Bytes of the journal at which a checkpoint begins before maxage.", fixed=True
 )
-JOURNAL = Block("journal", "What is written first.", (SEGMENTSIZE, LARGEMSGSIZE, MAXAGE, MAXSIZE), providers=_CLUSTERED)
+JOURNAL = Block(
+    "journal",
+    "The journal: new mail is written here first, and many messages share one barrier.",
+    (SEGMENTSIZE, LARGEMSGSIZE, MAXAGE, MAXSIZE),
+    providers=_CLUSTERED,
+)
 
-SPOOL_ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/spool", "Where message files lie.", fixed=True)
-BUFSIZE = Setting("bufsize", kinds.size("1K", "16Mi"), "16K", "Bytes gathered before a message file is written.", fixed=True)
+SPOOL_ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/spool", "The directory of message files.", fixed=True)
+BUFSIZE = Setting(
+    "bufsize",
+    kinds.size("1K", "16Mi"),
+    "16K",
+    "Bytes that are buffered before they are written to a message file.",
+    fixed=True,
+)
 MAXSPIDCACHE = Setting(
-    "maxspidcache", kinds.count(), "250000", "Messages whose references are counted in memory; 0: no limit.", fixed=True
+    "maxspidcache",
+    kinds.count(),
+    "250000",
+    "Maximum messages whose references are counted in memory. 0: no limit.",
+    fixed=True,
 )
 HARDLINKS = Setting(
-    "hardlinks", kinds.BOOLEAN, "N", "A name (hard link) for each recipient, in place of counting references.", fixed=True
+    "hardlinks", kinds.BOOLEAN, "N", "Use a hard link for each recipient in place of reference counts.", fixed=True
 )
 SPOOL = Block(
     "spool",
-    "Message bytes at rest.",
+    "The spool: message files of mail that left the journal.",
     (SPOOL_ROOTPATH, BUFSIZE, MAXSPIDCACHE, HARDLINKS),
     original=("silofactor",),
     providers=_CLUSTERED,
@@ -77,7 +105,7 @@ SPOOL = Block(
 
 QUEUE = Block(
     "queue",
-    "The queue.",
+    "The queue: undelivered mail on disk.",
     (
         *(PROVIDER, ROOTPATH, MAXCLUSTERSIZE, MAXMEMORYQUEUE, RETRY_MAXTIME, RETRY_MAXTIME_REPORTS, RETRY_DELAYS, MINFREE),
         *(JOURNAL, SPOOL),

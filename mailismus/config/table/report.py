@@ -5,21 +5,28 @@ from __future__ import annotations
 from mailismus.config.table import kinds
 from mailismus.config.table.words import Block, Form, Setting
 
-QUEUECACHE = Setting("queuecache", kinds.count(1), "100", "Bounces in hand at most; those of one message stay together.")
-INTERVAL_LOW = Setting("interval_low", kinds.time("100ms"), "5s", "Pause after a look at the queue that found bounces.")
+QUEUECACHE = Setting(
+    "queuecache", kinds.count(1), "100", "Maximum bounces held in memory. All bounces of a message are held together."
+)
+INTERVAL_LOW = Setting(
+    "interval_low", kinds.time("100ms"), "5s", "Delay before the queue is asked again when it had bounces."
+)
 INTERVAL_HIGH = Setting(
-    "interval_high", kinds.time("100ms"), "1m", "Pause after one that found none; new bounces are reported at once."
+    "interval_high",
+    kinds.time("100ms"),
+    "1m",
+    "Delay before the queue is asked again when it had none. New bounces are reported at once.",
 )
-INTERVAL_ERROR = Setting("interval_error", kinds.time("100ms"), "3m", "Pause after an error.")
-DELAY_START = Setting("delay_start", kinds.time("0"), "0", "Pause before the first look; 0: none.")
-GENERATE_NDR = Setting(
-    "generate_ndr", kinds.BOOLEAN, "Y", "Whether senders are told of failed delivery; N: bounces are discarded and logged."
+INTERVAL_ERROR = Setting(
+    "interval_error", kinds.time("100ms"), "3m", "Delay before the queue is asked again after an error."
 )
+DELAY_START = Setting("delay_start", kinds.time("0"), "0", "Delay between the start and the first report. 0: none.")
+GENERATE_NDR = Setting("generate_ndr", kinds.BOOLEAN, "Y", "Y: send non-delivery reports. N: discard bounces and log them.")
 NDR_FROM = Setting(
     "ndr_from",
     kinds.MAILBOX,
     "",
-    "Whom reports say they are from; by default postmaster at the first local domain, or else at announcehost.",
+    "The From address of reports. Default: postmaster at the first local domain, or at announcehost.",
     example="postmaster@example.net",
 )
 NDR_SUBJECT = Setting("ndr_subject", kinds.TEXT, "Delivery Failure Report", "The subject of reports.")
@@ -27,13 +34,13 @@ ATTACHMSG = Setting(
     "attachmsg",
     kinds.size("0", "10M"),
     "4K",
-    "Bytes of a message that its report returns; the header comes whole in any case; 0: no limit but 10M.",
+    "Maximum bytes of the message that a report returns. The header is always returned whole. 0: 10M.",
 )
 AUDIT = Setting(
     "audit",
     kinds.LOG_FILE,
     "",
-    "A file that gets a line for each recipient whose mail failed for good; none: no such lines.",
+    "Audit log with a line for each recipient that failed permanently. Default: none.",
     example="%DIRLOG%/bounced-%DT%.log",
     fixed=True,
 )
@@ -41,14 +48,14 @@ AUDIT_FORMAT = Setting(
     "format",
     kinds.choice(("text", "json")),
     "text",
-    "text: lines as the original has them; json: an object a line.",
+    "text: the line format of the original product. json: one object a line.",
     Form.ATTRIBUTE,
     of="audit",
     fixed=True,
 )
 REPORT = Block(
     "report",
-    "Failures back to their senders.",
+    "Non-delivery reports.",
     (
         *(QUEUECACHE, INTERVAL_LOW, INTERVAL_HIGH, INTERVAL_ERROR, DELAY_START),
         *(GENERATE_NDR, NDR_FROM, NDR_SUBJECT, ATTACHMSG, AUDIT, AUDIT_FORMAT),

@@ -29,7 +29,7 @@ class Occurs(enum.Enum):
     """How often a block may stand in the one around it."""
 
     ONCE = "once"
-    OPTIONAL = "once, and its being there says something"
+    OPTIONAL = "once; its presence has a meaning"
     MANY = "many"
 
 
