@@ -20,6 +20,7 @@ Modules, each with what it is:
     connector   makes the connection of a session, and says why there is none
     content     reads a content in pieces, as there is room
     protocol    one session over a socket
+    giving_back  jobs that leave delivery, and which go back to the queue untried
     sessions    all sessions: carries out what the schedule decides
     deposit     one message into one maildir
     turns       which local delivery is next, by sender, message and user. Pure

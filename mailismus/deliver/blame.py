@@ -73,6 +73,10 @@ class Sign(enum.Enum):
     RESET = "the connection was cut"
 
 
+BROKEN = frozenset({Sign.TIMED_OUT, Sign.RESET})
+"""Signs without a word from the peer."""
+
+
 class Blame(NamedTuple):
     """The judgement of one failure."""
 
@@ -94,9 +98,6 @@ class Case(NamedTuple):
 
 
 _EV, _CU, _SI = Event, Culprit, Sign
-UP_TO_EHLO = frozenset({_EV.CONNECT, _EV.GREETING, _EV.EHLO, _EV.LOST_OPENING})
-"""Events whose sign concerns the host alone; the sign of a later one concerns its set of MX hosts."""
-
 _ANY, _4XX, _421, _452 = range(600), range(400, 500), range(421, 422), range(452, 453)
 _GREY = range(450, 452)
 _RCPT = (_EV.RECIPIENT, _EV.LATER_RECIPIENT)

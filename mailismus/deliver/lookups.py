@@ -148,7 +148,7 @@ class Lookups:
         else:
             for job in self._schedule.take_unlocated(destination):
                 self._owner.defer(job, destination, failure.reply, failure.host, None)
-        self._schedule.forget_if_unused(destination)
+        self._schedule.known.forget_if_unused(destination)
         return failure
 
     # ------------------------------------------------------------------ the pool
@@ -182,7 +182,7 @@ class Lookups:
         self._end_wait(destination)
         if not destination.entries:  # its mail was given back
             destination.end_locating()
-            self._schedule.forget_if_unused(destination)
+            self._schedule.known.forget_if_unused(destination)
             return
         located = self._locator.locate(destination.next_hop)
         if isinstance(located, Deferred):

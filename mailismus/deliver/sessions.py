@@ -8,7 +8,7 @@
 - While the queue allows no transaction, connections keep their jobs and begin when it does.
 - A transaction that was begun and not tried is placed anew; after `MAX_PUT_BACKS` times it is deferred. So is one that
   failed by the fault of its host (`blame`), once for each host. Recipients that a transaction has no room for get another.
-- A sign of too much (`blame`) cuts the window of the connection's set.
+- A sign of too much (`blame`) cuts the window of the connection's set; up to EHLO that of its host.
 - Nothing is done for other jobs from within an engine's call: `serve` follows in a turn of its own.
 
 *Not here*: the place of each job (`schedule`), opening connections (`connector`), looking up hosts (`lookups`).
@@ -22,8 +22,19 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings, ScheduleSettings
-from mailismus.deliver.blame import Blame, Culprit, Sign, judge_recipient, judge_transaction
+from mailismus.deliver.blame import (
+    BROKEN,
+    Blame,
+    Culprit,
+    Event,
+    Sign,
+    judge,
+    judge_recipient,
+    judge_session,
+    judge_transaction,
+)
 from mailismus.deliver.connector import Connector
+from mailismus.deliver.giving_back import AT_ONCE_S, GivingBack, delay_s
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
@@ -32,7 +43,6 @@ from mailismus.deliver.lookups import Lookups
 from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
-from mailismus.deliver.room import surplus
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths, DestDb, HostFailure
@@ -52,9 +62,6 @@ TICK_S = 0.1
 STOOD_STILL_S = 10.0
 """A tick this late means that the process was stopped (SIGSTOP, a paused machine), and its time-outs with it. A loop that is
 merely busy has shorter turns: those must not extend time-outs for ever."""
-MIN_GIVE_BACK_S = 2.0
-MAX_GIVE_BACK_S = 60.0
-GIVE_BACK_DELAY_S = 0.0
 _IN_DOUBT, _USUAL = Phase.IN_DOUBT, RetryClass.USUAL  # names of the module: an attribute of an enum is slow in Python 3.11
 
 
@@ -75,12 +82,6 @@ def limits_of(settings: DeliverSettings) -> ScheduleLimits:
 def deaths_of(schedule: ScheduleSettings) -> Deaths:
     """For how long hosts are dead by these settings."""
     return Deaths(schedule.retry_host_s, schedule.max_retry_host_s, schedule.forget_host_s)
-
-
-def give_back_s(slow_s: float) -> float:
-    """For how long jobs of a slow destination are given back: half of what jobs wait, so that one that still takes some
-    never runs dry."""
-    return min(MAX_GIVE_BACK_S, max(MIN_GIVE_BACK_S, slow_s / 2))
 
 
 class Sessions:
@@ -110,6 +111,7 @@ class Sessions:
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
         self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
+        self.giving_back = GivingBack(self.schedule, held, settling)
         self.lookups = Lookups(locator, self.schedule, self, monotonic)
         self.connector = Connector(settings, name, tcp, monotonic, settling.counters)
         self._all: dict[ClientSession, None] = {}
@@ -132,41 +134,21 @@ class Sessions:
     def add(self, next_hop: NextHop, jobs: Iterable[Job], now: float) -> None:
         """Place jobs of one next hop."""
         schedule = self.schedule
-        destination = schedule.destination(next_hop)
+        destination = schedule.known.of(next_hop)
         if not destination.entries:
             destination.note_moved(now, 0.0)
         slow_s = destination.slow_s(now)
         for job in jobs:
             destination.entries += len(job.entries)
-            if slow_s > SLOW_AFTER_S and destination.entries > self._held.room():  # others need the room
-                self._give_back(job, destination, give_back_s(slow_s))
-            else:
+            if slow_s <= SLOW_AFTER_S or not self.giving_back.needs_room(destination):
                 schedule.place(job, destination, now)
+            else:
+                self.giving_back.give_back(job, destination, delay_s(slow_s))
         self._start_ticks()
 
     def job(self, message: Message, entries: list[Entry], next_hop: NextHop, now: float) -> Job:
         """A job of a message with several recipients, which `add` is called with."""
         return Job(message, entries, now, next_hop, self.schedule.concurrency(message.spool_id))
-
-    def give_back_surplus(self, waiting: dict[NextHop, list[Job]]) -> bool:
-        """Give back the last of these jobs, which are not added yet, as far as they go beyond the share of their next hop
-        (`room`). Return whether there were any. They come again later the longer jobs of the next hop wait."""
-        held, now, has_surplus = self._held, self.monotonic(), False
-        room = held.room() + sum([len(job.entries) for jobs in waiting.values() for job in jobs])
-        for next_hop, jobs in waiting.items():
-            destination = self.schedule.destinations.get(next_hop)
-            held_of_it = destination.entries if destination is not None else 0
-            count = surplus([len(job.entries) for job in jobs], held_of_it, room, held.kept)
-            if count:
-                has_surplus = True
-                delay_s = give_back_s(destination.slow_s(now) if destination is not None and held_of_it else 0.0)
-                for job in [jobs.pop() for _ in range(count)]:
-                    held.free(job.message.sender, len(job.entries))
-                    if job.concurrency is not None:
-                        self.schedule.forget_concurrency(job.concurrency)
-                    self._settling.give_back(job, delay_s)
-            room -= sum([len(job.entries) for job in jobs])
-        return has_surplus
 
     def most_recipients(self, next_hop: NextHop, most: int) -> int:
         """How many recipients a transaction with this next hop may have, where `most` are allowed without its rate."""
@@ -194,7 +176,7 @@ class Sessions:
         self.schedule.follow_settings()
         if is_other:
             self.schedule.destdb.relist()
-        self._give_back_all()
+        self.giving_back.give_back_all()
 
     def forget_hosts(self) -> None:
         """Distrust all knowledge of hosts: new connections decide, and idle sessions end."""
@@ -212,7 +194,7 @@ class Sessions:
         `abort` when it takes too long."""
         self._is_stopping = True
         self.lookups.stop()
-        self._give_back_all()
+        self.giving_back.give_back_all()
         for session in list(self._all):
             session.cut_off()
         if not self._busy():
@@ -247,7 +229,7 @@ class Sessions:
 
     def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
         job.begin(self.monotonic())
-        self._forget(job, destination, len(job.entries))
+        self.giving_back.forget(job, destination, len(job.entries))
         self._settling.settle(job, job.entries, reply, label, known_for_s)
 
     def want_service(self) -> None:
@@ -259,7 +241,7 @@ class Sessions:
 
     def connect_failed(self, session: ClientSession, reply: Reply) -> None:
         """Note that there is no connection to the host of this session."""
-        self._fail(session, reply, HostFailure.NO_CONNECTION)
+        self._fail(session, reply, HostFailure.NO_CONNECTION, judge(Event.CONNECT, reply))
 
     def pause(self, seconds: float) -> None:
         """Make no connections for so long: this machine has no room for more."""
@@ -301,7 +283,7 @@ class Sessions:
         if job.refused:
             self._queue_rest(job, destination)
             entries = job.remaining()
-        self._forget(job, destination, len(entries))
+        self.giving_back.forget(job, destination, len(entries))
         self._settling.settle(job, entries, reply, label)
         mx_set, host = connection.mx_set, connection.host
         if mx_set.note_delivered(session.now) or (host.window is not None and host.note_delivered()):
@@ -321,7 +303,7 @@ class Sessions:
         entries = job.remaining()
         if job.phase is _IN_DOUBT:
             self._settling.counters.count_in_doubt(len(entries))
-        self._forget(job, destination, len(entries))
+        self.giving_back.forget(job, destination, len(entries))
         self._settling.settle(job, entries, reply, label, retry=blame.retry)
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
@@ -346,24 +328,26 @@ class Sessions:
         self._queue_rest(job, destination)
         job.rewind()
         if self._is_stopping:
-            self._give_back(job, destination, GIVE_BACK_DELAY_S)
+            self.giving_back.give_back(job, destination, AT_ONCE_S)
         elif job.put_backs > MAX_PUT_BACKS:
             reply = Reply(451, b"4.4.2", b"host ends its sessions before this message's turn")
-            self._forget(job, destination, len(job.entries))
+            self.giving_back.forget(job, destination, len(job.entries))
             self._settling.settle(job, job.entries, reply, destination.labels.get(connection.host, session.label))
         else:
             self.schedule.put_back(job)
 
     def session_failed(self, session: ClientSession, reply: Reply) -> None:
-        is_connected = session.state is not ClientSessionState.CONNECTING
-        self._fail(session, reply, HostFailure.NO_SESSION if is_connected else HostFailure.NO_CONNECTION)
+        if session.state is ClientSessionState.CONNECTING:
+            self.connect_failed(session, reply)
+        else:
+            self._fail(session, reply, HostFailure.NO_SESSION, judge_session(session.client.refused, reply))
 
     def session_left(self, session: ClientSession) -> None:
         connection = session.connection
         self._stalled.pop(connection, None)
         reply = self._lost.pop(session, None)
         if reply is not None:
-            self._fail(session, reply, HostFailure.NO_SESSION)
+            self._fail(session, reply, HostFailure.NO_SESSION, None)
         self.schedule.leave(connection)
         if self._is_stopping and self._when_empty is not None and not self._busy():
             done, self._when_empty = self._when_empty, None
@@ -397,6 +381,7 @@ class Sessions:
             connection.begun < limits.max_messages
             and now - connection.made_at < limits.max_age_s
             and mx_set.connections <= mx_set.window.size
+            and not connection.host.has_surplus
             and not (self.schedule.line.count and self.schedule.must_yield(connection))
         )
 
@@ -419,33 +404,20 @@ class Sessions:
         for at in range(0, len(rest), size):
             other = self.job(job.message, rest[at : at + size], job.next_hop, job.queued_at)
             if self._is_stopping:
-                self._give_back(other, destination, GIVE_BACK_DELAY_S)
+                self.giving_back.give_back(other, destination, AT_ONCE_S)
             else:
                 self.schedule.put_back(other)
 
-    def _fail(self, session: ClientSession, reply: Reply, kind: HostFailure) -> None:
-        """Note that no session with this session's host succeeded, or that it was lost before a message."""
+    def _fail(self, session: ClientSession, reply: Reply, kind: HostFailure, blame: Blame | None) -> None:
+        """Note that no session with this session's host succeeded, or that it was lost before a message. `blame`: the
+        judgement of what came up to EHLO."""
         connection = session.connection
         self.connector.note_failed(session, reply)
         if connection.made_at < self._trusted_since:
             self.schedule.leave(connection)  # the jobs get another connection
         else:
-            self.schedule.fail(connection, reply, kind, session.label, self.monotonic())
-
-    def _forget(self, job: Job, destination: Destination, count: int) -> None:
-        """Forget a job with so many entries that were not released yet."""
-        destination.entries -= count
-        if job.concurrency is not None or not destination.entries:
-            self.schedule.forget_job(job, destination)
-        self._held.free(job.message.sender, count)
-
-    def _give_back(self, job: Job, destination: Destination, delay_s: float) -> None:
-        self._forget(job, destination, len(job.entries))
-        self._settling.give_back(job, delay_s)
-
-    def _give_back_all(self) -> None:
-        for job in self.schedule.drain():
-            self._give_back(job, self.schedule.destinations[job.next_hop], GIVE_BACK_DELAY_S)
+            was_broken = blame is not None and blame.sign in BROKEN
+            self.schedule.fail(connection, reply, kind, session.label, self.monotonic(), was_broken=was_broken)
 
     def _busy(self) -> bool:
         return any(session.state is ClientSessionState.BUSY for session in self._all)
@@ -459,7 +431,7 @@ class Sessions:
     # ------------------------------------------------------------------ the tick
 
     def _start_ticks(self) -> None:
-        if self._tick is None and (self._all or self.schedule.has_work or self.schedule.has_unused):
+        if self._tick is None and (self._all or self.schedule.has_work or self.schedule.known.has_unused):
             client = self._settings.client
             shortest_s = min(client.timeout_s, client.timeout_final_s, client.timeout_connect_s)
             tick_s = max(0.02, min(TICK_S, shortest_s / 2))
@@ -484,15 +456,6 @@ class Sessions:
             for session in [session for session in self._all if session.connection.queue and session.now <= silent_since]:
                 self.schedule.relieve(session.connection, now)
             self.schedule.serve(now)
-            self._give_back_excess(now)
+            self.giving_back.give_back_excess(self._settings.queuecache // 4, now)
             self.schedule.collect(now)
         self._start_ticks()
-
-    def _give_back_excess(self, now: float) -> None:
-        """Give back jobs that can't be tried now, if other mail needs the room."""
-        room = self._held.room()
-        reserve = self._settings.queuecache // 4
-        if room >= reserve:
-            return
-        for job, destination in self.schedule.excess(reserve, room, now):
-            self._give_back(job, destination, give_back_s(destination.slow_s(now)))

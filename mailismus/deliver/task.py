@@ -109,7 +109,7 @@ class DeliverTask:
         self._context = context
         self._clock, self._monotonic = context.clock, context.monotonic
         self._settling = Settling(queue, maillog, context.clock, context.monotonic, audits)
-        self._destdb = DestDb(limits_of(settings), deaths)
+        self._destdb = DestDb(limits_of(settings), deaths, chance=context.chance)
         # In a turn of its own: the caller may be inside an engine.
         self._held = HeldEntries(partial(context.clock.callLater, 0, queue.room_again))
         self.sessions = Sessions(
@@ -402,7 +402,7 @@ class DeliverTask:
                 waiting.setdefault(next_hop, []).extend([self.sessions.job(message, part, next_hop, now) for part in parts])
             for entry, other in others:
                 self._settle_here(message, entry, other, now)
-        if is_tight and self.sessions.give_back_surplus(waiting):
+        if is_tight and self.sessions.giving_back.give_back_surplus(waiting, now):
             self._not_before = now + SURPLUS_PAUSE_S
         for next_hop, some in waiting.items():
             if some:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from mailismus.config.values.settings import DestinationSettings
 from tests.deliver.harness import Bench
-from tests.fakes.sink import Action, Sink
+from tests.fakes.sink import Act, Action, Sink
 
 
 def test_never_more_than_the_rate_in_any_minute_and_evenly() -> None:
@@ -63,6 +65,31 @@ def test_a_receiver_of_three_connections_refuses_few() -> None:
         bench.run(1, 0.05)
     assert refused <= 10
     bench.run(30)
+    assert len(sink.acknowledged()) == 960
+    assert bench.statuses() == {"sent": 960}
+
+
+@pytest.mark.parametrize("over", [Act.CLOSE, Act.SILENCE], ids=str)
+def test_a_receiver_that_breaks_off_what_is_too_much_gets_less(over: Act) -> None:
+    broken = 0
+
+    def greeting(sink: Sink) -> Action:
+        nonlocal broken
+        if sink.sinks.open > 3:
+            broken += 1
+            return over
+        return b"220 sink ESMTP\r\n"
+
+    bench = Bench(maxmessages=0, client_timeout_s=5.0)
+    bench.network.latency_s = 0.1
+    sink = bench.sink({"greeting": greeting})
+    bench.task.start()
+    for second in range(120):
+        for number in range(8):
+            bench.put(b"r%d-%d@b.example" % (second, number))
+        bench.run(1, 0.05)
+    assert 1 <= broken <= 10
+    bench.run(60)
     assert len(sink.acknowledged()) == 960
     assert bench.statuses() == {"sent": 960}
 

@@ -341,6 +341,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "config.read.document": ("sourceline", "lxml: the line of an element is set so"),
     "deliver.schedule.host": ("jobs begun place is_idle", "connections are the host's own records; " + _HOT),
     "deliver.schedule.schedule": ("queued begun", "connections, in the schedule's only other place; " + _HOT),
+    "deliver.giving_back": ("entries", "destinations, of which it counts the entries; " + _HOT),
     "deliver.sessions": ("entries moved_at waited_s", "destinations, of which it counts the entries; " + _HOT),
     "dns.question": ("sockets", "the number of sockets that all questions share"),
     "dns.servers": ("until is_tried", "the record of one server, within its module"),

@@ -16,6 +16,8 @@ Modules, leaves first:
     shares       how many workers of another pool a message and a sender may have
     destdb       all hosts, and what is remembered of them
     destination  a next hop: its hosts by preference, its set of MX hosts, its waiting jobs
+    destinations  the destinations in use, and when one is forgotten
+    parked       destinations with jobs that wait for a limit or a trial
     choice       the connection or host for one job: in a fixed order
     schedule     `Schedule`: places jobs, moves them when something ends
 

@@ -3,6 +3,7 @@
 *Rules*
 - A host is *dead* if no session with it succeeds and none stands: for `Deaths.first_s`, then twice as long after each
   further failure, up to `max_s`. One that accepted the connection and refused the session is dead for `first_s` each time.
+  Each time is shortened by up to a tenth, at random: hosts that died together in an outage are not tried together.
 - When the last connection to a host is closed, it is remembered when that one had been made.
 - Both records are forgotten when they were not used for `forget_s`, and of each kind the oldest when there are more than
   `limit`. Another host is known only while a connection or a destination needs it. So memory is bounded, whatever name
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
 import attrs
@@ -29,6 +30,9 @@ from mailismus.mail.reply import Reply
 FIRST_DEATH_S = 300.0
 MAX_DEATH_S = 7200.0
 MAX_RECORDS = 10_000
+JITTER = 0.1
+"""Of the time for which a host is dead: it is shortened by at most this share, so that a retry of mail that waited as long
+finds the host due."""
 
 
 @attrs.frozen
@@ -56,11 +60,18 @@ class HostFailure(enum.Enum):
 
 
 class DestDb:
-    """All hosts in use, and the remembered ones."""
+    """All hosts in use, and the remembered ones. `chance`: random numbers from 0 to 1, for the times of deaths."""
 
-    def __init__(self, limits: ScheduleLimits, deaths: Deaths = Deaths(), limit: int = MAX_RECORDS) -> None:
+    def __init__(
+        self,
+        limits: ScheduleLimits,
+        deaths: Deaths = Deaths(),
+        limit: int = MAX_RECORDS,
+        chance: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.limits = limits
         self._limit = limit
+        self._chance = chance
         self._deaths = deaths
         self._known: WeakValueDictionary[tuple[str, int], Host] = WeakValueDictionary()
         self._dead: dict[Host, None] = {}
@@ -154,20 +165,27 @@ class DestDb:
 
     # ------------------------------------------------------------------ deaths
 
-    def note_failure(self, connection: Connection, reply: Reply, kind: HostFailure, now: float) -> bool:
+    def note_failure(
+        self, connection: Connection, reply: Reply, kind: HostFailure, now: float, *, was_broken: bool = False
+    ) -> bool:
         """Note that this connection gave no session, or ended before a message, and why. Whether its host is dead from now
-        on. While other sessions stand it is not: it may have no more connections than those."""
+        on. While other sessions stand it is not: it may have no more connections than those. `was_broken`: it timed out or
+        was cut off, so that nobody said how many are too many: it may have half of them."""
         host = connection.host
         others = host.standing - connection.is_standing
         if others:
-            if not connection.is_standing:
+            if connection.is_standing:
+                pass
+            elif was_broken:
+                host.cut(now, connection.made_at, others, reply)
+            else:
                 host.refuse(now, others, reply)
             return False
         if host.is_dead(now):  # other connections were being made when it died
             return False
         deaths = self._deaths
         failures = 0 if now - host.dead_until > deaths.forget_s or kind is HostFailure.NO_SESSION else host.failures
-        death_s = min(deaths.max_s, deaths.first_s * 2.0 ** min(failures, 64))
+        death_s = min(deaths.max_s, deaths.first_s * 2.0 ** min(failures, 64)) * (1.0 - JITTER * self._chance())
         host.die(failures + 1, now, now + death_s, reply)
         self._remember_dead(host)
         return True

@@ -228,9 +228,21 @@ class Host:
             self.window = Window(None, size=standing)
         self.window.note_refused(now, standing, reply)
 
+    def cut(self, now: float, made_at: float, standing: int, reply: Reply) -> None:
+        """Note that a connection made then timed out or was cut off before EHLO, while so many others stood."""
+        if self.window is None:
+            self.window = Window(None, size=standing)
+        self.window.note_cut(now, made_at, reply, standing)
+
     def note_delivered(self) -> bool:
         """Note that it accepted a message. Whether it may have more connections now."""
         return self.window is not None and self.window.note_delivered(self.standing)
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether it has more connections than it may have since its window was cut."""
+        window = self.window
+        return window is not None and self.connections > window.size
 
     def may_have_more(self, most: int, now: float) -> bool:
         """Whether it may have another connection, of at most so many."""

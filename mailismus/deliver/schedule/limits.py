@@ -23,7 +23,7 @@ class ScheduleLimits:
     """A connection with as many jobs takes no more while another may be made."""
     max_idle_s: float = 5.0
     max_age_s: float = 300.0
-    """After this time a connection ends with its transaction; 0: never."""
+    """After this time a connection ends with its transaction."""
 
     def become(self, other: ScheduleLimits) -> None:
         """Take over these numbers."""

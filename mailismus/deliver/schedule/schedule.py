@@ -18,18 +18,20 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from mailismus.deliver.concurrency import Concurrency
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
-from mailismus.deliver.route import HOST_NONE, NextHop
+from mailismus.deliver.route import HOST_NONE
 from mailismus.deliver.schedule.choice import FRESH_AFTER, Choice, PickOne, Wait, choose
 from mailismus.deliver.schedule.destdb import DestDb, HostFailure
 from mailismus.deliver.schedule.destination import Destination
+from mailismus.deliver.schedule.destinations import KnownDestinations
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.line import Line
+from mailismus.deliver.schedule.parked import ParkedDestinations
 from mailismus.deliver.schedule.pool import Pool
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
@@ -42,8 +44,6 @@ PATIENCE_S = 1.0
 """A connection that is silent for so long keeps no job that could begin elsewhere."""
 LOOKED_AT = 8
 """Connections of one host that are looked at for a job to take over."""
-MAX_UNUSED = 10_000
-"""Destinations without entries whose hosts are known; the earliest are forgotten first."""
 MOST_PLACED = 250
 """Waiting destinations, or crowded hosts, that one call of `serve` looks at; the others follow."""
 
@@ -77,18 +77,14 @@ class Schedule:
         self.pool = Pool(self.limits)
         self.line = Line()
         """Jobs that wait for a worker."""
-        self.destinations: dict[NextHop, Destination] = {}
-        self._unused: dict[Destination, None] = {}
-        """Destinations that had no entries left, the earliest first."""
+        self.known = KnownDestinations(limits_of)
+        self.destinations = self.known.by_next_hop
         self._concurrencies: dict[SpoolId, Concurrency] = {}
         self._homeless: deque[tuple[Job, bytes]] = deque()
         """Jobs of connections that ended, and the host that was tried."""
         self._unlocated: dict[Destination, None] = {}
         """Destinations with jobs that wait for their hosts."""
-        self._parked: dict[Destination, Sequence[Host]] = {}
-        """Destinations with parked jobs, and their hosts when the first one was parked."""
-        self._parked_at: dict[Host, dict[Destination, None]] = {}
-        """The same by host."""
+        self._parked = ParkedDestinations()
         self._crowded: dict[Host, None] = {}
         """Hosts of which a connection has, or had, more jobs than the backlog."""
         self._idle_number = 0
@@ -100,13 +96,6 @@ class Schedule:
         self._has_rates = self.limits_of.has_rates
 
     # ------------------------------------------------------------------ destinations and jobs
-
-    def destination(self, next_hop: NextHop) -> Destination:
-        """The destination of a next hop; makes it if needed."""
-        found = self.destinations.get(next_hop)
-        if found is None:
-            found = self.destinations[next_hop] = Destination(next_hop)
-        return found
 
     def concurrency(self, spool_id: SpoolId) -> Concurrency:
         """The concurrency of a message with several recipients. Counts a job of it; `forget_job` ends that."""
@@ -120,29 +109,16 @@ class Schedule:
         """Forget a job that is settled or given back. It is in no place."""
         if job.concurrency is not None:
             self.forget_concurrency(job.concurrency)
-        if not destination.entries:
-            self._unused[destination] = None
+        self.known.forget_if_unused(destination)
 
     def forget_concurrency(self, concurrency: Concurrency) -> None:
         """Stop counting a job of a message."""
         if concurrency.end_job():
             del self._concurrencies[concurrency.spool_id]
 
-    def forget_if_unused(self, destination: Destination) -> None:
-        """Forget a next hop without entries when its hosts would have to be looked up again; `destination` makes it anew."""
-        if not destination.entries:
-            self._unused[destination] = None
-
     def collect(self, now: float) -> None:
-        """Forget what was not used for long: destinations, and records of hosts."""
-        for destination in list(self._unused):
-            if destination.located_until > now and len(self._unused) <= MAX_UNUSED:
-                break
-            del self._unused[destination]
-            if not destination.entries and not destination.is_locating:
-                del self.destinations[destination.next_hop]
-                if destination.limits is not None:
-                    self.limits_of.release(destination.limits, now)
+        """Forget what was not used for long: destinations, their limits, and records of hosts."""
+        self.known.collect(now)
         self.limits_of.forget_unused(now)
         self.destdb.collect(now)
 
@@ -191,11 +167,6 @@ class Schedule:
             self._park(job, destination)
             if job.put_backs >= FRESH_AFTER:
                 self._end_an_idle_one(destination)
-
-    def place_all(self, jobs: Iterable[Job], now: float) -> None:
-        """Place jobs whose destinations exist."""
-        for job in jobs:
-            self.place(job, self.destinations[job.next_hop], now)
 
     def _give(self, job: Job, connection: Connection) -> None:
         """Queue a job on a connection, which begins if it was idle."""
@@ -250,10 +221,7 @@ class Schedule:
 
     def _park(self, job: Job, destination: Destination) -> None:
         destination.parked.add(job)
-        if destination not in self._parked:
-            self._parked[destination] = hosts = tuple(destination.labels)
-            for host in hosts:
-                self._parked_at.setdefault(host, {})[destination] = None
+        self._parked.add(destination)
 
     def _unpark(self, destination: Destination, now: float) -> bool:
         """Place a parked job. Whether it got a place, and another one is parked."""
@@ -267,19 +235,11 @@ class Schedule:
         else:
             self._place(job, destination, now, HOST_NONE)
         if not parked:
-            self._stop_parking(destination)
+            self._parked.remove(destination)
         if len(parked) < before:
             return bool(parked)
         parked.restore(job)
         return False
-
-    def _stop_parking(self, destination: Destination) -> None:
-        """Note that none of its jobs is parked."""
-        for host in self._parked.pop(destination, ()):
-            waiting = self._parked_at[host]
-            del waiting[destination]
-            if not waiting:
-                del self._parked_at[host]
 
     # ------------------------------------------------------------------ called for connections
 
@@ -304,8 +264,8 @@ class Schedule:
         host = connection.host
         if connection.queue:
             return host.take_first(connection)
-        if self._parked_at and host in self._parked_at:
-            for destination in list(self._parked_at[host]):
+        if self._parked:
+            for destination in self._parked.at(host):
                 self._unpark(destination, now)
                 if connection.queue:
                     return host.take_first(connection)
@@ -345,7 +305,7 @@ class Schedule:
         host.end_job(connection)
         if job.concurrency is not None:
             self._remove_worker(job, connection)
-        if self._parked_at and host in self._parked_at:
+        if self._parked and host in self._parked:
             self._owner.want_service()
 
     def must_yield(self, connection: Connection) -> bool:
@@ -365,14 +325,17 @@ class Schedule:
     def stand(self, connection: Connection, now: float) -> None:
         """Note that greeting and EHLO were accepted."""
         self.destdb.stand(connection, now)
-        if connection.host in self._parked_at:
+        if connection.host in self._parked:
             self._owner.want_service()
 
-    def fail(self, connection: Connection, reply: Reply, kind: HostFailure, label: bytes, now: float) -> None:
-        """Note that no session over this connection succeeds, for this reason. Its jobs are placed anew."""
+    def fail(
+        self, connection: Connection, reply: Reply, kind: HostFailure, label: bytes, now: float, *, was_broken: bool = False
+    ) -> None:
+        """Note that no session over this connection succeeds, for this reason. Its jobs are placed anew. `was_broken`: as in
+        `DestDb.note_failure`."""
         host = connection.host
         self._leave(connection, label)
-        if self.destdb.note_failure(connection, reply, kind, now):
+        if self.destdb.note_failure(connection, reply, kind, now, was_broken=was_broken):
             for other in host.being_made():
                 host.unlist(other)
                 self._make_homeless(other, label)
@@ -422,9 +385,8 @@ class Schedule:
         for _ in range(len(self._homeless)):
             job, label = self._homeless.popleft()
             self.place(job, self.destinations[job.next_hop], now, label)
-        waiting = list(self._parked)[:MOST_PLACED]
+        waiting = self._parked.next_ones(MOST_PLACED)
         for destination in waiting:
-            self._parked[destination] = self._parked.pop(destination)  # the others have their turn before it
             if destination.limits is not None:
                 destination.limits.mx_set.note_silence(now, PATIENCE_S)
         while waiting:  # in turns: they may have the same hosts
@@ -528,7 +490,6 @@ class Schedule:
             jobs += destination.parked.drain()
             jobs += self.take_unlocated(destination)
         self._parked.clear()
-        self._parked_at.clear()
         for host in self.destdb.hosts():
             for connection in host.with_jobs():
                 while connection.queue:
@@ -566,7 +527,7 @@ class Schedule:
     def _drain_parked(self, destination: Destination) -> list[Job]:
         jobs = destination.parked.drain()
         if jobs:
-            self._stop_parking(destination)
+            self._parked.remove(destination)
         return jobs
 
     def _not_begun(self, destination: Destination) -> list[tuple[Job, Connection | None]]:
@@ -582,11 +543,6 @@ class Schedule:
     def has_work(self) -> bool:
         """Whether a job waits anywhere but on a connection."""
         return bool(self.line or self._parked or self._homeless or self._unlocated)
-
-    @property
-    def has_unused(self) -> bool:
-        """Whether there are destinations to be forgotten."""
-        return bool(self._unused)
 
 
 def _may_send(job: Job, destination: Destination, now: float, *, is_sent: bool = False) -> bool:

@@ -129,7 +129,7 @@ class Desk:
         """Add a job. `is_sole`: its message has no other one."""
         concurrency = None if is_sole else self.schedule.concurrency(SpoolId(message))
         made = job(message, sender, recipients, next_hop, concurrency)
-        destination = self.schedule.destination(next_hop)
+        destination = self.schedule.known.of(next_hop)
         destination.entries += recipients
         self.schedule.place(made, destination, self.now)
         return made
@@ -144,7 +144,7 @@ class Desk:
         else:
             for waiting in self.schedule.take_unlocated(destination):
                 self.defer(waiting, destination, NONE_FOUND.reply, HOST_NONE, None)
-        self.schedule.forget_if_unused(destination)
+        self.schedule.known.forget_if_unused(destination)
 
     def stand(self, connection: Connection) -> None:
         """Greeting and EHLO are accepted."""

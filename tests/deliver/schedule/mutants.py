@@ -11,14 +11,24 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mailismus.deliver.schedule import choice, destdb, host, line, pool, schedule
-from tests.deliver.schedule import test_choice, test_destdb, test_line, test_pool, test_schedule
+from mailismus.deliver.schedule import choice, destdb, destinations, host, line, parked, pool, schedule
+from tests.deliver.schedule import (
+    test_choice,
+    test_destdb,
+    test_destinations,
+    test_line,
+    test_parked,
+    test_pool,
+    test_schedule,
+)
 
 TESTS = {
     choice: test_choice,
     destdb: test_destdb,
+    destinations: test_destinations,
     host: test_choice,
     line: test_line,
+    parked: test_parked,
     pool: test_pool,
     schedule: test_schedule,
 }

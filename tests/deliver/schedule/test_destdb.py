@@ -96,6 +96,36 @@ def test_while_a_session_stands_a_host_is_alive_and_may_have_as_many_as_stand() 
     assert not host.may_have_more(1000, 2.0)
 
 
+def test_a_connection_that_breaks_beside_sessions_halves_what_the_host_may_have() -> None:
+    hosts = destdb()
+    host = hosts.find(ADDRESS, 25)
+    for _ in range(4):
+        hosts.stand(connect(hosts, host), 1.0)
+    broken = [connect(hosts, host) for _ in range(2)]
+    for connection in broken:
+        hosts.leave(connection)
+        assert not hosts.note_failure(connection, REFUSED, NO_SESSION, 2.0, was_broken=True)
+        assert host.window is not None
+        assert host.window.size == 2  # once for all that was under way
+        hosts.close(connection, 2.0)
+    assert host.connections == 4
+    assert host.has_surplus
+    for connection in host.listed()[:2]:
+        hosts.leave(connection)
+        assert host.has_surplus
+        hosts.close(connection, 2.5)
+    assert host.connections == 2
+    assert not host.has_surplus
+
+
+def test_a_time_of_death_is_shortened_by_up_to_a_tenth() -> None:
+    chances = iter([0.0, 1.0, 0.5])
+    hosts = DestDb(ScheduleLimits(), Deaths(10.0, 1000.0, 100.0), chance=lambda: next(chances))
+    for expected_s in (10.0, 9.0, 9.5):
+        assert death_s(hosts, 0.0) == pytest.approx(expected_s)
+        hosts.forget_deaths()
+
+
 def test_a_session_lost_before_a_message_is_no_session_beside_itself() -> None:
     hosts = destdb()
     host = hosts.find(ADDRESS, 25)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver.schedule import choice, destdb, host, line, pool, schedule
+from mailismus.deliver.schedule import choice, destdb, destinations, host, line, parked, pool, schedule
 from tests.deliver.schedule import test_destdb, test_schedule
 from tests.deliver.schedule.mutants import Mutant, apply, is_caught, rules_of
 
@@ -60,7 +60,14 @@ MUTANTS = (
     Mutant(host, "return count < most and", "return count <= most and"),
     Mutant(host, "(window is None or window.allows(count, now))", "True"),
     Mutant(host, "if count < jobs), default=0)", "if count <= jobs), default=0)"),
-    Mutant(host, "size=standing)", ")", test_destdb),
+    Mutant(
+        host,
+        "size=standing)\n        self.window.note_refused",
+        ")\n        self.window.note_refused",
+        test_destdb,
+    ),
+    Mutant(host, "size=standing)\n        self.window.note_cut", ")\n        self.window.note_cut", test_destdb),
+    Mutant(host, "self.connections > window.size", "self.connections >= window.size", test_destdb),
     Mutant(host, "if most > self._limits.backlog else None", "if most >= self._limits.backlog else None", test_schedule),
     # the pool
     Mutant(pool, "return count < self._limits.message_workers or", "return count <= self._limits.message_workers or"),
@@ -88,6 +95,9 @@ MUTANTS = (
     Mutant(destdb, "        if host.is_dead(now):  #", "        if False:  #"),
     Mutant(destdb, "others = host.standing - connection.is_standing", "others = host.standing"),
     Mutant(destdb, "        if others:\n", "        if False:\n"),
+    Mutant(destdb, "            elif was_broken:\n", "            elif False:\n"),
+    Mutant(destdb, "(1.0 - JITTER * self._chance())", "(1.0 + JITTER * self._chance())"),
+    Mutant(destdb, " * (1.0 - JITTER * self._chance())", ""),
     Mutant(destdb, "            host.live()\n            self._dead.pop(host, None)\n", ""),
     Mutant(destdb, "if host.failures and not host.standing:", "if False:"),
     Mutant(destdb, "if not mx_set.standing:", "if True:"),
@@ -118,7 +128,16 @@ MUTANTS = (
     Mutant(schedule, "if not is_better and limits.mx_set.note_silence(now, PATIENCE_S):", "if False:"),
     Mutant(schedule, "is_slow = destination.slow_s(now) > SLOW_AFTER_S", "is_slow = False"),
     Mutant(schedule, "            if room >= reserve:\n                break\n", ""),
-    Mutant(schedule, "if destination.located_until > now and len", "if len"),
+    # destinations
+    Mutant(destinations, "if destination.located_until > now and len", "if len"),
+    Mutant(destinations, "if not destination.entries and not destination.is_locating:", "if not destination.is_locating:"),
+    Mutant(
+        destinations,
+        "        if not destination.entries:\n            self._unused",
+        "        if True:\n            self._unused",
+    ),
+    Mutant(parked, "self._hosts_of[destination] = self._hosts_of.pop(destination)", "pass"),
+    Mutant(parked, "            if not waiting:\n", "            if False:\n"),
 )
 
 
@@ -129,7 +148,9 @@ def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> 
         assert is_caught(mutant)
 
 
-@pytest.mark.parametrize("module", [choice, destdb, host, line, pool, schedule], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [choice, destdb, destinations, host, line, parked, pool, schedule], ids=lambda module: module.__name__
+)
 def test_the_source_as_it_is_passes(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a mutant fails by its change, and not by being one."""
     some = next(mutant for mutant in MUTANTS if mutant.module is module)

@@ -474,7 +474,7 @@ def test_what_can_not_be_tried_is_handed_out_while_room_is_short() -> None:
 
 def test_a_slow_destination_keeps_as_many_entries_as_there_is_room() -> None:
     desk = Desk(server_limit=1)
-    destination = desk.schedule.destination(HOP)
+    destination = desk.schedule.known.of(HOP)
     destination.note_moved(desk.now, 0.0)
     jobs = [desk.add(message) for message in range(20)]
     desk.stand(desk.opened[0])
@@ -491,12 +491,12 @@ def test_a_next_hop_without_jobs_is_forgotten_when_its_hosts_would_be_looked_up_
     desk.add()
     desk.stand(desk.opened[0])
     desk.deliver(desk.opened[0])
-    assert desk.schedule.has_unused
+    assert desk.schedule.known.has_unused
     desk.schedule.collect(desk.now + desk.located_s - 0.1)
     assert HOP in desk.schedule.destinations
     desk.schedule.collect(desk.now + desk.located_s)
     assert not desk.schedule.destinations
-    assert not desk.schedule.has_unused
+    assert not desk.schedule.known.has_unused
     assert len(desk.limits_of) == 1  # a window is remembered for longer
 
 

@@ -34,7 +34,6 @@ LIMITS = st.builds(
     backlog=st.integers(1, 3),
 )
 ANY = st.integers(0, 59)
-ROUNDS = 600
 
 
 class ScheduleMachine(RuleBasedStateMachine):
@@ -288,7 +287,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         if not hasattr(self, "desk"):
             return
         desk = self.desk
-        for _ in range(ROUNDS):
+        for _ in range(6 * len(self.added) + 100):  # with one worker each job may need a connection of its own
             self._go_on()
             if not desk.sessions and not desk.schedule.has_work:
                 break

@@ -1,0 +1,86 @@
+"""Jobs that leave delivery: settled and forgotten, or given back to the queue untried. Also decides which are given back.
+
+*Rules*
+- A job that can't be tried now goes back only if other mail needs its room; it comes again later the longer jobs of its
+  next hop wait. No attempt is used.
+- A next hop holds no more than its share of the room (`room`).
+- When jobs may have another route, after a reload, or when the task stops, all that have not begun go back.
+"""
+
+from __future__ import annotations
+
+from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.job import Job
+from mailismus.deliver.room import surplus
+from mailismus.deliver.route import NextHop
+from mailismus.deliver.schedule.destination import Destination
+from mailismus.deliver.schedule.schedule import Schedule
+from mailismus.deliver.settling import Settling
+
+MIN_DELAY_S = 2.0
+MAX_DELAY_S = 60.0
+AT_ONCE_S = 0.0
+
+
+def delay_s(slow_s: float) -> float:
+    """For how long jobs of a slow destination are given back: half of what jobs wait, so that one that still takes some
+    never runs dry."""
+    return min(MAX_DELAY_S, max(MIN_DELAY_S, slow_s / 2))
+
+
+class GivingBack:
+    """What leaves delivery, of all jobs of the schedule."""
+
+    def __init__(self, schedule: Schedule, held: HeldEntries, settling: Settling) -> None:
+        self._schedule = schedule
+        self._held = held
+        self._settling = settling
+
+    def forget(self, job: Job, destination: Destination, count: int) -> None:
+        """Forget a job with so many entries that were not released yet: they are settled, or go back. It is in no place."""
+        destination.entries -= count
+        if job.concurrency is not None or not destination.entries:
+            self._schedule.forget_job(job, destination)
+        self._held.free(job.message.sender, count)
+
+    def give_back(self, job: Job, destination: Destination, after_s: float) -> None:
+        """Give back a job that is in no place. It is due again after so long."""
+        self.forget(job, destination, len(job.entries))
+        self._settling.give_back(job, after_s)
+
+    def needs_room(self, destination: Destination) -> bool:
+        """Whether this destination holds more entries than there is room for others."""
+        return destination.entries > self._held.room()
+
+    def give_back_all(self) -> None:
+        """Give back all jobs that have not begun."""
+        for job in self._schedule.drain():
+            self.give_back(job, self._schedule.destinations[job.next_hop], AT_ONCE_S)
+
+    def give_back_excess(self, reserve: int, now: float) -> None:
+        """Give back jobs that can't be tried now, if there is room for less than `reserve` entries of other mail."""
+        room = self._held.room()
+        if room >= reserve:
+            return
+        for job, destination in self._schedule.excess(reserve, room, now):
+            self.give_back(job, destination, delay_s(destination.slow_s(now)))
+
+    def give_back_surplus(self, waiting: dict[NextHop, list[Job]], now: float) -> bool:
+        """Give back the last of these jobs, which the schedule does not have yet, as far as they go beyond the share of
+        their next hop (`room`). Whether there were any."""
+        schedule, held, has_surplus = self._schedule, self._held, False
+        room = held.room() + sum([len(job.entries) for jobs in waiting.values() for job in jobs])
+        for next_hop, jobs in waiting.items():
+            destination = schedule.destinations.get(next_hop)
+            held_of_it = destination.entries if destination is not None else 0
+            count = surplus([len(job.entries) for job in jobs], held_of_it, room, held.kept)
+            if count:
+                has_surplus = True
+                after_s = delay_s(destination.slow_s(now) if destination is not None and held_of_it else 0.0)
+                for job in [jobs.pop() for _ in range(count)]:
+                    held.free(job.message.sender, len(job.entries))
+                    if job.concurrency is not None:
+                        schedule.forget_concurrency(job.concurrency)
+                    self._settling.give_back(job, after_s)
+            room -= sum([len(job.entries) for job in jobs])
+        return has_surplus
