@@ -44,6 +44,12 @@ class ClientEnds(Generic[T]):
         self._sent: T | None = None
         """The transaction whose final dot has no reply yet."""
 
+    @property
+    def underway(self) -> list[T]:
+        """The transactions in progress, in the order in which they were begun."""
+        found = (self._sent, self._content, self._envelope)
+        return [transaction for transaction in found if transaction is not None and transaction.phase is not Phase.OVER]
+
     # ------------------------------------------------------------------ what the owner calls
 
     def lost(self, why: bytes, reply: Reply | None = None) -> None:
