@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -59,6 +60,8 @@ BATCH = 500
 """Most entries in one take: a turn of the reactor must be short."""
 SURPLUS_PAUSE_S = 0.02
 """Seconds until the next take after one that brought more for a next hop than its share: it may be all that waits."""
+SHORT_S = 5.0
+"""Room counts as short for so long after a sender or next hop had more mail than its share."""
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
@@ -154,6 +157,8 @@ class DeliverTask:
         self._error = ""
         """Why the queue could not be read; empty: it could."""
         self._has_begun = False
+        self._short_at = -math.inf
+        """When a sender or next hop had more mail than its share last."""
         self.holds = HoldWatch(self._destdb)
         self._next_look: IDelayedCall | None = None
 
@@ -267,7 +272,8 @@ class DeliverTask:
         settling, sessions = self._settling, self.sessions
         taking = Taking(
             is_begun=self._is_running and self._has_begun,
-            is_full=any(self._is_open.values()) and self._held.room() < self._enough_room,
+            is_full=(any(self._is_open.values()) and self._held.room() < self._enough_room)
+            or self._monotonic() - self._short_at < SHORT_S,
             most=self._held.count + self._held.room(),
             unreadable_until=self._not_before if self._error else 0.0,
             error=self._error,
@@ -351,6 +357,8 @@ class DeliverTask:
             self._distribute(messages, is_tight=shares is not None)
         elif shares is None or not shares.is_passed_over:
             self._empty_takes[area] += 1
+        if shares is not None and shares.is_passed_over:
+            self._short_at = self._monotonic()
         self._held.end_take()
         if count < limit:  # the area is empty: the queue reports new entries
             self._is_open[area] = False
@@ -458,6 +466,7 @@ class DeliverTask:
                 self._settle_here(message, entry, other, now)
         if is_tight and self.sessions.give_back_surplus(waiting):
             self._not_before = now + SURPLUS_PAUSE_S
+            self._short_at = now
         for next_hop, some in waiting.items():
             if some:
                 self.sessions.add(next_hop, some, now)

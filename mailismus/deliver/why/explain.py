@@ -16,7 +16,7 @@ from mailismus.deliver.schedule.schedule import SLOW_AFTER_S
 from mailismus.deliver.why import sentences, survey
 from mailismus.deliver.why.hold import BRIEFLY_LEFT_OUT, Hold, Reason
 from mailismus.deliver.why.limits import death_of, limit_of, name_of, name_of_host, refusal_of
-from mailismus.deliver.why.sentences import Times, clear
+from mailismus.deliver.why.sentences import Times, clear, count
 from mailismus.deliver.why.survey import JobPlace, View
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome
@@ -114,6 +114,9 @@ class DeliveryExplanations:
             if survey.is_slow(destination, times.monotonic, SLOW_AFTER_S):
                 name, waits_s = name_of(destination), destination.slow_s(times.monotonic)
                 return Reason(Hold.ROOM, name, sentences.given_back(name, destination.entries, waits_s))
+            if more_for(destination.entries, held.room(), held.kept) <= 0:
+                name = name_of(destination)
+                return Reason(Hold.ROOM, name, sentences.hop_share(name, destination.entries, taking.most))
         of_sender = held.of_sender.get(message.sender, 0)
         if of_sender and more_for(of_sender, held.room(), held.kept) <= 0:
             return Reason(Hold.ROOM, "sender", sentences.sender_share(of_sender, taking.most))
@@ -145,12 +148,12 @@ def _known(destination: Destination, times: Times) -> Sequence[str]:
     lines = []
     window, used = limits.window, limits.mx_set.connections
     throttled = sentences.throttled(times.since(window.cut_since), window.last_reply) if window.is_cut else ""
-    most = f", at most {limits.server_limit} with each host" if limits.server_limit else ""
+    capped = f", at most {limits.server_limit} with each host" if limits.server_limit else ""
     name = name_of(destination)
-    lines.append(f"{name}: {used} connections, {window.size} allowed now{throttled}{most}")
+    lines.append(f"{name}: {count(used, 'connection')}, {window.size} allowed now{throttled}{capped}")
     if limits.rate is not None:
         messages, recipients = limits.rate.limits
-        told = [f"{count} {what}" for count, what in ((messages, "messages"), (recipients, "recipients")) if count]
+        told = [f"{most} {what}" for most, what in ((messages, "messages"), (recipients, "recipients")) if most]
         lines.append(f"{name}: at most {' and '.join(told)} a minute")
     for host in list(destination.labels)[:MAX_HOSTS]:
         lines.append(_host(destination, host, times))
@@ -167,7 +170,7 @@ def _host(destination: Destination, host: Host, times: Times) -> str:
         return sentences.trial(label)
     if host.window is not None and not host.window.allows(host.connections, now):
         return refusal_of(label, host, times).sentence
-    return f"{label}: {host.connections} connections, {host.queued} messages queued on them"
+    return f"{label}: {count(host.connections, 'connection')}, {count(host.queued, 'message')} queued on them"
 
 
 def settled_reason(entry: Entry, times: Times) -> Reason | None:

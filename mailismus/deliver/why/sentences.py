@@ -111,7 +111,7 @@ def refused(since: str, reply: Reply | None) -> str:
 
 def rate(name: str, messages: int, recipients: int, next_at: str) -> str:
     """So many a minute; 0: no limit."""
-    limits = [f"{count} {what}" for count, what in ((messages, "messages"), (recipients, "recipients")) if count]
+    limits = [f"{number} {what}" for number, what in ((messages, "messages"), (recipients, "recipients")) if number]
     return f"waits for {name}: at most {' and '.join(limits)} a minute, the next at {next_at}"
 
 
@@ -128,7 +128,7 @@ def dead(name: str, since: str, until: str, failures: int, reply: Reply | None) 
 
 def slow(name: str, silent_s: float, waiting: int) -> str:
     """Its present transaction takes long."""
-    return f"waits for {name}: it has not replied for {silent_s:.0f} s, {_count(waiting, 'message')} behind that"
+    return f"waits for {name}: it has not replied for {silent_s:.0f} s, {count(waiting, 'message')} behind that"
 
 
 # ---------------------------------------------------------------------- pools
@@ -185,8 +185,12 @@ def sender_share(held: int, most: int) -> str:
     return f"waits for room: its sender has {held} of {most} entries in hand, its share"
 
 
+def hop_share(name: str, held: int, most: int) -> str:
+    return f"waits for room: mail for {name} has {held} of {most} entries in hand, its share"
+
+
 def given_back(name: str, held: int, waits_s: float) -> str:
-    return f"waits for room: {_count(held, 'entry')} for {name} in hand, which wait for {waits_s:.0f} s"
+    return f"waits for room: {count(held, 'entry')} for {name} in hand, which wait for {waits_s:.0f} s"
 
 
 # ---------------------------------------------------------------------- places
@@ -204,7 +208,7 @@ def queued(host: str, before: int, *, is_made: bool) -> str:
     """On a connection, behind other mail. `is_made`: its session stands."""
     if not is_made:
         return f"waits for {host}: the connection is being made"
-    return f"next on a connection to {host}" if not before else f"queued for {host}: {_count(before, 'message')} before it"
+    return f"next on a connection to {host}" if not before else f"queued for {host}: {count(before, 'message')} before it"
 
 
 def later(attempt: int, at: str, reply: Reply | None, host: bytes) -> str:
@@ -227,7 +231,8 @@ def no_server() -> str:
     return "waits for the server, which does not run"
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """A number of things: `1 entry`, `2 entries`."""
     if number == 1:
         return f"1 {what}"
     return f"{number} {what[:-1]}ies" if what.endswith("y") else f"{number} {what}s"

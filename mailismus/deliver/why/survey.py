@@ -210,13 +210,20 @@ def _on_connection(place: JobPlace, view: View, times: Times) -> Reason:
 
 
 def crowding_of(job: Job, destination: Destination, connection: Connection, view: View, times: Times) -> Reason | None:
-    """Why a connection has more jobs than its backlog; None: it has not, or nothing keeps them from another one."""
+    """Why the jobs of a connection have no other one: it has more than its backlog, or the receiver throttles us. None:
+    nothing keeps them from another one, or it is not needed."""
     if connection.jobs <= view.schedule.limits.backlog:
-        return None
+        return limit_of(destination, len(job.entries), times) if is_throttled(destination, connection) else None
     pool = view.schedule.pool
     if not pool.allows(job.concurrency) or not pool.has_worker:
         return no_worker(job, view)
     return limit_of(destination, len(job.entries), times)
+
+
+def is_throttled(destination: Destination, connection: Connection) -> bool:
+    """Whether the host or the set of a connection has said or shown that it was too much."""
+    limits, window = destination.limits, connection.host.window
+    return (limits is not None and limits.window.is_cut) or (window is not None and window.is_cut)
 
 
 def is_silent(session: SessionView, times: Times) -> bool:

@@ -90,6 +90,10 @@ LABEL = b"mx.example[192.0.2.1]:25"
         (sentences.room(2500, 2500), "waits for room: 2500 of 2500 entries in hand (queuecache)"),
         (sentences.sender_share(2270, 2500), "waits for room: its sender has 2270 of 2500 entries in hand, its share"),
         (
+            sentences.hop_share("mx.example", 7, 8),
+            "waits for room: mail for mx.example has 7 of 8 entries in hand, its share",
+        ),
+        (
             sentences.given_back("mx.example", 1, 7.2),
             "waits for room: 1 entry for mx.example in hand, which wait for 7 s",
         ),
