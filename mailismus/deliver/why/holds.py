@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.why import survey
-from mailismus.deliver.why.hold import Reason
+from mailismus.deliver.why.hold import Hold, Reason
 from mailismus.deliver.why.limits import limit_of, name_of_host
 from mailismus.deliver.why.sentences import Times, clear
 from mailismus.deliver.why.survey import View
@@ -42,16 +42,20 @@ def _ours(view: View, times: Times) -> list[Reason]:
 def _of_destinations(view: View, times: Times) -> list[Reason]:
     """Limits, trials and look-ups."""
     parked: list[Reason] = []
-    unlocated: dict[str, Reason] = {}
+    unlocated: list[Reason] = []
+    waiting: list[Reason] = []
     for destination in view.schedule.destinations.values():
         if destination.parked.count and len(parked) < MOST:
             found = _limit_of(destination, times)
             if found is not None:
                 parked.append(found)
-        if destination.unlocated and len(unlocated) < MOST:
+        if destination.unlocated and (len(unlocated) < MOST or not waiting):
             reason = survey.looked_up(destination, destination.unlocated[0].queued_at, view, times)
-            unlocated[reason.subject] = reason
-    return [*parked, *unlocated.values()]
+            if reason.hold is Hold.LOOKUPS:
+                waiting = [reason]
+            elif len(unlocated) < MOST:
+                unlocated.append(reason)
+    return [*waiting, *parked, *unlocated]
 
 
 def _limit_of(destination: Destination, times: Times) -> Reason | None:

@@ -3,8 +3,8 @@
 *Rules*
 - A hold is looked for every `LOOK_S` while mail is held, and counts when it has lasted for `AFTER_S`: what is over before
   that held nothing up. It has ended when it was not seen for `AFTER_S`; the death of a host begins and ends at once.
-- A log record at the begin and at the end of each hold, at most `BURST` at a time and one in `REFILL_S` on average; how
-  many were left out is told with the next one. An end is logged if its begin was.
+- A log record at the begin of each hold, at most `BURST` at a time and one in `REFILL_S` on average; how many were left out
+  is told with the next one. If it has one, it has another at its end.
 - At most `MAX_OPEN` holds are known at a time, dead hosts apart, of which `schedule.destdb` keeps a bounded number.
 """
 
@@ -123,7 +123,7 @@ class HoldWatch:
             self._log.info("Held back ({hold}), {subject}: {sentence}{others}", **self._names(seen.reason))
 
     def _end(self, seen: _Seen, now: float) -> None:
-        if seen.is_logged and self._may_log(now):
+        if seen.is_logged:
             names = self._names(seen.reason)
             took_s = max(0.0, now - seen.since)
             self._log.info("No longer held back ({hold}), {subject}: after {took_s:.0f} s{others}", **names, took_s=took_s)
