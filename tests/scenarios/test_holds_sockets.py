@@ -192,7 +192,7 @@ def test_greetings_that_are_refused(server: Holding) -> None:
     for number in range(8):
         server.put(b"r%d@b.example" % number)
     busy = rf"waits for 127\.0\.0\.1:{port}: 1 of 1 connections busy"
-    server.expect(Hold.HOST, rf"{busy}, all that it takes since \d\d:\d\d: 4\d\d 4\.7\.0$", let_go(sink))
+    server.expect(Hold.HOST, rf"{busy}, throttled since \d\d:\d\d after 421 4\.7\.0$", let_go(sink))
 
 
 def test_messages_a_minute(server: Holding) -> None:

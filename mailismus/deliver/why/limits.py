@@ -93,5 +93,5 @@ def refusal_of(name: str, host: Host, times: Times) -> Reason:
     since, opens_at = times.since(window.cut_since), window.opens_at(times.monotonic)
     if host.connections < window.size and opens_at is not None:
         return Reason(Hold.HOST, name, sentences.stopped(name, since, window.last_reply, times.until(opens_at)))
-    more = sentences.refused(since, window.last_reply)
+    more = sentences.throttled(since, window.last_reply)
     return Reason(Hold.HOST, name, sentences.busy(name, host.connections, window.size, more))

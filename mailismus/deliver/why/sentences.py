@@ -9,6 +9,7 @@ has its date.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, tzinfo
 
 import attrs
@@ -21,6 +22,8 @@ MAX_REPLY = 200
 MAX_NAME = 260
 _NEAR_S = 12 * 3600.0
 """A time of day that is farther away needs its date."""
+_REFUSED = re.compile(rb"host refused the session: ([2-5][0-9]{2}(?: [245]\.[0-9]{1,3}\.[0-9]{1,3})?)")
+"""How `smtp.client` tells that a greeting or EHLO was refused."""
 _NO_HOST = frozenset({b"", b"-", b"none", b"local"})
 """Hosts of outcomes that name nobody."""
 
@@ -73,10 +76,12 @@ def said(reply: Reply | None, host: bytes = b"-") -> str:
 
 
 def _code(reply: Reply | None) -> str:
-    """What is told of a reply where it is one of several reasons."""
+    """What is told of a reply where it is one of several reasons: its codes. Of a session that was refused, those of the
+    peer."""
     if reply is None:
         return ""
-    return clear(b"%d %b" % (reply.code, reply.enhanced), MAX_REPLY).rstrip()
+    own = _REFUSED.match(reply.text)
+    return clear(own.group(1) if own is not None else b"%d %b" % (reply.code, reply.enhanced), MAX_REPLY).rstrip()
 
 
 # ---------------------------------------------------------------------- limits and hosts
@@ -101,12 +106,6 @@ def stopped(name: str, since: str, reply: Reply | None, opens_at: str) -> str:
 def starting() -> str:
     """The rest of `busy`: a window that grows."""
     return ", and more as it accepts mail"
-
-
-def refused(since: str, reply: Reply | None) -> str:
-    """The rest of `busy`: the host took no more."""
-    code = _code(reply)
-    return f", all that it takes since {since}{f': {code}' if code else ''}"
 
 
 def rate(name: str, messages: int, recipients: int, next_at: str) -> str:

@@ -13,6 +13,8 @@ from mailismus.mail.reply import Reply
 NOW = 1_700_000_000.0  # 22:13:20
 TIMES = Times(NOW, 5000.0, UTC)
 BUSY = Reply(421, b"4.7.0", b"too many connections from you")
+REFUSED = Reply(451, b"4.7.0", b"host refused the session: 421 4.7.0 too many connections from your host")
+NO_CODE = b"host refused the session: 554 go away"
 DOWN = Reply(451, b"4.4.1", b"connect to mx.example[192.0.2.1]:25 failed: Connection refused")
 LABEL = b"mx.example[192.0.2.1]:25"
 
@@ -30,9 +32,11 @@ LABEL = b"mx.example[192.0.2.1]:25"
             "waits for mx.example: 1 of 1 connections busy, and more as it accepts mail",
         ),
         (
-            sentences.busy("mx.example", 3, 3, sentences.refused("14:02", BUSY)),
-            "waits for mx.example: 3 of 3 connections busy, all that it takes since 14:02: 421 4.7.0",
+            sentences.busy("mx.example", 3, 3, sentences.throttled("14:02", REFUSED)),
+            "waits for mx.example: 3 of 3 connections busy, throttled since 14:02 after 421 4.7.0",
         ),
+        (sentences.throttled("14:02", REFUSED._replace(text=NO_CODE)), ", throttled since 14:02 after 554"),
+        (sentences.throttled("14:02", None), ", throttled since 14:02"),
         (
             sentences.stopped("mx.example", "14:02", None, "14:03:10"),
             "waits for mx.example: no connection before 14:03:10, throttled since 14:02",
