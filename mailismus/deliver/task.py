@@ -292,7 +292,10 @@ class DeliverTask:
 
     def _look(self) -> None:
         self._next_look = None
-        self.holds.look(self._view(), self._times())
+        try:
+            self.holds.look(self._view(), self._times())
+        except Exception:  # a bug must not end the looks
+            self.log.failure("What holds mail back could not be found")
         if self._held.count or self._error or self.holds.is_busy:
             self._start_looking()
 

@@ -1,12 +1,14 @@
 """Explains entries by what the delivery task does with them now: the `queue.waiting.Explanations` of a running server.
 
-*Rules*: one survey of what is held serves all questions of `SURVEY_S`; then it is made anew. It belongs to the answer that
-asks, and goes with it.
+*Rules*: which messages are held is found once in `SURVEY_S`; where their jobs lie, for each page that has some of them. It
+belongs to the answer that asks, and goes with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+
+from twisted.logger import Logger
 
 from mailismus.deliver.room import more_for
 from mailismus.deliver.route import Local, NextHop, Route
@@ -17,7 +19,7 @@ from mailismus.deliver.why import sentences, survey
 from mailismus.deliver.why.hold import BRIEFLY_LEFT_OUT, Hold, Reason
 from mailismus.deliver.why.limits import death_of, limit_of, name_of, name_of_host, refusal_of
 from mailismus.deliver.why.sentences import Times, clear, count
-from mailismus.deliver.why.survey import JobPlace, View
+from mailismus.deliver.why.survey import View
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.queue.interface import Area, Entry, Message
@@ -34,6 +36,8 @@ FindRoute = Callable[[bytes, bytes, bytes], Route]
 class DeliveryExplanations:
     """Explains to one caller. `look`: what the task shows of itself now; `notes`: entries whose local delivery is stuck."""
 
+    _log = Logger()
+
     def __init__(
         self,
         look: Callable[[], View],
@@ -43,37 +47,42 @@ class DeliveryExplanations:
     ) -> None:
         self._look, self._tell_times = look, tell_times
         self._find_route, self._notes = find_route, notes
-        self._found: dict[SpoolId, list[JobPlace]] = {}
-        self._found_at: float | None = None
+        self._held_ids: set[SpoolId] = set()
+        """Messages with held jobs, as they were then."""
+        self._held_at: float | None = None
 
     def of(self, messages: Sequence[Message], *, is_brief: bool) -> Mapping[QueueId, Waiting]:
         """As `Explanations`."""
+        try:
+            return self._explain(messages, is_brief=is_brief)
+        except Exception:  # a bug must not keep anybody from seeing the queue
+            self._log.failure("Entries could not be explained")
+            return {}
+
+    def _explain(self, messages: Sequence[Message], *, is_brief: bool) -> Mapping[QueueId, Waiting]:
         view, times = self._look(), self._tell_times()
-        if self._found_at is None or times.monotonic - self._found_at >= SURVEY_S:
-            self._found, self._found_at = survey.survey(view), times.monotonic
+        if self._held_at is None or times.monotonic - self._held_at >= SURVEY_S:
+            self._held_ids, self._held_at = survey.held_ids(view), times.monotonic
+        wanted = self._held_ids.intersection([message.spool_id for message in messages])
+        lying = survey.survey(view, wanted) if wanted else {}
         stuck = self._notes()
         found: dict[QueueId, Waiting] = {}
         for message in messages:
-            places = self._found.get(message.spool_id)
-            by_number = {entry.number: place for place in places or () for entry in place.job.entries}
+            places = lying.get(message.spool_id, ())
+            by_number = {entry.number: place for place in places for entry in place.job.entries}
             for entry in message.entries:
                 queue_id = QueueId(message.spool_id, entry.number)
                 note, place = stuck.get(queue_id), by_number.get(entry.number)
                 if note is not None:
                     found[queue_id] = Waiting(Hold.MAILDIR.value, note)
                     continue
-                reason = self._held(place, view, times) if place is not None else None
-                reason = reason or self._waiting(message, entry, view, times, is_brief=is_brief)
+                if place is not None:
+                    found[queue_id] = _waiting_of(survey.reason_of(place, view, times))
+                    continue
+                reason = self._waiting(message, entry, view, times, is_brief=is_brief)
                 if reason is not None:
                     found[queue_id] = _waiting_of(reason)
         return found
-
-    def _held(self, place: JobPlace, view: View, times: Times) -> Reason | None:
-        """Why a held job lies where it lay at the survey; None: it has moved."""
-        try:
-            return survey.reason_of(place, view, times)
-        except KeyError:  # its next hop is forgotten: it was settled since
-            return None
 
     def _waiting(self, message: Message, entry: Entry, view: View, times: Times, *, is_brief: bool) -> Reason | None:
         """Why an entry waits that is not held. None: a brief listing tells it otherwise."""

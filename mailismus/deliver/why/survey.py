@@ -1,6 +1,6 @@
 """The survey: where each held job lies, and why (pure).
 
-*Rules*: a survey walks over all that is held, at most `queuecache` entries; it is made for an administrator's question or
+*Rules*: it walks over all that is held, at most `queuecache` entries; it is made for an administrator's question or
 for a look at the holds, never for mail. A job in no place, for a turn, is not found.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import attrs
@@ -137,31 +137,43 @@ class JobPlace(NamedTuple):
     user: bytes = b""
 
 
-def survey(view: View) -> dict[SpoolId, list[JobPlace]]:
-    """Where the held jobs of each message lie."""
-    found: dict[SpoolId, list[JobPlace]] = {}
+def held_ids(view: View) -> set[SpoolId]:
+    """The messages that have held jobs."""
+    return {found[0].message.spool_id for found in _walk(view)}
 
-    def add(place: JobPlace) -> None:
-        found.setdefault(place.job.message.spool_id, []).append(place)
 
+def survey(view: View, wanted: Container[SpoolId]) -> dict[SpoolId, list[JobPlace]]:
+    """Where the held jobs of each of these messages lie."""
+    places: dict[SpoolId, list[JobPlace]] = {}
+    for found in _walk(view):
+        spool_id = found[0].message.spool_id
+        if spool_id in wanted:
+            places.setdefault(spool_id, []).append(JobPlace(*found))
+    return places
+
+
+def _walk(view: View) -> Iterator[tuple[Job, Lies, SessionView | None, int, bytes]]:
+    """All held jobs, with the other fields of their `JobPlace`."""
+    underway, queued, parked, looked_up = Lies.UNDERWAY, Lies.CONNECTION, Lies.PARKED, Lies.LOOKUP
     for session in view.sessions:
-        begun = session.underway
-        for job in begun:
-            add(JobPlace(job, Lies.UNDERWAY, session))
-        for before, job in enumerate(session.connection.queue, len(begun)):
-            add(JobPlace(job, Lies.CONNECTION, session, before))
+        before = 0
+        for job in session.underway:
+            yield job, underway, session, before, b""
+            before += 1
+        for job in session.connection.queue:
+            yield job, queued, session, before, b""
+            before += 1
     for job in view.schedule.line:
-        add(JobPlace(job, Lies.LINE))
+        yield job, Lies.LINE, None, 0, b""
     for destination in view.schedule.destinations.values():
         for job in destination.parked if destination.parked.count else ():
-            add(JobPlace(job, Lies.PARKED))
+            yield job, parked, None, 0, b""
         for job in destination.unlocated:
-            add(JobPlace(job, Lies.LOOKUP))
+            yield job, looked_up, None, 0, b""
     for job, user in view.local.waiting_jobs().items():
-        add(JobPlace(job, Lies.LOCAL, user=user))
+        yield job, Lies.LOCAL, None, 0, user
     for job, user in view.local.underway_jobs().items():
-        add(JobPlace(job, Lies.MAILDIR, user=user))
-    return found
+        yield job, Lies.MAILDIR, None, 0, user
 
 
 # ---------------------------------------------------------------------- why a job lies there

@@ -7,9 +7,12 @@ import re
 
 import pytest
 from twisted.internet.defer import Deferred, fail
+from twisted.logger import LogLevel, capturedLogs
 
 from mailismus.config.values.settings import DestinationSettings
+from mailismus.deliver.why.hold import Hold
 from mailismus.errors import Unavailable
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Filter, Page
 from tests.deliver.harness import Bench, Freezer
 from tests.fakes.sink import Act, Action, Script, Sink
@@ -276,3 +279,43 @@ def test_a_machine_that_makes_no_connections() -> None:
     bench.put(b"r@b.example")
     bench.run(0.2)
     assert holds(bench) == {"machine": 1}
+
+
+def test_a_bug_hides_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = started(messages_per_minute=6)
+    bench.sink()
+    monkeypatch.setattr("mailismus.deliver.why.survey.reason_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("mailismus.deliver.why.holds.limit_of", lambda *_: 1 / 0)
+    with capturedLogs() as events:
+        for number in range(3):
+            bench.put(b"r%d@b.example" % number)
+        bench.run(3)
+        assert bench.why() == {}
+    words = {str(event["log_format"]) for event in events if event["log_level"] is LogLevel.critical}
+    assert words == {"Entries could not be explained", "What holds mail back could not be found"}
+    monkeypatch.undo()
+    bench.run(3)
+    assert holds(bench) == {"rate": 2}
+    assert bench.task.holds.begun[Hold.RATE] == 1
+
+
+def test_what_is_held_is_found_once_in_a_second() -> None:
+    bench = started(has_relay=False)
+    explanations = bench.queue.explanations()
+
+    def hold_of(number: int) -> str:
+        pages: list[Page] = []
+        bench.queue.search(Filter(SpoolId((1 << 32) + number)), None, 10).addCallback(pages.append)
+        (waiting,) = explanations.of(pages[0].messages, is_brief=False).values()
+        return waiting.hold
+
+    for name in ("b.example", "c.example"):
+        bench.names.domains[name] = Deferred()
+    bench.put(b"r@b.example")
+    bench.run(0.2)
+    assert hold_of(1) == "lookup"
+    bench.put(b"r@c.example")
+    bench.run(0.2)
+    assert (hold_of(1), hold_of(2)) == ("lookup", "next")
+    bench.run(1.0)
+    assert (hold_of(1), hold_of(2)) == ("lookup", "lookup")
