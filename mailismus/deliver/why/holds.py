@@ -91,4 +91,6 @@ def _local(view: View, times: Times) -> list[Reason]:
         blockage = local.blockage_of(user, times.monotonic)
         if blockage is not None:
             found.append(survey.blocked(clear(user), blockage, times))
+        elif local.has_room and user in local.moving_of:
+            found.append(survey.no_turn(user, view))
     return found

@@ -260,7 +260,7 @@ def _local(place: JobPlace, view: View, times: Times) -> Reason:
         return blocked(name, blockage, times)
     if not local.has_room:
         return no_local_room(view)
-    return Reason(Hold.USER, name, sentences.user(name, local.moving_of.get(user, 0)))
+    return no_turn(user, view)
 
 
 # ---------------------------------------------------------------------- pools, the queue, this machine
@@ -286,6 +286,12 @@ def no_local_room(view: View) -> Reason:
     """All local deliveries are used."""
     most = view.local.most
     return Reason(Hold.LOCAL, LOCAL_POOL, sentences.local(sum(view.local.moving_of.values()), most))
+
+
+def no_turn(user: bytes, view: View) -> Reason:
+    """A user, or the message, has as many local deliveries as he may have."""
+    name = clear(user)
+    return Reason(Hold.USER, name, sentences.user(name, view.local.moving_of.get(user, 0)))
 
 
 def blocked(name: str, blockage: Blockage, times: Times) -> Reason:

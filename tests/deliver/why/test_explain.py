@@ -139,6 +139,18 @@ def test_no_worker_and_the_share_of_a_message() -> None:
     assert "waits for a connection: 2 of 2 in use (maxconnections)" in str(bench.why())
 
 
+def test_the_share_of_one_message() -> None:
+    bench = started(maxconnections=12, has_relay=False)
+    for number in range(12):
+        bench.names.mx(f"d{number}.example", (10, f"mx.d{number}.example", f"192.0.2.{number + 1}"))
+        bench.sink(MUTE, f"192.0.2.{number + 1}")
+    bench.put(*(b"r@d%d.example" % number for number in range(12)))
+    bench.run(2)
+    assert holds(bench) == {"underway": 11, "share": 1}
+    assert "waits for a connection: its message has 11 of 12, its share" in str(bench.why())
+    assert bench.task.holds.begun[Hold.SHARE] == 1
+
+
 def test_name_servers_that_are_silent() -> None:
     bench = started(has_relay=False)
     bench.names.domains["b.example"] = Deferred()
@@ -173,6 +185,20 @@ def test_local_deliveries(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Pat
     freezer.thaw()
     bench.run(20, 1)
     assert holds(bench) == {}
+
+
+def test_the_share_of_one_user(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    freezer = Freezer(monkeypatch, b"ann")
+    bench = Bench(store=str(tmp_path), workers=freezer)
+    bench.task.start()
+    for _ in range(8):
+        bench.put(b"ann@home.example")
+    bench.run(3)
+    assert holds(bench) == {"underway": 5, "user": 3}
+    assert "waits for a local delivery to ann: 5 to this user under way" in str(bench.why())
+    assert bench.task.holds.begun[Hold.USER] == 1
+    freezer.thaw()
+    bench.run(1)
 
 
 def test_a_maildir_that_hangs(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
