@@ -6,11 +6,13 @@ import json
 import re
 import shutil
 import smtplib
+import time
 from pathlib import Path
 
 import pytest
 
 from mailismus.__main__ import main
+from tests.project.runners import PATIENCE_S
 from tests.scenarios.mailserver import configure, serving
 from tests.support.processes import free_port
 
@@ -35,6 +37,10 @@ def test_a_message_for_a_dead_relay(tmp_path: Path, capsys: pytest.CaptureFixtur
         with smtplib.SMTP("127.0.0.1", server.ports["SMTP"], timeout=20) as client:
             client.sendmail("bob@example.org", ["carol@far.example"], b"Subject: x\r\n\r\nx\r\n")
         server.await_text("status=deferred")
+        deadline = time.monotonic() + PATIENCE_S
+        while f"{ID}-1 deferred" not in why("why", ID):  # until the outcome is durable
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         assert re.search(f"^{ID}-1 deferred, 1 attempt, from bob@example.org to carol@far.example: {held}", why("why", ID))
         assert re.search(held, why("queue", "why", "carol@far.example"))
         found = json.loads(why("why", "far.example", "--json"))
