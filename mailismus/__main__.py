@@ -20,16 +20,18 @@ from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load
 from mailismus.config.values.settings import Settings
+from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK, dump_mark
-from mailismus.queue.files.state_file import dump_state, is_state_path
+from mailismus.queue.files.state_file import DIRECTORY, HOSTS, dump_state, is_state_path
+from mailismus.queue.waiting import Explanations
 from mailismus.start.commands import config as configcommands
 from mailismus.start.commands import manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
 
-_NOT_BUILT = frozenset({"why", "sendmail", "mailq"})
+_NOT_BUILT = frozenset({"sendmail", "mailq"})
 _NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce"})
 _WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
 
@@ -81,6 +83,14 @@ class _Context:
         else:
             self.providers.of_file(path).dump(path, out)
 
+    def explain_stopped(self, queue_path: str, now: float) -> Explanations:
+        """Return what explains the entries of a stopped queue."""
+        from mailismus.deliver.host_snapshot import read_snapshot  # here: other commands do not need the deliverer
+        from mailismus.deliver.why.stopped import StoppedExplanations
+
+        path = os.path.join(queue_path, DIRECTORY, HOSTS)
+        return StoppedExplanations(read_snapshot(PosixDisk(Access.READ_ONLY), path, now).records, now)
+
     def locate(self, error: StartError) -> ConfigError | StartError:
         """Return the error with its place in the configuration, if it has one."""
         return self._loaded.locate(error, self._file) if self._loaded is not None else error
@@ -104,7 +114,8 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser
     )
     configcommands.register(commands)
-    register_admin(commands, CommandTools(context.load_settings, context.providers, context.dump, complain))
+    tools = CommandTools(context.load_settings, context.providers, context.dump, context.explain_stopped, complain)
+    register_admin(commands, tools)
     register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
     manual.register(commands, build_parser)
     return parser

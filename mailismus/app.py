@@ -282,9 +282,9 @@ def _build(
         deaths_of(settings.deliver.schedule),
         audits,
     )
-    manager.on_flush(deliver.forget_deaths)
+    manager.on_flush(deliver.forget_deaths, deliver.forget_deaths_of)
     manager.on_jump(deliver.clock_jumped)
-    manager.on_stuck(deliver.local.notes)
+    manager.on_explain(deliver.explanations)
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(opened, manager, submit, deliver, names, report)
     state = ThreadPool(reactor, "state")

@@ -31,6 +31,7 @@ Modules, each with what it is:
     counters    totals of delivery
     settling    outcomes to the queue and the mail log
     log_line    the `status=` line. Pure
+    why         why mail waits: reasons, sentences, counters, log records
     metrics     metrics of delivery
     task        takes entries, routes them, starts deliveries
 """

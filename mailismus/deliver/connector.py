@@ -58,6 +58,11 @@ class Connector:
         self._settings, self._counters = settings, counters
         self._paused_until = 0.0
 
+    @property
+    def paused_until(self) -> float:
+        """When connections are made again (monotonic seconds)."""
+        return self._paused_until
+
     def reload(self, settings: DeliverSettings) -> None:
         """Use other settings for later connections."""
         self._settings = settings

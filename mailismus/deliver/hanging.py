@@ -124,14 +124,14 @@ class ActiveDeliveries:
 
     def end_all(self) -> dict[Job, bytes]:
         """Forget all deliveries, and return them with their users."""
-        users = self._users()
+        users = self.users()
         for known in (self._moving, self.moving_of, self._hanging, self._steps, self._answered_at):
             known.clear()
         return users
 
     def update(self, now: float) -> list[Hang]:
         """Find out which deliveries hang; return those that are stuck."""
-        users = self._users()
+        users = self.users()
         self._moving.clear()
         self.moving_of.clear()
         self._hanging.clear()
@@ -166,7 +166,7 @@ class ActiveDeliveries:
 
     def longest_s(self, now: float) -> float:
         """Longest time without progress of a delivery under way, in seconds; 0: none is under way."""
-        since = (self._steps.get(job, (job.begun_at, False))[0] for job in self._users())
+        since = (self._steps.get(job, (job.begun_at, False))[0] for job in self.users())
         return max((now - at for at in since), default=0.0)
 
     # Internal
@@ -175,7 +175,8 @@ class ActiveDeliveries:
         self._moving[job] = user
         self.moving_of[user] = self.moving_of.get(user, 0) + 1
 
-    def _users(self) -> dict[Job, bytes]:
+    def users(self) -> dict[Job, bytes]:
+        """All deliveries with their users."""
         return {**{job: hang.user for job, hang in self._hanging.items()}, **self._moving}
 
     def _blaming(self) -> Iterator[Hang]:

@@ -11,7 +11,7 @@ hang (`hanging`), how a message gets into a maildir (`deposit`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from mailismus.config.values.settings import MessageStoreSettings
 from mailismus.deliver.blame import Event, judge
 from mailismus.deliver.deposit import Deposits, reply_to_error
-from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S
+from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S, Blockage
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
 from mailismus.deliver.queue_seam import DeliveryQueue
@@ -83,6 +83,33 @@ class LocalDeliveries:
     def longest_s(self) -> float:
         """Longest time without progress of a delivery under way, in seconds."""
         return self._underway.longest_s(self._monotonic())
+
+    @property
+    def most(self) -> int:
+        """Deliveries that may move at a time."""
+        return LIMIT
+
+    @property
+    def has_room(self) -> bool:
+        """Whether fewer move."""
+        return self._underway.has_room
+
+    @property
+    def moving_of(self) -> Mapping[bytes, int]:
+        """Number of moving deliveries by user."""
+        return self._underway.moving_of
+
+    def waiting_jobs(self) -> Mapping[Job, bytes]:
+        """Jobs that wait for their turn, with their users."""
+        return self._turns.users
+
+    def underway_jobs(self) -> Mapping[Job, bytes]:
+        """Jobs that have begun, with their users."""
+        return self._underway.users()
+
+    def blockage_of(self, user: bytes, now: float) -> Blockage | None:
+        """Why a user gets no delivery now; None: he may."""
+        return self._underway.blockage_of(user, now)
 
     def notes(self) -> dict[QueueId, bytes]:
         """Why each stuck entry waits, for lists."""

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import key_of
 from mailismus.deliver.locator import Located, Locator
-from mailismus.deliver.route import HOST_NONE
+from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.destination import Destination, FoundHost
 from mailismus.deliver.schedule.line import Line
 from mailismus.deliver.schedule.schedule import Schedule
@@ -35,6 +35,8 @@ LIMIT = 100
 """Workers: destinations that are looked up at a time. Not more than the DNS client has sockets: a question waits for
 one only if look-ups have several."""
 LOCATED_S = 10.0
+MAX_FORGIVEN = 10_000
+"""Next hops whose hosts are treated as alive when they are found."""
 NO_HOST = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"no mail host has an address"), HOST_NONE)
 
 
@@ -57,6 +59,8 @@ class Lookups:
         self._line = Line(is_by_job=True)
         self._waiting: dict[Destination, dict[SpoolId, Job]] = {}
         """The jobs in the line, by destination and message."""
+        self._forgiven: dict[NextHop, None] = {}
+        """Next hops whose mail was flushed while their hosts were not known."""
         self._is_serving = self._is_stopped = False
 
     @property
@@ -69,6 +73,15 @@ class Lookups:
         """Destinations that wait for a worker."""
         return len(self._waiting)
 
+    @property
+    def most(self) -> int:
+        """Destinations that may be looked up at a time."""
+        return LIMIT
+
+    def is_underway(self, destination: Destination) -> bool:
+        """Whether a destination is looked up, and does not wait for that."""
+        return destination in self._underway
+
     def use_locator(self, locator: Locator) -> None:
         """Use another locator for later look-ups."""
         self._locator = locator
@@ -77,6 +90,12 @@ class Lookups:
     def stop(self) -> None:
         """Ignore results from now on, and begin nothing."""
         self._is_stopped = True
+
+    def forgive(self, next_hop: NextHop) -> bool:
+        """Treat no host that is found next for this next hop as dead. False: there are too many such next hops."""
+        if len(self._forgiven) < MAX_FORGIVEN:
+            self._forgiven[next_hop] = None
+        return next_hop in self._forgiven
 
     def forget(self) -> None:
         """Trust only what look-ups begun from now on tell."""
@@ -219,3 +238,6 @@ class Lookups:
         else:
             limits = before
         destination.set_hosts(found, limits)
+        if self._forgiven and next_hop in self._forgiven:
+            del self._forgiven[next_hop]
+            self._schedule.destdb.forget_deaths_of(destination.labels)

@@ -78,6 +78,18 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
         "Jobs that wait for a connection because `maxconnections` is used up or their message has its share.",
         lambda t: len(t.sessions.schedule.line),
     ),
+    counter(
+        "mailismus_deliver_holds_total",
+        "What has held mail back for a second or longer, by the words of `mailismus why`. Dead hosts count at once.",
+        lambda t: {(hold.value,): number for hold, number in t.holds.begun.items()},
+        "hold",
+    ),
+    gauge(
+        "mailismus_deliver_holds",
+        "Of these, what holds mail back now.",
+        lambda t: {(hold.value,): number for hold, number in t.holds.present().items()},
+        "hold",
+    ),
     gauge(
         "mailismus_deliver_troubled_hosts",
         "Hosts that have failed and had no session since.",

@@ -158,6 +158,11 @@ class ClientSession(Protocol):
         """Where the bytes are that were sent last."""
         self._socket: ITCPTransport
 
+    @property
+    def underway(self) -> list[Job]:
+        """Jobs that have begun over it."""
+        return self.client.underway
+
     # ------------------------------------------------------------------ called by Twisted
 
     def connectionMade(self) -> None:

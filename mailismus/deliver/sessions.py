@@ -184,6 +184,14 @@ class Sessions:
         self.lookups.forget()
         self._clock.callLater(0, self._end_idle)  # in a turn of its own: the caller may be inside an engine
 
+    def forget_deaths_of(self, next_hop: NextHop) -> None:
+        """Treat no host of a next hop as dead any more; if they are not known, none of those that are found next."""
+        destination = self.schedule.destinations.get(next_hop)
+        if destination is not None and destination.labels:
+            self.schedule.destdb.forget_deaths_of(destination.labels)
+        elif not self.lookups.forgive(next_hop):
+            self.schedule.destdb.forget_deaths()
+
     def _end_idle(self) -> None:
         for connection in list(self.schedule.pool.idle):
             if connection.carrier is not None:
@@ -208,6 +216,11 @@ class Sessions:
         for session in list(self._all):
             session.give_up(b"server stopped")
         self._end_ticks()
+
+    @property
+    def all(self) -> Iterable[ClientSession]:
+        """Sessions that are not closed."""
+        return self._all
 
     @property
     def open(self) -> int:

@@ -63,6 +63,11 @@ class Settling:
         """Whether another delivery may begin: fewer than `MAX_IN_DOUBT` outcomes are known and not durable."""
         return self._count + self._queue.in_doubt < MAX_IN_DOUBT
 
+    @property
+    def in_doubt(self) -> int:
+        """Outcomes that are known and not durable."""
+        return self._count + self._queue.in_doubt
+
     def when_may_begin(self) -> Deferred[None]:
         """Settle noted outcomes. Fires when `may_begin` is true."""
         self.flush()

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -42,6 +43,10 @@ from mailismus.deliver.schedule.destdb import Deaths, DestDb
 from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.watch import HangWatch
+from mailismus.deliver.why.explain import DeliveryExplanations
+from mailismus.deliver.why.sentences import Times
+from mailismus.deliver.why.survey import Taking, View
+from mailismus.deliver.why.watch import LOOK_S, HoldWatch
 from mailismus.disk.worker import IWorker, ThreadPool
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
@@ -55,6 +60,8 @@ BATCH = 500
 """Most entries in one take: a turn of the reactor must be short."""
 SURPLUS_PAUSE_S = 0.02
 """Seconds until the next take after one that brought more for a next hop than its share: it may be all that waits."""
+SHORT_S = 5.0
+"""Room counts as short for so long after a sender or next hop had more mail than its share."""
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
@@ -147,6 +154,13 @@ class DeliverTask:
         self._poll_at = 0.0
         """Monotonic seconds; the timer's own time may be that of another clock."""
         self._not_before = 0.0
+        self._error = ""
+        """Why the queue could not be read; empty: it could."""
+        self._has_begun = False
+        self._short_at = -math.inf
+        """When a sender or next hop had more mail than its share last."""
+        self.holds = HoldWatch(self._destdb)
+        self._next_look: IDelayedCall | None = None
 
     def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
         self._settings = settings
@@ -208,6 +222,8 @@ class DeliverTask:
         self._is_running = False
         if self._poll is not None and self._poll.active():
             self._poll.cancel()
+        if self._next_look is not None and self._next_look.active():
+            self._next_look.cancel()
         done = DeferredList([self.sessions.stop(), self.local.stop()])
 
         def give_up() -> None:
@@ -234,11 +250,54 @@ class DeliverTask:
         """Treat no host as dead any more (after a flush)."""
         self._destdb.forget_deaths()
 
+    def forget_deaths_of(self, message: Message, entry: Entry) -> None:
+        """Treat no host of this entry as dead any more (after a flush of it)."""
+        route = self._router.route(entry.recipient, message.sender, message.client)
+        if isinstance(route, NextHop):
+            self.sessions.forget_deaths_of(route)
+
     def clock_jumped(self) -> None:
         """Distrust all knowledge of hosts: the clock was set, or the machine was suspended. Changes no entry in this
         call."""
         self._destdb.forget_deaths()
         self.sessions.forget_hosts()
+
+    # ------------------------------------------------------------------ why mail waits
+
+    def explanations(self) -> DeliveryExplanations:
+        """Explains entries to one caller, as `queue.waiting.Explanations`."""
+        return DeliveryExplanations(self._view, self._times, lambda *names: self._router.route(*names), self.local.notes)
+
+    def _view(self) -> View:
+        settling, sessions = self._settling, self.sessions
+        taking = Taking(
+            is_begun=self._is_running and self._has_begun,
+            is_full=(any(self._is_open.values()) and self._held.room() < self._enough_room)
+            or self._monotonic() - self._short_at < SHORT_S,
+            most=self._held.count + self._held.room(),
+            unreadable_until=self._not_before if self._error else 0.0,
+            error=self._error,
+            in_doubt=0 if settling.may_begin else settling.in_doubt,
+            machine_until=sessions.connector.paused_until,
+        )
+        return View(sessions.schedule, sessions.all, sessions.lookups, self.local, self._held, taking)
+
+    def _times(self) -> Times:
+        return Times(self._clock.seconds(), self._monotonic())
+
+    def _start_looking(self) -> None:
+        """Look for holds while there may be some."""
+        if self._next_look is None and self._is_running:
+            self._next_look = self._clock.callLater(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._next_look = None
+        try:
+            self.holds.look(self._view(), self._times())
+        except Exception:  # a bug must not end the looks
+            self.log.failure("What holds mail back could not be found")
+        if self._held.count or self._error or self.holds.is_busy:
+            self._start_looking()
 
     # ------------------------------------------------------------------ taking
 
@@ -249,7 +308,7 @@ class DeliverTask:
             self._clock.callLater(0, self._pump)
 
     def _pump(self) -> None:
-        self._is_pump_scheduled = False
+        self._is_pump_scheduled, self._has_begun = False, True
         if self._is_pumping or not self._is_running:
             return
         wait_s = self._not_before - self._monotonic()
@@ -292,13 +351,17 @@ class DeliverTask:
             for message in messages:
                 self._queue.give_back(message, message.entries, 0.0)
             return
+        self._error = ""
         count = self._held.add(messages)
         if count:
+            self._start_looking()
             self._empty_takes[area] = 0
             self.counters.count_taken(count)
             self._distribute(messages, is_tight=shares is not None)
         elif shares is None or not shares.is_passed_over:
             self._empty_takes[area] += 1
+        if shares is not None and shares.is_passed_over:
+            self._short_at = self._monotonic()
         self._held.end_take()
         if count < limit:  # the area is empty: the queue reports new entries
             self._is_open[area] = False
@@ -315,7 +378,9 @@ class DeliverTask:
         self._is_pumping = False
         self._held.end_take()
         failure.trap(StorageError)  # type: ignore[attr-defined]  # a Failure; Twisted types errbacks loosely
-        self.log.error("The queue can't be read: {error}", error=str(failure.value))  # type: ignore[attr-defined]  # as above
+        self._error = str(failure.value)  # type: ignore[attr-defined]  # as above
+        self.log.error("The queue can't be read: {error}", error=self._error)
+        self._start_looking()
         self._not_before = self._monotonic() + self._settings.interval_error_s
         self._schedule_pump()
 
@@ -404,6 +469,7 @@ class DeliverTask:
                 self._settle_here(message, entry, other, now)
         if is_tight and self.sessions.giving_back.give_back_surplus(waiting, now):
             self._not_before = now + SURPLUS_PAUSE_S
+            self._short_at = now
         for next_hop, some in waiting.items():
             if some:
                 self.sessions.add(next_hop, some, now)

@@ -40,6 +40,11 @@ class Turns:
         """Number of waiting jobs."""
         return len(self._users)
 
+    @property
+    def users(self) -> Mapping[Job, bytes]:
+        """Waiting jobs, with their users."""
+        return self._users
+
     def add(self, user: bytes, job: Job) -> None:
         """Add a job that waits for its turn."""
         self._users[job] = user

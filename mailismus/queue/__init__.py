@@ -26,6 +26,7 @@ The modules:
     audited       audit record of an entry. Pure
     filter        the words of FILTER. Pure
     provider      requirements of the program on a provider, beside the interface
+    waiting       why an entry is still there, for those who list entries. Pure
     stopped       a stopped queue, opened for reading
     metrics       metrics of every queue, and of the manager
 """

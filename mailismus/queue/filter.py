@@ -13,6 +13,8 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
+import attrs
+
 from mailismus.config.values.units import UnitError, parse_size, parse_time_ms
 from mailismus.mail.address import domain_of
 from mailismus.mail.ids import SpoolId, format_spool_id, parse_queue_id, parse_spool_id
@@ -22,6 +24,8 @@ FORMS = (
     "ID, sender=GLOB, recipient=GLOB, domain=GLOB, area=incoming|deferred|bounces, older=TIME, younger=TIME, "
     "larger=SIZE or reply=TEXT"
 )
+
+SUBJECTS = "an ID (16 upper-case hexadecimal digits, with -N behind them for one recipient), an address or a domain"
 
 
 class FilterError(ValueError):
@@ -55,6 +59,33 @@ def parse_filter(words: Sequence[str], now: float) -> Filter:
         else:
             raise FilterError(f"{_quoted(word)} is no filter: write {FORMS}")
     return Filter(spool_id, area, _all_of(tests))
+
+
+@attrs.frozen
+class Subject:
+    """What a person asks about in one word. `domain`: that of a recipient's address, or the one asked for; empty: the word
+    is an ID."""
+
+    wanted: Filter
+    domain: bytes = b""
+
+
+def parse_subject(word: str) -> Subject:
+    """Return the entries of an ID, a recipient's address or a recipient's domain: these exactly, whatever the letters' case.
+    Raises `FilterError`."""
+    if parse_spool_id(word) is not None or parse_queue_id(word) is not None:
+        spool_id, test = _id(word)
+        return Subject(Filter(spool_id, None, test or _everything))
+    given = word[1:-1] if word[:1] == "<" and word[-1:] == ">" else word
+    name = _bytes(given.rstrip(".")).lower()
+    if not name or (b"@" not in name and (b"=" in name or len(name.split()) != 1)):
+        raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
+    if name.rpartition(b"@")[0]:
+        return Subject(Filter(None, None, lambda message, entry: entry.recipient.lower() == name), domain_of(name))
+    domain = name.removeprefix(b"@")
+    if not domain:
+        raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
+    return Subject(Filter(None, None, lambda message, entry: domain_of(entry.recipient) == domain), domain)
 
 
 def _all_of(tests: Sequence[Predicate]) -> Predicate:

@@ -13,8 +13,10 @@ reports (`queue.bounces`), ages of messages (`queue.clock.ages`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+import attrs
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -55,6 +57,9 @@ from mailismus.queue.not_durable import OutcomeGate
 from mailismus.queue.out_entries import OutEntries, split_out
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts
+from mailismus.queue.waiting import Explanations, NoExplanations
+
+T = TypeVar("T")
 
 
 class _Round:
@@ -68,6 +73,26 @@ class _Round:
         """When the first of the deferred entries becomes due."""
         self.bounced: list[tuple[SpoolId, int]] = []
         """Messages with several recipients, and how many of their entries failed."""
+
+
+class _Flush:
+    """A flush of some entries: `act_on` is told of each that matches, as long as it lasts."""
+
+    def __init__(self, wanted: Filter, act_on: Sequence[Callable[[Message, Entry], None]]) -> None:
+        self._wanted, self._act_on = wanted, act_on
+
+    def matches(self, message: Message, entry: Entry) -> bool:
+        """As `Filter.matches`."""
+        if not self._wanted.matches(message, entry):
+            return False
+        for act in self._act_on:
+            act(message, entry)
+        return True
+
+    def end(self, result: T) -> T:
+        """Tell nothing of what the provider finds later: it keeps the filter for entries that it has yet to read."""
+        self._act_on = ()
+        return result
 
 
 class QueueManager:
@@ -109,7 +134,8 @@ class QueueManager:
         )
         self._has_begun = False
         self._at_flush: list[Callable[[], None]] = []
-        self._of_stuck: list[Callable[[], Mapping[QueueId, bytes]]] = []
+        self._at_flush_of: list[Callable[[Message, Entry], None]] = []
+        self._explain: Callable[[], Explanations] = NoExplanations
 
     def reload(self, retry: RetrySettings, max_out: int) -> None:
         """Set another retry rule and bound, for outcomes and takings to come."""
@@ -332,28 +358,34 @@ class QueueManager:
             return [now - message.received_at for message in messages]
         return [ages.age_s(message.spool_id, message.received_at, now) for message in messages]
 
-    def on_flush(self, act: Callable[[], None]) -> None:
-        """Call `act` at each flush, before entries become due by it."""
+    def on_flush(self, act: Callable[[], None], act_on: Callable[[Message, Entry], None]) -> None:
+        """Call `act` at each flush of everything, before entries become due by it; at each flush of some entries `act_on`
+        for each of them, before it becomes due. Neither may call this manager."""
         self._at_flush.append(act)
+        self._at_flush_of.append(act_on)
 
     def on_jump(self, act: Callable[[], None]) -> None:
         """Call `act` after each jump of the clock or suspension of the machine, before any decision by the new time. `act`
         must not call this manager."""
         self._jumps.on_jump(act)
 
-    def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
-        """Make matching deferred entries due now (a flush); see `IQueue`."""
-        for act in self._at_flush:
-            act()
-        return self._provider.visit_all(wanted, self._clock.seconds())
+    def visit_all(self, wanted: Filter | None) -> Deferred[Flushed]:
+        """Make matching deferred entries due now (a flush), None: all; see `IQueue`."""
+        now = self._clock.seconds()
+        if wanted is None:
+            for act in self._at_flush:
+                act()
+            return self._provider.visit_all(Filter(), now)
+        flush = _Flush(wanted, self._at_flush_of)
+        return self._provider.visit_all(attrs.evolve(wanted, matches=flush.matches), now).addBoth(flush.end)
 
-    def on_stuck(self, ask: Callable[[], Mapping[QueueId, bytes]]) -> None:
-        """Add a source of stuck entries: `ask` returns entries that are out without progress, and the reason of each."""
-        self._of_stuck.append(ask)
+    def on_explain(self, make: Callable[[], Explanations]) -> None:
+        """Let `make` give the explanations of entries to each caller of `explanations`."""
+        self._explain = make
 
-    def stuck(self) -> Mapping[QueueId, bytes]:
-        """Return entries that are out without progress, and the reason of each in plain words."""
-        return {queue_id: text for ask in self._of_stuck for queue_id, text in ask().items()}
+    def explanations(self) -> Explanations:
+        """Explanations of entries for one caller: why they are still here."""
+        return self._explain()
 
     # Within
 

@@ -57,7 +57,7 @@ class Clustered(Serving):
         self.provider = build(settings, disk, opened, Workers(*threads), clock, clock.seconds)
         self.manager = QueueManager(self.provider, RETRY, clock, clock.seconds, MemoryMailLog())
         self.search, self.read, self.visit_all = self.manager.search, self.manager.read, self.manager.visit_all
-        self.stuck = self.manager.stuck
+        self.explanations = self.manager.explanations
         return self
 
     def summary(self) -> Deferred[Summary]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from twisted.internet.defer import Deferred, fail, succeed
 
 from mailismus.errors import Unavailable
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Flushed, IContent, Message, Page, Summary
+from mailismus.queue.waiting import Explanations, NoExplanations
 from tests.admin.samples import ARRIVAL, LATER, MX
 
 
@@ -42,11 +42,11 @@ class LongQueue:
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return fail(Unavailable("no such message"))
 
-    def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
+    def visit_all(self, wanted: Filter | None) -> Deferred[Flushed]:
         return succeed(Flushed(self.entries))
 
-    def stuck(self) -> Mapping[QueueId, bytes]:
-        return {}
+    def explanations(self) -> Explanations:
+        return NoExplanations()
 
 
 def configuration(path: Path, socket_path: str) -> str:

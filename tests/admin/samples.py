@@ -7,9 +7,10 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 import attrs
 
 from mailismus.admin.model.tally import Tally
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Filter, Gap, Message, Summary
+from mailismus.queue.waiting import NoExplanations, Waiting
 
 ARRIVAL = 1_700_000_000.5
 LATER = Reply(451, b"4.3.0", b"come back later")
@@ -40,6 +41,21 @@ def deferred(number: int = 1, recipient: bytes = b"c@d.example", reply: Reply | 
 
 def bounced(number: int = 1, recipient: bytes = b"c@d.example") -> Entry:
     return Entry(number, recipient, Area.BOUNCES, ARRIVAL, 1, UNKNOWN, MX)
+
+
+@attrs.define(eq=False)
+class Told(NoExplanations):
+    """Explanations that the test gives."""
+
+    waiting: Mapping[QueueId, Waiting] = attrs.Factory(dict)
+    known: Sequence[bytes] = ()
+
+    def of(self, messages: Sequence[Message], *, is_brief: bool) -> Mapping[QueueId, Waiting]:
+        ids = {queue_id for one in messages for queue_id in one.queue_ids()}
+        return {queue_id: waiting for queue_id, waiting in self.waiting.items() if queue_id in ids}
+
+    def of_domain(self, domain: bytes) -> Sequence[bytes]:
+        return self.known
 
 
 @attrs.define(eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import attrs
 import pytest
@@ -16,8 +16,9 @@ from mailismus.admin.server.admission import PLACES, RESERVE, STALLED_S, Admissi
 from mailismus.admin.server.answers import PAGE_ENTRIES, PIECE_BYTES
 from mailismus.admin.server.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
 from mailismus.errors import Corrupt, Unavailable
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, AreaCount, Filter, Flushed, Gap, IContent, Message, Page, Summary
+from mailismus.queue.waiting import Explanations, NoExplanations
 from tests.admin.samples import deferred, message
 
 COUNTS = Summary({area: AreaCount(3, 2, 1) for area in Area}, True)
@@ -30,7 +31,7 @@ class PagedQueue:
         self.pages = pages
         self.searches = 0
         self.limits: list[int] = []
-        self.visited: list[Filter] = []
+        self.visited: list[Filter | None] = []
         self.plan: Parts | None = None
         self.gaps: tuple[Gap, ...] = ()
         """What can't be read: told with the first page."""
@@ -52,12 +53,12 @@ class PagedQueue:
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return fail(Unavailable("no such message"))
 
-    def visit_all(self, wanted: Filter) -> Deferred[Flushed]:
+    def visit_all(self, wanted: Filter | None) -> Deferred[Flushed]:
         self.visited.append(wanted)
         return succeed(Flushed(3, self.gaps))
 
-    def stuck(self) -> Mapping[QueueId, bytes]:
-        return {}
+    def explanations(self) -> Explanations:
+        return NoExplanations()
 
 
 class Parts:
@@ -389,6 +390,7 @@ def test_a_flush_is_done_once_and_says_how_many() -> None:
     client.ask(Request("flush", ("area=deferred", "0000000100000001")))
     assert client.read_all()[1:] == [{"entries": 3}, {"end": True}]
     (wanted,) = queue.visited
+    assert wanted is not None
     assert (wanted.spool_id, wanted.area) == ((1 << 32) + 1, Area.DEFERRED)
 
 

@@ -53,7 +53,8 @@ def test_commands_are_those_of_the_command_line(
     running.defer()
     words = [
         *(["list"], ["list", "recipient=c@*", "--json"], ["count"], ["count", "--json"], ["show", ID]),
-        *(["shape"], ["shape", "--by", "host", "--json", "area=deferred"], ["flush"]),
+        *(["shape"], ["shape", "--by", "host", "--json", "area=deferred"]),
+        *(["why", ID], ["why", "--limit", "1", "--json", "d.example"], ["why", "nobody.example"], ["flush"]),
     ]
     for command in words:  # the flush comes last: it changes the time that a listing shows
         assert shell.world.run("queue", *command) == 0

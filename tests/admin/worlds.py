@@ -18,6 +18,8 @@ from mailismus.admin.commands.register import CommandTools, register
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, RetrySettings, Settings
+from mailismus.deliver.host_records import HostRecord
+from mailismus.deliver.why.stopped import StoppedExplanations
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
 from mailismus.mail.envelope import Envelope
@@ -30,6 +32,7 @@ from mailismus.queue.provider import IPlanCounter, IProvider, IStoppedQueue, Que
 from mailismus.queue.providers.clustered.entry import ClusteredProvider
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter as ClusteredCounter
 from mailismus.queue.providers.memory import MemoryQueue
+from mailismus.queue.waiting import Explanations
 from tests.admin.samples import LATER, MX, ListedQueue, bounced, deferred, incoming, message
 from tests.fakes import managing
 
@@ -67,6 +70,11 @@ class World:
         self.offline = ListedQueue([message(1, deferred(1), incoming(2)), message(2, bounced()), message(3, deferred())])
         self.opened: list[tuple[str, str]] = []
         self.complaints: list[str] = []
+        self.explained: list[str] = []
+        self.records: list[HostRecord] = []
+        """What the files tell of hosts."""
+        self.now = 0.0
+        """The time by which entries of the files are explained; 0: the real one."""
         self.counter: IPlanCounter | None = None
         """What counts by a plan, where it is not that of the clustered queue."""
         for name in ("queue", "spool"):
@@ -101,9 +109,13 @@ class World:
     def dump(self, path: str, out: TextIO) -> None:
         out.write(f"dump of {path}\n")
 
+    def explain_stopped(self, queue_path: str, now: float) -> Explanations:
+        self.explained.append(queue_path)
+        return StoppedExplanations(self.records, self.now or now)
+
     def run(self, *words: str) -> int:
         parser = argparse.ArgumentParser()
-        tools = CommandTools(self.load, self, self.dump, self.complaints.append)
+        tools = CommandTools(self.load, self, self.dump, self.explain_stopped, self.complaints.append)
         register(parser.add_subparsers(), tools)
         arguments = parser.parse_args(words)
         status = arguments.run(arguments)

@@ -32,9 +32,10 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.maildir.delivery import begin_delivery
 from mailismus.observe.maillog import MemoryMailLog
-from mailismus.queue.interface import Area
+from mailismus.queue.interface import Area, Filter, Page
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory.provider import MemoryQueue
+from mailismus.queue.waiting import Waiting
 from tests.fakes.managing import accept
 from tests.fakes.network import Network
 from tests.fakes.sink import Script, SinkFactory
@@ -224,9 +225,9 @@ class Bench:
             Locator(self.names, self.names),
             Deaths.within(delays_s),
         )
-        self.queue.on_flush(self.task.forget_deaths)
+        self.queue.on_flush(self.task.forget_deaths, self.task.forget_deaths_of)
         self.queue.on_jump(self.task.clock_jumped)
-        self.queue.on_stuck(self.task.local.notes)
+        self.queue.on_explain(self.task.explanations)
 
     def sink(self, script: Script | None = None, host: str = "192.0.2.1", port: int = 25) -> SinkFactory:
         """A sink that listens."""
@@ -264,6 +265,17 @@ class Bench:
         for line in self.lines():
             status = line.partition(b"status=")[2].partition(b" ")[0].decode()
             found[status] = found.get(status, 0) + 1
+        return found
+
+    def why(self) -> dict[str, Waiting]:
+        """Why each entry waits, by its queue id."""
+        found: dict[str, Waiting] = {}
+
+        def explain(page: Page) -> None:
+            for queue_id, waiting in self.queue.explanations().of(page.messages, is_brief=False).items():
+                found[str(queue_id)] = waiting
+
+        self.queue.search(Filter(), None, 10_000).addCallback(explain)
         return found
 
     def count(self, area: Area) -> int:

@@ -90,6 +90,8 @@ PURE = (
         "deliver.concurrency",
     ),
     *("deliver.hanging", "deliver.turns", "deliver.limits", "deliver.schedule"),
+    *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
+    "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
 )

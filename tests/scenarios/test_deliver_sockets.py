@@ -8,116 +8,30 @@ from __future__ import annotations
 import pathlib
 import random
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from twisted.internet.epollreactor import EPollReactor
 
-from mailismus.config.values.settings import MessageStoreSettings, RetrySettings
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.schedule.destdb import Deaths
-from mailismus.deliver.task import DeliverTask, RealDeliveryContext
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.client import DnsClient
 from mailismus.dns.mx import MxPolicy, MxResolver
 from mailismus.dns.servers import NameServer as Server53
-from mailismus.mail.envelope import Envelope
-from mailismus.observe.maillog import MemoryMailLog
-from mailismus.queue.manager import QueueManager
-from mailismus.queue.providers.memory.provider import MemoryQueue
-from tests.deliver.harness import CONTENT, DIRECTORY, Names, deliver_settings, files_of, relay
+from tests.deliver.harness import CONTENT, Names, files_of
 from tests.fakes.dnsserver import FakeNameServer
-from tests.fakes.managing import accept
-from tests.fakes.sink import Act, Script, SinkFactory
-
-LIMIT_S = 60.0
-
-
-class NameServer:
-    """A delivering task on a reactor, and sinks beside it."""
-
-    def __init__(self, tmp_path: pathlib.Path) -> None:
-        self.reactor: Any = EPollReactor()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
-        self.maillog = MemoryMailLog()
-        self.store = str(tmp_path)
-        self.ports: list[Any] = []
-        self.task: DeliverTask
-        self.locator = Locator(Names(), Names())
-        self.world = RealDeliveryContext(self.reactor, self.reactor, self.reactor)
-        self.queue = QueueManager(
-            MemoryQueue(self.reactor),
-            RetrySettings(3600.0, 3600.0, (900.0,)),
-            self.reactor,
-            self.world.monotonic,
-            self.maillog,
-        )
-
-    def sink(
-        self, script: Script | None = None, interface: str = "127.0.0.1", port_number: int = 0
-    ) -> tuple[SinkFactory, int]:
-        factory = SinkFactory(script)
-        port = self.reactor.listenTCP(port_number, factory, interface=interface)
-        self.ports.append(port)
-        return factory, port.getHost().port
-
-    def deliver_to(self, *ports: int, **changes: Any) -> None:
-        relays = [relay("127.0.0.1", port) for port in ports[:1]]
-        relays += [relay("127.0.0.1", port, b"d%d.example" % number) for number, port in enumerate(ports[1:], 1)]
-        self.task = DeliverTask(
-            deliver_settings(*relays, **changes),
-            MessageStoreSettings(self.store, "Maildir"),
-            DIRECTORY,
-            b"mx.example",
-            self.queue,
-            self.maillog,
-            self.world,
-            self.locator,
-            Deaths(),
-        )
-        self.reactor.callWhenRunning(self.task.start)
-
-    def put(self, *recipients: bytes, content: bytes = CONTENT) -> None:
-        draft = self.queue.draft()
-        draft.write(content)
-        accept(self.queue, draft, Envelope(b"s@a.example", recipients))
-
-    def statuses(self) -> list[bytes]:
-        return [line for line in self.maillog.lines if b"status=" in line]
-
-    def run_until(self, is_over: Callable[[], object]) -> None:
-        """Runs the reactor until this is true, stops the task, and ends."""
-        timed_out: list[bool] = []
-
-        def look() -> None:
-            if is_over():
-                guard.cancel()
-                self.task.stop(self.world.monotonic() + 5).addCallback(
-                    lambda _: self.reactor.callLater(0.02, self.reactor.stop)
-                )
-            else:
-                self.reactor.callLater(0.005, look)
-
-        def give_up() -> None:
-            timed_out.append(True)
-            self.reactor.stop()
-
-        guard = self.reactor.callLater(LIMIT_S, give_up)
-        self.reactor.callLater(0, look)
-        self.reactor.run(installSignalHandlers=False)
-        assert not timed_out, self.maillog.lines[-5:]
+from tests.fakes.sink import Act
+from tests.scenarios.deliver_server import DeliverServer
 
 
 @pytest.fixture
-def server(tmp_path: pathlib.Path) -> Iterator[NameServer]:
-    server = NameServer(tmp_path)
+def server(tmp_path: pathlib.Path) -> Iterator[DeliverServer]:
+    server = DeliverServer(tmp_path)
     yield server
-    server.reactor.removeAll()
-    for reader in (server.reactor.waker,):
-        reader.connectionLost(None)
+    server.close()
 
 
-def test_a_thousand_messages_arrive_once_each(server: NameServer) -> None:
+def test_a_thousand_messages_arrive_once_each(server: DeliverServer) -> None:
     sink, port = server.sink()
     server.deliver_to(port)
     for number in range(1000):
@@ -128,7 +42,7 @@ def test_a_thousand_messages_arrive_once_each(server: NameServer) -> None:
     assert sink.most_open <= 20
 
 
-def test_messages_larger_than_the_kernel_takes_arrive_whole(server: NameServer) -> None:
+def test_messages_larger_than_the_kernel_takes_arrive_whole(server: DeliverServer) -> None:
     content = b"".join(b"%06d %b\r\n" % (number, b"x" * 60) for number in range(80_000))
     sink, port = server.sink()
     server.deliver_to(port)
@@ -143,7 +57,7 @@ def test_messages_larger_than_the_kernel_takes_arrive_whole(server: NameServer) 
 
 @pytest.mark.parametrize("act", [Act.CLOSE, Act.ABORT])
 @pytest.mark.parametrize("step", ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "dot"])
-def test_a_relay_that_vanishes_defers_its_own_mail_alone(server: NameServer, step: str, act: Act) -> None:
+def test_a_relay_that_vanishes_defers_its_own_mail_alone(server: DeliverServer, step: str, act: Act) -> None:
     bad, bad_port = server.sink({step: act})
     good, good_port = server.sink()
     server.deliver_to(bad_port, good_port)
@@ -156,7 +70,7 @@ def test_a_relay_that_vanishes_defers_its_own_mail_alone(server: NameServer, ste
     assert (b"may have been sent" in line) is (step == "dot")
 
 
-def test_a_relay_that_closes_in_the_middle_of_a_large_message_defers_it(server: NameServer) -> None:
+def test_a_relay_that_closes_in_the_middle_of_a_large_message_defers_it(server: DeliverServer) -> None:
     sink, port = server.sink()
 
     received = sink.buildProtocol
@@ -180,7 +94,7 @@ def test_a_relay_that_closes_in_the_middle_of_a_large_message_defers_it(server: 
     assert b"status=deferred (451 4.4.2 connection lost while the message was sent)" in server.statuses()[0]
 
 
-def test_a_refused_connection_defers_and_says_so(server: NameServer) -> None:
+def test_a_refused_connection_defers_and_says_so(server: DeliverServer) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -191,7 +105,7 @@ def test_a_refused_connection_defers_and_says_so(server: NameServer) -> None:
     assert b"refused" in server.statuses()[0].lower()
 
 
-def test_time_outs_of_half_a_second_are_kept(server: NameServer) -> None:
+def test_time_outs_of_half_a_second_are_kept(server: DeliverServer) -> None:
     for step in ("greeting", "MAIL", "dot"):
         server.sink({step: Act.SILENCE})
     first, second, third = (port.getHost().port for port in server.ports)
@@ -202,7 +116,7 @@ def test_time_outs_of_half_a_second_are_kept(server: NameServer) -> None:
     assert sum(b"may have been sent" in line for line in server.statuses()) == 1
 
 
-def test_mail_goes_by_mx_over_two_failing_hosts(server: NameServer) -> None:
+def test_mail_goes_by_mx_over_two_failing_hosts(server: DeliverServer) -> None:
     bad, port = server.sink({"greeting": b"450 4.3.2 busy\r\n"}, "127.0.0.3")
     good, _ = server.sink(None, "127.0.0.4", port)
     names = FakeNameServer(
@@ -231,7 +145,7 @@ def test_mail_goes_by_mx_over_two_failing_hosts(server: NameServer) -> None:
     assert all(b"relay=mx3.b.example[127.0.0.4]:%d, " % port in line for line in server.statuses())
 
 
-def test_local_mail_is_delivered_by_threads(server: NameServer) -> None:
+def test_local_mail_is_delivered_by_threads(server: DeliverServer) -> None:
     server.deliver_to(1)
     for _ in range(30):
         server.put(b"joe@home.example")
@@ -241,7 +155,7 @@ def test_local_mail_is_delivered_by_threads(server: NameServer) -> None:
     assert all(b"status=sent" in line for line in server.statuses())
 
 
-def test_a_stop_waits_for_a_late_answer_to_a_final_dot(server: NameServer) -> None:
+def test_a_stop_waits_for_a_late_answer_to_a_final_dot(server: DeliverServer) -> None:
     sink, port = server.sink({"dot": Act.SILENCE})
     server.deliver_to(port)
     server.put(b"r@b.example")

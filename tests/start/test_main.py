@@ -75,7 +75,7 @@ def test_a_file_that_is_not_there_is_named_before_the_reason(tmp_path: Path, cap
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["why", "x"],
+        ["queue", "delete", "x"],
         ["mailq"],
         ["--config", "x", "queue", "release"],
         ["queue", "--queue", "d", "hold", "x"],

@@ -17,6 +17,7 @@ from typing import BinaryIO, Protocol
 import attrs
 
 from mailismus.admin.client.background import run_in_background
+from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.admin.model.shape import LABELS, By, Row, Shape, ShapeCount
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.settings import decode_setting
@@ -26,6 +27,7 @@ from mailismus.admin.protocol.wire import (
     Request,
     WireError,
     decode,
+    decode_explained,
     decode_gaps,
     decode_message,
     decode_number,
@@ -38,11 +40,12 @@ from mailismus.admin.protocol.wire import (
 )
 from mailismus.config.values.effective import Effective
 from mailismus.errors import StartError
-from mailismus.mail.ids import SpoolId, format_spool_id
-from mailismus.queue.filter import parse_filter
+from mailismus.mail.ids import QueueId, SpoolId, format_spool_id
+from mailismus.queue.filter import parse_filter, parse_subject
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Gap, Message, Summary
+from mailismus.queue.interface import Entry, Filter, Gap, Message, Summary
 from mailismus.queue.provider import IPlanCounter, IStoppedQueue
+from mailismus.queue.waiting import Explanations, NoExplanations, Waiting
 
 TIMEOUT_S = 60.0
 """How long the server may take for each line of an answer."""
@@ -60,6 +63,10 @@ class QueueSource(Protocol):
 
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         """Messages with their matching entries, at most `limit` entries."""
+
+    def explained(self, word: str, limit: int | None) -> Generator[Message | Known, None, None]:
+        """The entries of an ID, address or domain, at most `limit`, as noted entries with their reasons; without entries
+        what is known of the domain."""
 
     def counts(self, words: Sequence[str]) -> Summary:
         """Counts of the matching entries."""
@@ -80,17 +87,33 @@ class QueueSource(Protocol):
 
 @attrs.define(eq=False)
 class OfflineSource:
-    """The files of a stopped queue. `now`: UTC seconds; ages count from it."""
+    """The files of a stopped queue. `now`: UTC seconds; ages count from it. `explain` tells why entries wait."""
 
     queue: IStoppedQueue
     now: float
+    explain: Callable[[], Explanations] = NoExplanations
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
         return self.queue.gaps
 
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
-        for page in self.queue.pages(parse_filter(words, self.now)):
+        return self._messages(parse_filter(words, self.now), limit)
+
+    def explained(self, word: str, limit: int | None) -> Generator[Message | Known, None, None]:
+        subject, explanations = parse_subject(word), self.explain()
+        has_entries = False
+        for message in self._messages(subject.wanted, limit):
+            has_entries = True
+            waiting = explanations.of([message], is_brief=False)
+            yield attrs.evolve(message, entries=[_noted(message, entry, waiting) for entry in message.entries])
+        if subject.domain and not has_entries:
+            known = explanations.of_domain(subject.domain)
+            if known:
+                yield Known(known)
+
+    def _messages(self, wanted: Filter, limit: int | None) -> Generator[Message, None, None]:
+        for page in self.queue.pages(wanted):
             for message in page:
                 if limit is not None:
                     if limit <= 0:
@@ -124,6 +147,11 @@ class OfflineSource:
         self.queue.close()
 
 
+def _noted(message: Message, entry: Entry, waiting: Mapping[QueueId, Waiting]) -> Entry:
+    found = waiting.get(QueueId(message.spool_id, entry.number))
+    return entry if found is None else NotedEntry.of(entry, found)
+
+
 class ServerSource:
     """The running server. Each request has a connection of its own; the first one is open already."""
 
@@ -141,6 +169,11 @@ class ServerSource:
         with _clear_errors():
             for value in self._ask(Request("list", tuple(words), limit)):
                 yield decode_message(value)
+
+    def explained(self, word: str, limit: int | None) -> Generator[Message | Known, None, None]:
+        with _clear_errors():
+            for value in self._ask(Request("why", (word,), limit)):
+                yield decode_explained(value)
 
     def counts(self, words: Sequence[str]) -> Summary:
         with _clear_errors():

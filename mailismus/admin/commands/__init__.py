@@ -5,7 +5,7 @@ Modules, each with what it is:
     wording         help texts. Pure
     directories     --queue and --spool, and the provider of the queue there
     broken_pipe     an output without a reader
-    queue           `queue list|count|shape|show|flush`
+    queue           `queue list|count|shape|show|why|flush`, `why`
     fsck            `fsck`
     completion      completions in the shell. Pure
     history         the shell's history file

@@ -10,7 +10,7 @@ from mailismus.queue.interface import Area
 FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
 """Beginnings of filters that are no ID."""
 
-_QUEUE = ("list", "count", "shape", "show", "flush")
+_QUEUE = ("list", "count", "shape", "show", "why", "flush")
 _BY = tuple(by.value for by in By)
 _FIRST = (*_QUEUE, "queue", "help", "exit", "quit")
 _OPTIONS = {
@@ -18,6 +18,7 @@ _OPTIONS = {
     "count": ("--json",),
     "shape": ("--by", "--json", "--limit"),
     "show": ("--body",),
+    "why": ("--json", "--limit"),
     "flush": (),
 }
 
@@ -40,7 +41,7 @@ def candidates(before: Sequence[str], word: str) -> list[str]:
         return [f"{name} " for name in options if name.startswith(word) and name not in before]
     if before[-1] == "--by":
         return [f"{name} " for name in _BY if name.startswith(word)]
-    if command == "show" or before[-1] == "--limit":
+    if command in ("show", "why") or before[-1] == "--limit":
         return []
     if word.startswith("area="):
         return [f"area={area.value} " for area in Area if f"area={area.value}".startswith(word)]

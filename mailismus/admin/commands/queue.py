@@ -21,15 +21,19 @@ import attrs
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
 from mailismus.admin.render.content import harmless_lines, header_of, unstuff
 from mailismus.admin.render.listing import EMPTY, NO_MATCH, NOTHING_READ, TextListing, count_json, count_lines, json_lines
 from mailismus.admin.render.message import entry_lines, envelope_lines
 from mailismus.admin.render.screen import ScreenListing
+from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id
-from mailismus.queue.filter import FORMS
+from mailismus.queue.filter import FORMS, FilterError, parse_subject
 
+WHY_LIMIT = 100
+"""Entries of an answer to `why`, unless more are asked for."""
 _WIDTH = 80
 """Columns of a terminal of unknown width."""
 
@@ -103,6 +107,22 @@ def _fill_shape(parser: argparse.ArgumentParser) -> None:
 def _fill_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", type=_id, metavar="ID", help="a spool id, 16 digits; with -N behind it for one recipient")
     parser.add_argument("--body", action="store_true", help="the whole message, and nothing else")
+
+
+def _fill_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", type=_subject, metavar="ID|ADDRESS|DOMAIN", help="whose entries: those of recipients")
+    parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each entry")
+    parser.add_argument(
+        "--limit", type=_positive, default=WHY_LIMIT, metavar="N", help=f"at most N entries (default: {WHY_LIMIT})"
+    )
+
+
+def _subject(text: str) -> str:
+    try:
+        parse_subject(text)
+    except FilterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _positive(text: str) -> int:
@@ -208,6 +228,27 @@ def _no_such(text: str, source: QueueSource) -> StartError:
     return StartError(os.EX_DATAERR, f"{text}: {what} in the queue; it was delivered or returned, or never came")
 
 
+def _why(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    known: Known | None = None
+    count = 0
+    with closing(source.explained(arguments.what, arguments.limit)) as explained:
+        for found in explained:
+            if isinstance(found, Known):
+                known = found
+                continue
+            count += len(found.entries)
+            for line in why_json(found) if arguments.json else why_lines(found):
+                out.write(line + "\n")
+    if count >= arguments.limit and not arguments.json:
+        out.write(f"(the limit of {arguments.limit} is reached: there may be more; --limit N)\n")
+    if count:
+        return
+    if not parse_subject(arguments.what).domain:
+        raise _no_such(arguments.what, source)
+    for line in [known_json(arguments.what, known)] if arguments.json else known_lines(arguments.what, known):
+        out.write(line + "\n")
+
+
 def _flush(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     number = source.flush(arguments.filter)
     entries, are = ("entry", "is") if number == 1 else ("entries", "are")
@@ -215,11 +256,14 @@ def _flush(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> N
     out.write(f"{number} deferred {entries} {are} due now{none}\n")
 
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     Command("list", Reach.SERVER_OR_FILES, "list entries, as mailq does", wording.LIST, _fill_list, _list),
     Command("count", Reach.SERVER_OR_FILES, "count entries, messages and bytes", wording.COUNT, _fill_count, _count),
     Command("shape", Reach.SERVER_OR_FILES, "show for whom the queue waits, by age", wording.SHAPE, _fill_shape, _shape),
     Command("show", Reach.SERVER_OR_FILES, "show one message", wording.SHOW, _fill_show, _show),
+    Command("why", Reach.SERVER_OR_FILES, "say why mail is still here", wording.WHY, _fill_why, _why),
     Command("flush", Reach.SERVER, "try deferred entries now", wording.FLUSH, _fill_filter, _flush),
 )
 """In the order of the help."""
+WHY = next(command for command in COMMANDS if command.name == "why")
+"""Also a command of its own."""

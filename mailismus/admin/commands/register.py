@@ -1,4 +1,4 @@
-"""The commands `mailismus queue list|count|shape|show|flush`, `mailismus shell` and `mailismus dump FILE`.
+"""The commands `mailismus queue list|count|shape|show|why|flush`, `mailismus why`, `shell` and `dump FILE`.
 
 *Rules*: a command asks the running server where there is one; else it reads the files and changes nothing. An error that
 ends the command is raised as `StartError` with the exit code. A reader that has seen enough (a closed pipe) is no error.
@@ -29,12 +29,13 @@ from mailismus.admin.commands.directories import (
     find_named,
     refuse_options,
 )
-from mailismus.admin.commands.queue import COMMANDS, Command, Reach, obey
+from mailismus.admin.commands.queue import COMMANDS, WHY, Command, Reach, obey
 from mailismus.admin.commands.shell import Shell, run_shell
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
 from mailismus.queue.provider import IProviders, IStoppedQueue
+from mailismus.queue.waiting import Explanations
 
 
 @attrs.frozen
@@ -49,6 +50,9 @@ class CommandTools:
 
     dump: Callable[[str, TextIO], None]
     """Prints a file of ours readably. Raises `StartError`, `StorageError` or `OSError`."""
+
+    explain_stopped: Callable[[str, float], Explanations]
+    """Explains entries of a stopped queue, by its directory and UTC seconds. Raises nothing."""
 
     complain: Callable[[str], None]
     """Writes one line about an error to stderr; the program goes on."""
@@ -65,7 +69,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     )
     verbs = queue.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        _register(verbs.add_parser(command.name, help=command.summary), command, tools)
+        _register(verbs.add_parser(command.name, help=command.summary), command, tools, "mailismus queue ")
+    _register(commands.add_parser(WHY.name, help=WHY.summary), WHY, tools, "mailismus ")
     shell = commands.add_parser(
         "shell",
         help="an interactive shell on the running server",
@@ -86,8 +91,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     dump.set_defaults(run=lambda arguments: _dump(arguments, tools))
 
 
-def _register(parser: argparse.ArgumentParser, command: Command, tools: CommandTools) -> None:
-    command.describe(parser, "mailismus queue ")
+def _register(parser: argparse.ArgumentParser, command: Command, tools: CommandTools, program: str) -> None:
+    command.describe(parser, program)
     if command.reach is Reach.SERVER_OR_FILES:
         add_options(parser)
     else:
@@ -132,12 +137,16 @@ def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> Que
     """The queue that is meant. Raises `StartError` or `ConfigError`."""
     check_options(arguments)
     if arguments.queue is not None:
-        return OfflineSource(_open_files(find_named(arguments, tools.providers)), now)
+        return _open_offline(find_named(arguments, tools.providers), tools, now)
     settings = tools.load(arguments)
     running = open_server(settings.admin.socket_path, _counters_of(tools.providers))
     if running is not None:
         return running
-    return OfflineSource(_open_files(find_configured(settings.queue, tools.providers)), now)
+    return _open_offline(find_configured(settings.queue, tools.providers), tools, now)
+
+
+def _open_offline(found: FoundQueue, tools: CommandTools, now: float) -> OfflineSource:
+    return OfflineSource(_open_files(found), now, lambda: tools.explain_stopped(found.place.queue_path, now))
 
 
 def _open_files(found: FoundQueue) -> IStoppedQueue:

@@ -75,10 +75,33 @@ With --body it is the message alone, as a next hop gets it: byte for byte into
 a file or a pipe (line ends are CRLF), with control characters escaped on a
 terminal."""
 
+WHY = """\
+Says of each entry of a message, a recipient's address or a recipient's domain
+why it is still here: in delivery, behind other mail on a connection, held by
+a limit, a host, a name server or a disk, or due later, with the last reply.
+Times of day are local ones.
+
+reasons, as the metrics and the log have them:
+  connections window host rate     limits towards other servers
+  dead trial slow                  hosts that fail or do not reply
+  workers share room               limits of this server
+  lookup lookups                   name servers
+  local user maildir               local deliveries
+  disk queue machine               trouble of this machine
+  underway queued later report next start      nothing holds it back
+
+Without an entry it says what is known of the domain's mail hosts. Without a
+running server it reads the files, and knows which hosts were dead. An ID that
+is not in the queue ends it with 65.
+
+With --json each line is an object with the names of `queue list`; hold is the
+reason in a word, reason the sentence."""
+
 FLUSH = """\
 Makes deferred entries due now, whatever their next attempt was, and says how
-many. The attempt counts like any other. It needs the running server (69
-without one)."""
+many. Their hosts are tried even if they are known to be dead: with FILTERs
+those of the entries that match, without one all hosts. The attempt counts
+like any other. It needs the running server (69 without one)."""
 
 SHELL = """\
 Reads commands about the running server's queue and obeys them: those of
@@ -145,6 +168,12 @@ EXAMPLES: dict[str, Sequence[Example]] = {
         ("show 000000010000002A", "a message"),
         ("show 000000010000002A-2", "one recipient of it"),
         ("show 000000010000002A --body", "the mail itself"),
+    ),
+    "why": (
+        ("why 000000010000002A", "a message"),
+        ("why 000000010000002A-2", "one recipient of it"),
+        ("why carol@example.org", "what waits for her"),
+        ("why example.org --limit 5", "five of a domain"),
     ),
     "flush": (
         ("flush", "everything deferred"),

@@ -7,7 +7,8 @@ answer lacks only what can't be read, the error says what that is, and has `"gap
 
 | verb | answer lines |
 |---|---|
-| `list` | messages with their matching entries; those that are out and do not move with the reason, in `stuck` |
+| `list` | messages with their matching entries; why they wait or where they are, as far as the server knows, in `stuck` |
+| `why` (of an id, an address or a domain) | as `list`, of each entry, also in `holds`; or what is `known` of a domain |
 | `count` | one line of counts |
 | `plan` | the plan by which the client counts everything itself: its provider, then parts for that provider's counter |
 | `content` (the filter names one message) | its content in pieces, in order, as it is stored |
@@ -28,10 +29,11 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from mailismus.admin.model.left_out import left_out
-from mailismus.admin.model.stuck import StuckEntry
+from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
+from mailismus.queue.waiting import Waiting
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 64 << 10
@@ -125,17 +127,19 @@ def _decode_gap(fields: object) -> Gap:
     return Gap(what, reason, _int(count), path)
 
 
-def encode_message(message: Message, stuck: Mapping[QueueId, bytes] = {}) -> bytes:
-    """Return a message with its entries, as a line. `stuck`: entries of any messages that are out without progress, with
-    reasons."""
-    notes = {
-        str(entry.number): _text(stuck[queue_id])
-        for entry in (message.entries if stuck else ())
-        if (queue_id := QueueId(message.spool_id, entry.number)) in stuck
+def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) -> bytes:
+    """Return a message with its entries, as a line. `waiting`: entries of any messages, and why they wait."""
+    noted = {
+        str(entry.number): waiting[queue_id]
+        for entry in (message.entries if waiting else ())
+        if (queue_id := QueueId(message.spool_id, entry.number)) in waiting
     }
+    notes = {number: _text(one.sentence) for number, one in noted.items()}
+    holds = {number: one.hold for number, one in noted.items() if one.hold}
     return encode(
         {
             **({"stuck": notes} if notes else {}),
+            **({"holds": holds} if holds else {}),
             "id": message.spool_id,
             "sender": _text(message.sender),
             "client": _text(message.client),
@@ -164,8 +168,8 @@ def encode_message(message: Message, stuck: Mapping[QueueId, bytes] = {}) -> byt
 
 def decode_message(value: Mapping[str, object]) -> Message:
     """The message that `encode_message` wrote. Raises `WireError`."""
-    notes = value.get("stuck", {})
-    if not isinstance(notes, dict):
+    notes, holds = value.get("stuck", {}), value.get("holds", {})
+    if not isinstance(notes, dict) or not isinstance(holds, dict):
         raise WireError("a message is not as it should be")
     try:
         return Message(
@@ -176,16 +180,33 @@ def decode_message(value: Mapping[str, object]) -> Message:
             _float(value["received"]),
             _int(value["size"]),
             _int(value["count"]),
-            [_noted(_decode_entry(fields), notes) for fields in _list(value["entries"])],
+            [_noted(_decode_entry(fields), notes, holds) for fields in _list(value["entries"])],
             _int(value.get("dots", 0)),
         )
     except (KeyError, ValueError, TypeError):
         raise WireError("a message is not as it should be") from None
 
 
-def _noted(entry: Entry, notes: Mapping[str, object]) -> Entry:
+def _noted(entry: Entry, notes: Mapping[str, object], holds: Mapping[str, object]) -> Entry:
     note = notes.get(str(entry.number)) if notes else None
-    return entry if note is None else StuckEntry.of(entry, _bytes(note))
+    if note is None:
+        return entry
+    return NotedEntry.of(entry, Waiting(str(holds.get(str(entry.number), "")), _bytes(note)))
+
+
+def encode_known(lines: Sequence[bytes]) -> bytes:
+    """What is known of a domain, as a line."""
+    return encode({"known": [_text(line) for line in lines]})
+
+
+def decode_explained(value: Mapping[str, object]) -> Message | Known:
+    """A line of an answer to `why`: a message with its entries, or what is known of a domain. Raises `WireError`."""
+    if "known" not in value:
+        return decode_message(value)
+    try:
+        return Known([_bytes(line) for line in _list(value["known"])])
+    except ValueError:
+        raise WireError("what is known of a domain is not as it should be") from None
 
 
 def _decode_entry(value: object) -> Entry:

@@ -1,7 +1,7 @@
 """Listings for people and programs (pure): text like `mailq`, JSON with Postfix's member names.
 
 *Rules*: of any address or reply only printable characters reach a terminal, and JSON is ASCII. Every waiting entry shows the
-reason: why its delivery is stuck, else the last reply, or that it has not been tried.
+reason: what holds it now, where the server says so, else the last reply, or that it has not been tried.
 
 *Not here*: the layout at a terminal (`screen`).
 """
@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 
-from mailismus.admin.model.stuck import StuckEntry
+from mailismus.admin.model.noted import NotedEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message, Summary
@@ -35,7 +35,7 @@ REMEMBERED = 10_000
 def reason_of(entry: Entry) -> bytes:
     """Return why the entry still waits. The host stands before the reply, whether the reply is the host's or the host could
     not be reached."""
-    if isinstance(entry, StuckEntry):
+    if isinstance(entry, NotedEntry):
         return entry.note
     reply = entry.reply
     if reply is None:

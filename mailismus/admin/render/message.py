@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from mailismus.admin.model.stuck import StuckEntry
+from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.render.listing import moment
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
@@ -40,7 +40,7 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
     yield _line("report due" if entry.area is Area.BOUNCES else "next attempt", moment(entry.due_at, zone, _FORM))
     yield _line("last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet")
     yield _line("host", shown(entry.host))
-    if isinstance(entry, StuckEntry):
+    if isinstance(entry, NotedEntry):
         yield _line("now", shown(entry.note))
 
 

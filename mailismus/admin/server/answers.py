@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import attrs
@@ -17,6 +17,7 @@ from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.wire import (
     Refusal,
     Request,
+    encode_known,
     encode_message,
     encode_number,
     encode_part,
@@ -28,10 +29,11 @@ from mailismus.admin.protocol.wire import (
 from mailismus.admin.server.settings import SettingsAnswer
 from mailismus.config.values.effective import Effective
 from mailismus.errors import Unavailable
-from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.filter import FilterError, parse_filter
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.filter import FilterError, Subject, parse_filter, parse_subject
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Flushed, IContent, ICountingPlan, Message, Page, Summary
+from mailismus.queue.waiting import Explanations
 
 PAGE_ENTRIES = 100
 """Entries of one part of a listing: a millisecond's work."""
@@ -41,6 +43,8 @@ PIECE_BYTES = 64 << 10
 
 SETTINGS = "settings"
 """The one verb that is not about the queue."""
+WHY = "why"
+"""The one verb whose words are no FILTER."""
 
 
 class LookableQueue(Protocol):
@@ -54,9 +58,9 @@ class LookableQueue(Protocol):
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]: ...
 
-    def visit_all(self, wanted: Filter) -> Deferred[Flushed]: ...
+    def visit_all(self, wanted: Filter | None) -> Deferred[Flushed]: ...
 
-    def stuck(self) -> Mapping[QueueId, bytes]: ...
+    def explanations(self) -> Explanations: ...
 
 
 class VerbAnswer(Protocol):
@@ -96,9 +100,9 @@ class ListAnswer:
 
     def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None) -> None:
         self.gaps = Gaps()
-        self._queue = queue
         self._search = _Search(queue, wanted, self.gaps)
         self._left = limit
+        self._explanations = queue.explanations()
 
     async def next(self) -> list[bytes] | None:
         if self._search.is_over or self._left == 0:
@@ -106,8 +110,38 @@ class ListAnswer:
         messages = await self._search.next(PAGE_ENTRIES if self._left is None else min(PAGE_ENTRIES, self._left))
         if self._left is not None:
             self._left = max(0, self._left - sum(len(message.entries) for message in messages))
-        stuck = self._queue.stuck()
-        return [encode_message(message, stuck) for message in messages]
+        waiting = self._explanations.of(messages, is_brief=True)
+        return [encode_message(message, waiting) for message in messages]
+
+    def close(self) -> None:
+        """It holds nothing open."""
+
+
+class WhyAnswer:
+    """The entries of one message, address or domain, at most `limit`, each with the reason why it is still here. Without
+    entries: what is known of the domain, if it is one."""
+
+    def __init__(self, queue: LookableQueue, subject: Subject, limit: int | None) -> None:
+        self.gaps = Gaps()
+        self._search = _Search(queue, subject.wanted, self.gaps)
+        self._domain = subject.domain
+        self._left = limit
+        self._explanations = queue.explanations()
+        self._has_entries = self._is_over = False
+
+    async def next(self) -> list[bytes] | None:
+        if self._is_over:
+            return None
+        if self._left == 0 or self._search.is_over:
+            self._is_over = True
+            known = () if self._has_entries or not self._domain else self._explanations.of_domain(self._domain)
+            return [encode_known(known)] if known else None
+        messages = await self._search.next(PAGE_ENTRIES if self._left is None else min(PAGE_ENTRIES, self._left))
+        self._has_entries = self._has_entries or bool(messages)
+        if self._left is not None:
+            self._left = max(0, self._left - sum(len(message.entries) for message in messages))
+        waiting = self._explanations.of(messages, is_brief=False)
+        return [encode_message(message, waiting) for message in messages]
 
     def close(self) -> None:
         """It holds nothing open."""
@@ -238,7 +272,8 @@ class ContentAnswer:
 class FlushAnswer:
     """Make deferred entries that match due now, and tell their number."""
 
-    def __init__(self, queue: LookableQueue, wanted: Filter) -> None:
+    def __init__(self, queue: LookableQueue, wanted: Filter | None) -> None:
+        """`wanted` None: all of them."""
         self.gaps = Gaps()
         self._queue = queue
         self._wanted = wanted
@@ -262,6 +297,8 @@ def begin_answer(
     """The answer to a request. `now`: UTC seconds, what ages count from; `settings`: those in force. Raises `Refusal`."""
     if request.verb == SETTINGS:
         return SettingsAnswer(settings())
+    if request.verb == WHY:
+        return _why(request, queue)
     verb = _VERBS.get(request.verb)
     if verb is None:
         raise Refusal(os.EX_UNAVAILABLE, "the running server is of a version that does not know this command")
@@ -270,6 +307,15 @@ def begin_answer(
     except FilterError as error:
         raise Refusal(os.EX_USAGE, str(error)) from None
     return verb.begin(request, queue, wanted, now)
+
+
+def _why(request: Request, queue: LookableQueue) -> VerbAnswer:
+    try:
+        (word,) = request.words
+        return WhyAnswer(queue, parse_subject(word), request.limit)
+    except ValueError as error:
+        text = str(error) if isinstance(error, FilterError) else "why: write one ID, address or domain"
+        raise Refusal(os.EX_USAGE, text) from None
 
 
 def _list(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
@@ -302,7 +348,7 @@ def _content(request: Request, queue: LookableQueue, wanted: Filter, now: float)
 
 
 def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
-    return FlushAnswer(queue, wanted)
+    return FlushAnswer(queue, wanted if request.words else None)
 
 
 @attrs.frozen
@@ -329,6 +375,8 @@ def command_of(request: Request) -> str:
     """What the user wrote, or might have: whatever stands in a filter stands here too."""
     if request.verb == SETTINGS:
         return "config diff"
+    if request.verb == WHY:
+        return " ".join((WHY, *request.words))
     verb = _VERBS.get(request.verb)
     return " ".join((verb.command if verb is not None else request.verb, *request.words))
 
@@ -336,4 +384,4 @@ def command_of(request: Request) -> str:
 def takes_long(request: Request) -> bool:
     """Whether the answer takes as long as the client reads."""
     verb = _VERBS.get(request.verb)
-    return verb is not None and verb.is_long
+    return request.verb == WHY or (verb is not None and verb.is_long)

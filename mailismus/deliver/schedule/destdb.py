@@ -109,6 +109,10 @@ class DestDb:
         """Number of hosts that have died and had no session since."""
         return len(self._dead)
 
+    def dead_hosts(self) -> list[Host]:
+        """The hosts that have died and had no session since, in the order of their deaths."""
+        return list(self._dead)
+
     # ------------------------------------------------------------------ connections
 
     def connect(self, host: Host, mx_set: MxSet, now: float) -> Connection:
@@ -208,6 +212,14 @@ class DestDb:
         if self._dead:
             self._note_change()
         for host in list(self._dead):
+            self._forget_dead(host)
+
+    def forget_deaths_of(self, hosts: Iterable[Host]) -> None:
+        """Clear the failures of these hosts."""
+        dead = [host for host in hosts if host in self._dead]
+        if dead:
+            self._note_change()
+        for host in dead:
             self._forget_dead(host)
 
     def collect(self, now: float, count: int = 100) -> None:

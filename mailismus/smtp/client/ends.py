@@ -18,7 +18,7 @@ from mailismus.smtp.client.state import END_STATES, OPENING_STATES, TRANSITIONS,
 from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 from mailismus.smtp.transitions import IllegalTransition
 
-_GREETING, _END = ClientState.GREETING, ClientEvent.END
+_GREETING, _END, _OVER = ClientState.GREETING, ClientEvent.END, Phase.OVER
 
 
 class ClientEnds(Generic[T]):
@@ -43,6 +43,12 @@ class ClientEnds(Generic[T]):
         """The transaction whose content is sent in pieces."""
         self._sent: T | None = None
         """The transaction whose final dot has no reply yet."""
+
+    @property
+    def underway(self) -> list[T]:
+        """The transactions in progress, in the order in which they were begun."""
+        found = (self._sent, self._content, self._envelope)
+        return [transaction for transaction in found if transaction is not None and transaction.phase is not _OVER]
 
     # ------------------------------------------------------------------ what the owner calls
 

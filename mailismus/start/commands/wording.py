@@ -20,6 +20,7 @@ examples:
   mailismus config set mta/queue/retry_maxtime 5d
   mailismus queue list          # waiting mail, and why it waits
   mailismus queue shape         # waiting mail by domain and age
+  mailismus why example.org     # why mail for a domain is still here
   mailismus queue flush         # try deferred mail now
   mailismus shell               # the same commands, interactive
   mailismus COMMAND --help      # more about a command
