@@ -181,7 +181,15 @@ DNS_SERVERS = Setting(
     example="127.0.0.1:5353 | 127.0.0.2:5353",
 )
 DNS_TIMEOUT = Setting("timeout", kinds.time("100ms"), "5s", "How long one server's answer is waited for.", Form.ATTRIBUTE)
-DNS = Block("dns", "Where the hosts of domains are looked up.", (DNS_SERVERS, DNS_TIMEOUT))
+DNS_TRUSTAD = Setting(
+    "trustad",
+    kinds.BOOLEAN,
+    "N",
+    "Whether name servers on other hosts are believed when they say, by the AD flag, that DNSSEC proves an answer. Those on "
+    "this host always are, and with trust-ad those of resolv.conf.",
+    Form.ATTRIBUTE,
+)
+DNS = Block("dns", "Where the hosts of domains are looked up.", (DNS_SERVERS, DNS_TIMEOUT, DNS_TRUSTAD))
 
 QUEUECACHE = Setting("queuecache", kinds.count(1), "2500", "Entries in hand at most.")
 MAXCONNECTIONS = Setting(
