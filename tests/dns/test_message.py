@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 import dns.flags
+import dns.message
 import dns.rdata
 import pytest
 from dns.rdatatype import RdataType
@@ -465,6 +466,22 @@ def test_ten_thousand_random_answers_raise_nothing_and_leave_nothing() -> None:
     assert worst < 40_000
     assert set(sys.modules) == modules
     assert vars(dns.rdata)["_rdata_classes"] == classes
+
+
+@pytest.mark.parametrize("error", [KeyError(), AssertionError(), RecursionError(), struct.error(), AttributeError()])
+@pytest.mark.parametrize(("at_question", "kind"), [(True, Foreign), (False, ServerFailure)])
+def test_whatever_dnspython_raises_is_trouble_with_this_answer(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, at_question: bool, kind: type
+) -> None:
+    read_any = dns.message.from_wire
+
+    def raise_error(wire: bytes, question_only: bool = False) -> dns.message.Message:
+        if question_only is at_question:
+            raise error
+        return read_any(wire, question_only=question_only)
+
+    monkeypatch.setattr(dns.message, "from_wire", raise_error)
+    assert isinstance(read(GOOD), kind)
 
 
 @given(st.binary(max_size=200))
