@@ -304,9 +304,9 @@ def build_locator(
     """A locator of the hosts of relays and domains, with an empty cache. `bound`: the addresses that this server listens on;
     `counters`: where its questions are counted."""
     dns, client = settings.deliver.dns, settings.deliver.client
-    named = tuple(NameServer(host, port) for host, port in dns.servers)
+    named = tuple(NameServer(host, port, dns.are_trusted) for host, port in dns.servers)
     chance = random.SystemRandom()
-    servers = (lambda: named) if named else SystemServers(time.monotonic)
+    servers = (lambda: named) if named else SystemServers(time.monotonic, are_trusted=dns.are_trusted)
     # The reactor's timers do not jump: `build` has set its clock.
     resolver = DnsClient(cast(DnsReactor, reactor), servers, dns.timeout_s, chance, time.monotonic, counters=counters)
     policy = MxPolicy(

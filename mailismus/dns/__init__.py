@@ -2,11 +2,12 @@
 
 Modules, each with what it is:
 
-    name        domain names: text and wire form. Pure
+    name        domain names as text. Pure
     answer      result for one name and record type. Pure
-    message     queries and responses as bytes. Pure
+    servers     name servers, who of them is believed, and their order of use. Pure
+    guard       limits of a message, before it is read. Pure
+    message     queries and responses: what is asked, what is believed. Pure
     cache       answers by question, until they expire. Pure
-    servers     name servers and their order of use. Pure
     randomness  interface of a random source
     counters    counters of the client
     addresses   addresses that mail may be sent to. Pure
@@ -18,4 +19,6 @@ Modules, each with what it is:
     hosts       host names of relays to addresses
     mx          a recipient's domain to mail hosts
     system      /etc/resolv.conf, /etc/hosts, addresses of this host
+
+dnspython writes and reads messages. Its package is `dns`, ours is `mailismus.dns`.
 """

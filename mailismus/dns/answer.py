@@ -10,17 +10,6 @@ import enum
 import attrs
 
 
-class RecordType(enum.IntEnum):
-    """The record types that are queried or read (RFC 1035 3.2.2, RFC 3596)."""
-
-    A = 1
-    NS = 2
-    CNAME = 5
-    SOA = 6
-    MX = 15
-    AAAA = 28
-
-
 class Status(enum.Enum):
     """The kind of an answer."""
 
@@ -56,3 +45,5 @@ class Answer:
     exchanges: tuple[Exchange, ...] = ()
     aliases: int = 0
     """CNAME records that led to `name`."""
+    is_secure: bool = False
+    """Whether DNSSEC authenticates the answer, a denial too, as a name server says whose word counts."""

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mailismus.dns.answer import Answer, RecordType
+from dns.rdatatype import RdataType
+
+from mailismus.dns.answer import Answer
 from mailismus.dns.counters import DnsCounters
-from mailismus.dns.message import PAYLOAD, Foreign, Response, ServerFailure, Truncated, encode_query, read_response
+from mailismus.dns.message import Foreign, Response, ServerFailure, Truncated, encode_query, make_query, read_response
 from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import Datagrams, DnsReactor, OpenUdp, TcpConnection
 
@@ -45,7 +47,7 @@ class Attempt:
         counters: DnsCounters,
         server: NameServer,
         name: str,
-        rdtype: RecordType,
+        rdtype: RdataType,
         query_id: int,
         timeout_s: float,
         owner: AttemptOwner,
@@ -53,8 +55,7 @@ class Attempt:
     ) -> None:
         self.server, self.began = server, began
         self._reactor, self._open_udp, self._counters, self._owner = reactor, open_udp, counters, owner
-        self._name, self._rdtype, self._id, self._timeout_s = name, rdtype, query_id, timeout_s
-        self._payload = PAYLOAD
+        self._query, self._timeout_s = make_query(query_id, name, rdtype), timeout_s
         self._forged = 0
         self._is_over = False
         self._udp: Datagrams | None = None
@@ -75,7 +76,7 @@ class Attempt:
             return
         self._counters.count_query()
         try:
-            self._udp.send(self._query())
+            self._udp.send(encode_query(self._query))
         except OSError as error:
             self.refused(error.strerror or str(error))
 
@@ -113,8 +114,8 @@ class Attempt:
             case Truncated():
                 self._counters.count_truncated()
                 self._switch_to_tcp()
-            case ServerFailure(retry_plain=True) if self._payload:
-                self._payload = 0
+            case ServerFailure(retry_plain=True) if self._query.edns >= 0:
+                self._query.use_edns(None)
                 self.repeat()
             case ServerFailure(text):
                 self._counters.count_server_failure()
@@ -125,7 +126,7 @@ class Attempt:
     def connected(self) -> bytes:
         """See `DatagramReceiver`."""
         self._counters.count_query()
-        return self._query()
+        return encode_query(self._query)
 
     def message_received(self, data: bytes) -> None:
         """See `DatagramReceiver`."""
@@ -150,11 +151,8 @@ class Attempt:
         if not self._is_over:
             self._fail(f"{self.server} has the answer for TCP alone, and its connection failed: {why}", is_dead=False)
 
-    def _query(self) -> bytes:
-        return encode_query(self._id, self._name, self._rdtype, self._payload)
-
     def _read(self, data: bytes) -> Response:
-        return read_response(data, self._id, self._name, self._rdtype, str(self.server))
+        return read_response(data, self._query, self.server)
 
     def _switch_to_tcp(self) -> None:
         if self._udp is not None:

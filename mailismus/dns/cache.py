@@ -6,13 +6,15 @@ entry does not count. A TTL of 0 becomes `MIN_TTL_S`, so that a burst of mail fo
 
 from __future__ import annotations
 
-from mailismus.dns.answer import Answer, RecordType
+from dns.rdatatype import RdataType
+
+from mailismus.dns.answer import Answer
 
 MAX_WEIGHT = 20_000
 """Entries and records kept, some 10 MB at worst."""
 MIN_TTL_S = 1.0
 
-Key = tuple[str, RecordType]
+Key = tuple[str, RdataType]
 
 
 class Cache:

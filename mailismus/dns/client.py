@@ -6,7 +6,7 @@ questions are bounded; a question that waits for a socket loses none of its time
 A query never fails: a failure is an answer with `Status.FAILED`.
 
 *Not here*: the meaning of an answer for mail (`mx`), the system's files (`system`). Why we have our own client:
-decisions/0008-dns.md.
+decisions/0021-dnspython-behind-a-guard.md.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+import attrs
+from dns.rdatatype import RdataType
 from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
 from twisted.python.failure import Failure
 
-from mailismus.dns.answer import Answer, RecordType, Status
+from mailismus.dns.answer import Answer, Status
 from mailismus.dns.cache import Cache, Key
 from mailismus.dns.counters import DnsCounters
-from mailismus.dns.message import MAX_ALIASES, encode_query, failed
-from mailismus.dns.name import BadName
+from mailismus.dns.message import MAX_ALIASES, failed
+from mailismus.dns.name import BadName, parse_name
 from mailismus.dns.question import MAX_SOCKETS, TOTAL, Question, QuestionContext
 from mailismus.dns.randomness import RandomSource
 from mailismus.dns.servers import NameServer, ServerStates
@@ -87,7 +89,7 @@ class DnsClient:
         self._is_closed = False
         self._may_ask = True
 
-    def query(self, name: str, rdtype: RecordType) -> Deferred[Answer]:
+    def query(self, name: str, rdtype: RdataType) -> Deferred[Answer]:
         """The records of a name (absolute, with or without a final dot); aliases are followed. May be cancelled."""
         name = name.lower().removesuffix(".")
         answer = self._cache.find((name, rdtype), self._monotonic())
@@ -135,22 +137,23 @@ class DnsClient:
             pending.question.abandon()
             self._deliver(key, failed(key[0], "the server stops"))
 
-    async def _follow(self, name: str, rdtype: RecordType) -> Answer:
+    async def _follow(self, name: str, rdtype: RdataType) -> Answer:
         """Ask for a name, and then for each name that it is an alias of."""
-        asked, aliases, passed_s = name, 0, 0.0
+        asked, aliases, passed_s, is_secure = name, 0, 0.0, True
         while True:
             answer, question_s = await self._ask(name, rdtype)
             passed_s += question_s
             aliases += answer.aliases
+            is_secure = is_secure and answer.is_secure
             if answer.status is not Status.ALIAS:
-                return answer
+                return attrs.evolve(answer, is_secure=is_secure)
             if aliases > MAX_ALIASES:
                 return failed(asked, f"more than {MAX_ALIASES} CNAME records one after the other for {asked}")
             if passed_s >= TOTAL * self._context.timeout_s:
                 return failed(asked, f"the CNAME records of {asked} took too long")
             name = answer.name
 
-    def _ask(self, name: str, rdtype: RecordType) -> Deferred[tuple[Answer, float]]:
+    def _ask(self, name: str, rdtype: RdataType) -> Deferred[tuple[Answer, float]]:
         """The answer, and for how many seconds name servers were asked."""
         key = name, rdtype
         answer = self._cache.find(key, self._monotonic())
@@ -164,7 +167,7 @@ class DnsClient:
         pending = self._pending.get(key)
         if pending is None:
             try:
-                encode_query(0, name, rdtype)
+                parse_name(name)
             except BadName:
                 return succeed((failed(name, "no name that can be asked for"), 0.0))
             if len(self._waiting) >= MAX_WAITING:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ipaddress
 
+from dns.rdatatype import RdataType
 from twisted.internet.defer import Deferred
 
 from mailismus.dns.addresses import order_addresses
-from mailismus.dns.answer import RecordType, Status
+from mailismus.dns.answer import Status
 from mailismus.dns.choice import defer
 from mailismus.dns.client import DnsClient
 from mailismus.dns.name import to_ascii
@@ -44,7 +45,7 @@ class HostResolver:
         known = self._hosts.addresses(name)
         if known:
             return known
-        v4, v6 = await self._client.query_all(((name, RecordType.A), (name, RecordType.AAAA)))
+        v4, v6 = await self._client.query_all(((name, RdataType.A), (name, RdataType.AAAA)))
         addresses = order_addresses(v4.addresses, map(_plain, v6.addresses), self._random)
         if addresses:
             return addresses

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from dns.rdatatype import RdataType
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-from mailismus.dns.answer import RecordType
 from mailismus.dns.choice import HostAnswers, MxHost, MxPolicy, choose_candidates, choose_hosts, choose_literal, defer, fail
 from mailismus.dns.client import DnsClient
 from mailismus.dns.name import to_ascii
@@ -61,10 +61,10 @@ class MxResolver:
         name = to_ascii(domain)
         if name is None:
             return fail(550, b"5.1.2", f"{domain} is no domain")
-        candidates = choose_candidates(name, await self._client.query(name, RecordType.MX), policy, self._random)
+        candidates = choose_candidates(name, await self._client.query(name, RdataType.MX), policy, self._random)
         if isinstance(candidates, Outcome):
             return candidates
-        types = RecordType.A, RecordType.AAAA
+        types = RdataType.A, RdataType.AAAA
         answers = await self._client.query_all((exchange.host, rdtype) for exchange in candidates.hosts for rdtype in types)
         found = [HostAnswers(*of_host) for of_host in zip(candidates.hosts, answers[::2], answers[1::2], strict=True)]
         return choose_hosts(candidates, found, policy, self._random)

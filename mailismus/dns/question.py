@@ -20,10 +20,11 @@ from collections import deque
 from collections.abc import Callable, Sized
 
 import attrs
+from dns.rdatatype import RdataType
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
-from mailismus.dns.answer import Answer, RecordType
+from mailismus.dns.answer import Answer
 from mailismus.dns.attempt import Attempt
 from mailismus.dns.counters import DnsCounters
 from mailismus.dns.message import failed
@@ -91,7 +92,7 @@ class Question:
 
     _log = Logger()
 
-    def __init__(self, context: QuestionContext, name: str, rdtype: RecordType, done: Callable[[Answer], None]) -> None:
+    def __init__(self, context: QuestionContext, name: str, rdtype: RdataType, done: Callable[[Answer], None]) -> None:
         self._context, self._name, self._rdtype, self._done = context, name, rdtype, done
         self._asked_at = self._next_at = self._deadline = self._room_needed_at = math.inf
         self._plan: deque[tuple[NameServer, float]] = deque()

@@ -9,7 +9,7 @@ dropped: when all others fail, dead ones are asked too.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -22,15 +22,22 @@ MAX_DEAD_S = 900.0
 
 @attrs.frozen(cache_hash=True)
 class NameServer:
-    """One name server: an IP address (IPv6 with its scope, if it needs one), and a port."""
+    """One name server: an IP address (IPv6 with its scope, if it needs one), and a port. `is_trusted`: the configuration
+    says that its AD flag counts."""
 
     host: str
     port: int = DNS_PORT
+    is_trusted: bool = False
 
     @property
     def is_ipv6(self) -> bool:
         """Whether its address is IPv6."""
         return ":" in self.host
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether it is believed that DNSSEC authenticates its answers: it is on this host, or trusted."""
+        return self.is_trusted or ipaddress.ip_address(self.host).is_loopback
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if self.is_ipv6 else f"{self.host}:{self.port}"
@@ -53,6 +60,11 @@ def parse_server(text: str) -> NameServer | None:
     except ValueError:
         return None
     return NameServer(str(address), int(port) if colon else DNS_PORT)
+
+
+def trusted(servers: Iterable[NameServer]) -> tuple[NameServer, ...]:
+    """The same servers, with AD flags that count."""
+    return tuple(attrs.evolve(server, is_trusted=True) for server in servers)
 
 
 @attrs.define

@@ -2,7 +2,8 @@
 
 *Rules*: a file is read when its object is made, checked again after `CHECK_S`, and read again if it changed. A missing file
 counts as empty. If a file can't be read (no free file descriptor, not a regular file), its last content stays valid. Of
-resolv.conf only `nameserver` counts, not search lists and options. Without any the server is 127.0.0.1.
+resolv.conf only `nameserver` and the option `trust-ad` count, not search lists and other options. Without any the server is
+127.0.0.1.
 
 *Weakness*: the reactor's thread checks these files, and reads them if they changed; they are small, local, and cached in
 memory. A hosts file of 1 MiB blocks it for 0.1 s.
@@ -20,7 +21,7 @@ from typing import Generic, TypeVar
 
 from twisted.logger import Logger
 
-from mailismus.dns.servers import NameServer, parse_server
+from mailismus.dns.servers import NameServer, parse_server, trusted
 from mailismus.mail.networks import unmapped
 from mailismus.regular_file import read_regular
 
@@ -77,10 +78,11 @@ class WatchedFile(Generic[Value]):
 
 
 def read_name_servers(text: str) -> tuple[NameServer, ...]:
-    """The name servers in the text of a resolv.conf."""
-    words = (line.split() for line in text.splitlines())
+    """The name servers in the text of a resolv.conf. `options trust-ad` makes all of them trusted, wherever it stands."""
+    words = [line.split() for line in text.splitlines()]
     named = (parse_server(line[1]) for line in words if len(line) > 1 and line[0] == "nameserver")
-    return tuple(dict.fromkeys(server for server in named if server)) or LOCAL_SERVERS
+    found = tuple(dict.fromkeys(server for server in named if server)) or LOCAL_SERVERS
+    return trusted(found) if any(line[:1] == ["options"] and "trust-ad" in line for line in words) else found
 
 
 def read_hosts(text: str) -> dict[str, tuple[str, ...]]:
@@ -110,13 +112,15 @@ def _parse_address(text: str) -> str | None:
 
 
 class SystemServers:
-    """The name servers of this system, as `DnsClient` needs them."""
+    """The name servers of this system, as `DnsClient` needs them. `are_trusted`: even if the file does not say so."""
 
-    def __init__(self, monotonic: Callable[[], float], path: str = RESOLV_CONF) -> None:
+    def __init__(self, monotonic: Callable[[], float], path: str = RESOLV_CONF, are_trusted: bool = False) -> None:
         self._file = WatchedFile(path, read_name_servers, monotonic)
+        self._are_trusted = are_trusted
 
     def __call__(self) -> tuple[NameServer, ...]:
-        return self._file.value()
+        servers = self._file.value()
+        return trusted(servers) if self._are_trusted else servers
 
 
 class SystemHosts:

@@ -80,7 +80,7 @@ GOOD = {
         "<client><mxport>2525</mxport><loopback>yes</loopback><fallbackMX_A>N</fallbackMX_A><eightbit>bounce</eightbit>"
         "</client>"
     ),
-    "name servers": in_deliver('<dns servers="127.0.0.1:5353 | [::1]:53 | 192.0.2.1" timeout="200ms"/>'),
+    "name servers": in_deliver('<dns servers="127.0.0.1:5353 | [::1]:53 | 192.0.2.1" timeout="200ms" trustad="Y"/>'),
     "rates": in_deliver("<messages_per_minute>600</messages_per_minute><recipients_per_minute>0</recipients_per_minute>"),
     "destinations": in_deliver(
         '<destinations><destination domains="Mail.example, *.mail.example" maxserverconnections="5" '

@@ -175,7 +175,8 @@ def test_hosts_are_left_alone_no_longer_than_the_retry_delays_unless_the_file_sa
 
 def test_name_servers_have_port_53_by_default() -> None:
     dns = load_text(in_deliver('<dns servers="192.0.2.1 | [::1]:5353"/>')).settings.deliver.dns
-    assert (dns.servers, dns.timeout_s) == ((("192.0.2.1", 53), ("::1", 5353)), 5.0)
+    assert (dns.servers, dns.timeout_s, dns.are_trusted) == ((("192.0.2.1", 53), ("::1", 5353)), 5.0, False)
+    assert load_text(in_deliver('<dns trustad="Y"/>')).settings.deliver.dns.are_trusted
 
 
 def test_names_come_from_files_too(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
             client[name.removeprefix("client_")] = value
         else:
             whole[name] = value
-    return DeliverSettings(relays=relays, client=ClientSettings(**client), dns=DnsSettings((), 5.0), **whole)
+    return DeliverSettings(relays=relays, client=ClientSettings(**client), dns=DnsSettings((), 5.0, False), **whole)
 
 
 class Bench:

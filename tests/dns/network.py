@@ -12,10 +12,11 @@ import dns.rcode
 import dns.rdata
 import dns.rdataclass
 import dns.rdatatype
+from dns.rdatatype import RdataType
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 
-from mailismus.dns.answer import Answer, RecordType
+from mailismus.dns.answer import Answer
 from mailismus.dns.client import DnsClient
 from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import DatagramReceiver, DnsReactor
@@ -99,7 +100,7 @@ class Network:
         """The sockets that are open."""
         return [socket for socket in self.udp if socket.is_open]
 
-    def ask(self, name: str = "example.net", rdtype: RecordType = RecordType.MX) -> list[Answer]:
+    def ask(self, name: str = "example.net", rdtype: RdataType = RdataType.MX) -> list[Answer]:
         """Ask; the list holds the answer once there is one."""
         return results_of(self.client.query(name, rdtype))
 

@@ -7,6 +7,7 @@ import re
 
 import dns.flags
 import pytest
+from dns.rdatatype import RdataType
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import CancelledError
@@ -14,15 +15,16 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from mailismus.dns.answer import Answer, Exchange, RecordType, Status
+from mailismus.dns.answer import Answer, Exchange, Status
 from mailismus.dns.attempt import MAX_FORGED
 from mailismus.dns.question import MAX_OPEN, MAX_SOCKETS
-from mailismus.dns.servers import DEAD_S, NameServer
+from mailismus.dns.servers import DEAD_S, NameServer, trusted
 from tests.dns.network import SERVERS, SOA, TIMEOUT_S, Network, response_to, results_of
 
 MX = "example.net MX 10 mx.example.net"
 DROPPED = Failure(ConnectionDone())  # type: ignore[no-untyped-call]  # Twisted has no annotation here
 FOUND = (Exchange(10, "mx.example.net"),)
+HERE = (NameServer("127.0.0.1"),)
 
 
 def sent_by(transport: StringTransport) -> bytes:
@@ -60,6 +62,39 @@ def test_an_answer_is_kept_for_its_time() -> None:
     assert len(network.udp) == 2
 
 
+@pytest.mark.parametrize("records", [(MX,), (SOA,), ("example.net CNAME a.example", "a.example MX 5 mx.a.example")])
+def test_the_ad_flag_of_a_name_server_on_this_host_counts_and_is_kept(records: tuple[str, ...]) -> None:
+    network = Network(HERE)
+    result = network.ask()
+    assert network.udp[0].query.flags & dns.flags.AD
+    network.udp[0].answer(*records, flags=dns.flags.AD)
+    result += network.ask()
+    assert [answer.is_secure for answer in result] == [True, True]
+    assert network.client.counters.cache_hits == 1
+
+
+def test_the_ad_flag_of_another_host_counts_only_if_the_configuration_says_so() -> None:
+    for servers, is_secure in ((SERVERS[:1], False), (trusted(SERVERS[:1]), True)):
+        network = Network(servers)
+        result = network.ask()
+        network.udp[0].answer(MX, flags=dns.flags.AD)
+        result += network.ask()
+        assert [answer.is_secure for answer in result] == [is_secure, is_secure]
+
+
+def test_an_ad_flag_that_another_host_forges_is_not_even_read() -> None:
+    network = Network(HERE)
+    result = network.ask()
+    (socket,) = network.udp
+    forged = response_to(socket.sent[-1], "example.net MX 1 evil.example", flags=dns.flags.AD)
+    for host, port in (("192.0.2.66", 53), ("127.0.0.2", 53), ("127.0.0.1", 5353)):
+        socket.receive(forged, host, port)
+    assert result == []
+    socket.answer(MX)
+    assert [(answer.exchanges, answer.is_secure) for answer in result] == [(FOUND, False)]
+    assert network.client.counters.forged == 3
+
+
 def test_denials_are_kept_too_and_forgotten_on_demand() -> None:
     network = Network()
     network.ask()
@@ -72,7 +107,7 @@ def test_denials_are_kept_too_and_forgotten_on_demand() -> None:
 def test_many_that_want_the_same_cause_one_question() -> None:
     network = Network()
     results = [network.ask() for _ in range(100)]
-    other = network.ask(rdtype=RecordType.A)
+    other = network.ask(rdtype=RdataType.A)
     assert len(network.udp) == 2
     network.udp[0].answer(MX)
     assert all(result[0].exchanges == FOUND for result in results)
@@ -82,14 +117,14 @@ def test_many_that_want_the_same_cause_one_question() -> None:
 def test_who_asks_again_inside_the_answer_is_answered() -> None:
     network = Network()
     again: list[list[Answer]] = []
-    network.client.query("example.net", RecordType.MX).addCallback(lambda _: again.append(network.ask()))
+    network.client.query("example.net", RdataType.MX).addCallback(lambda _: again.append(network.ask()))
     network.udp[0].answer(MX)
     assert again[0][0].exchanges == FOUND
 
 
 def test_one_who_is_cancelled_leaves_the_others_waiting() -> None:
     network = Network()
-    first, second = (network.client.query("example.net", RecordType.MX) for _ in range(2))
+    first, second = (network.client.query("example.net", RdataType.MX) for _ in range(2))
     results = results_of(first), results_of(second)
     first.cancel()
     assert results[0][0].check(CancelledError)
@@ -99,7 +134,7 @@ def test_one_who_is_cancelled_leaves_the_others_waiting() -> None:
 
 def test_a_question_ends_with_the_last_who_waits() -> None:
     network = Network()
-    waiting = [network.client.query("example.net", RecordType.MX) for _ in range(3)]
+    waiting = [network.client.query("example.net", RdataType.MX) for _ in range(3)]
     results = [results_of(one) for one in waiting]
     for one in waiting:
         one.cancel()
@@ -338,6 +373,19 @@ def test_aliases_over_several_messages_are_followed_and_kept() -> None:
     assert len(network.udp) == 3
 
 
+@pytest.mark.parametrize("first", [0, dns.flags.AD])
+@pytest.mark.parametrize("second", [0, dns.flags.AD])
+def test_aliases_over_several_messages_are_secure_if_all_of_these_are(first: int, second: int) -> None:
+    network = Network(HERE)
+    result = network.ask()
+    network.open[0].answer("example.net CNAME other.example", flags=first)
+    network.open[0].answer("other.example MX 5 mx.example", flags=second)
+    assert [answer.is_secure for answer in result] == [bool(first and second)]
+    assert [answer.is_secure for answer in network.ask()] == [bool(first and second)]
+    assert [answer.is_secure for answer in network.ask("other.example")] == [bool(second)]
+    assert len(network.udp) == 2
+
+
 def test_aliases_over_several_messages_that_never_end_are_a_temporary_trouble() -> None:
     network = Network()
     result = network.ask("0.example")
@@ -493,7 +541,7 @@ def test_a_question_cancelled_in_the_line_leaves_it() -> None:
     network = Network()
     for number in range(MAX_SOCKETS):
         network.ask(f"{number}.example")
-    waiting = network.client.query("late.example", RecordType.MX)
+    waiting = network.client.query("late.example", RdataType.MX)
     results_of(waiting)
     waiting.cancel()
     again = network.ask("late.example")

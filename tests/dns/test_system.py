@@ -33,6 +33,32 @@ def test_without_name_servers_it_is_the_one_of_this_host() -> None:
     assert read_name_servers("") == LOCAL_SERVERS
 
 
+@pytest.mark.parametrize(
+    ("options", "is_trusted"),
+    [
+        ("", False),
+        ("options trust-ad", True),
+        ("options edns0 trust-ad timeout:1", True),
+        ("options edns0\noptions\ttrust-ad ", True),
+        ("options edns0", False),
+        ("options trust-ad:1 no-trust-ad", False),
+        ("# options trust-ad", False),
+        ("#options trust-ad\nsearch trust-ad", False),
+    ],
+)
+def test_an_option_says_that_all_name_servers_are_trusted(options: str, is_trusted: bool) -> None:
+    servers = NameServer("192.0.2.1", is_trusted=is_trusted), NameServer("2001:db8::1", is_trusted=is_trusted)
+    named = "nameserver 192.0.2.1\nnameserver 2001:db8::1\n"
+    assert read_name_servers(f"{named}{options}\n") == servers
+    assert read_name_servers(f"{options}\n{named}") == servers
+
+
+def test_the_configuration_may_trust_the_servers_of_a_file_that_says_nothing(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\n")
+    assert SystemServers(Clock().seconds, str(path), are_trusted=True)() == (NameServer("192.0.2.1", is_trusted=True),)
+
+
 def test_hosts_are_read() -> None:
     text = (
         "192.0.2.1 Relay.Example relay # mail\n2001:db8::1 relay.example.\nnonsense relay\n\n#192.0.2.2 x\n192.0.2.1 relay\n"

@@ -33,6 +33,10 @@ followed as a recursive server does. An act changes what is done with the answer
     !circle          CNAME records that go in a circle, in one message
     !referral        NS records of somebody else in place of an answer
     !lame            nothing at all, from a server that offers no recursion
+    !ad              the AD flag, if it was asked for
+    !glue            the addresses of the hosts too, in the additional section
+    !unasked         a TXT record too, which nobody asked for
+    !labels          a record too with a name of 126 labels
 
 By hand: python -m tests.fakes.dnsserver ZONEFILE --port N
 """
@@ -57,6 +61,7 @@ from twisted.internet.interfaces import IAddress, IReactorTCP, IReactorTime, IRe
 from twisted.internet.protocol import DatagramProtocol, Protocol, ServerFactory
 
 TTL_S = 300
+LABELS = "a." * 126
 SOA = "ns.invalid. hostmaster.invalid. 1 7200 900 1209600 60"
 MAX_CHAIN = 12
 RCODES = {"nxdomain": 3, "servfail": 2, "refused": 5, "formerr": 1}
@@ -112,6 +117,8 @@ class Zone:
         if "lame" in acts:
             response.flags &= ~dns.flags.RA
             return response
+        if "ad" in acts:
+            response.flags |= query.flags & dns.flags.AD
         for _ in range(MAX_CHAIN):
             alias = self.records.get((name, "CNAME"))
             if alias is None or rdtype == "CNAME" or rcode is not None:
@@ -123,12 +130,24 @@ class Zone:
         found = self.records.get((name, rdtype)) if rcode is None else None
         if found:
             response.answer.append(_rrset(name, rdtype, found))
+            self._add(response, name, rdtype, found, acts)
             return response
         if rcode is not None or name not in self.names:
             response.set_rcode(dns.rcode.NXDOMAIN)
         if "no-soa" not in acts:
             response.authority.append(_rrset(dns.name.root, "SOA", [SOA]))
         return response
+
+    def _add(self, response: dns.message.Message, name: dns.name.Name, rdtype: str, found: list[str], acts: Acts) -> None:
+        """What some acts add to an answer."""
+        if "unasked" in acts:
+            response.answer.append(_rrset(name, "TXT", ["hello"]))
+        if "labels" in acts:
+            response.answer.append(_rrset(name, "CNAME", [LABELS]))
+        if "glue" in acts:
+            hosts = [dns.name.from_text(text.split()[1].lower()) for text in found]
+            for host, kind in ((host, kind) for host in hosts for kind in ("A", "AAAA") if (host, kind) in self.records):
+                response.additional.append(_rrset(host, kind, self.records[host, kind]))
 
 
 def _absolute(rdtype: str, data: str) -> str:

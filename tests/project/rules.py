@@ -68,7 +68,7 @@ PURE = (
     *("config.read.source", "config.read.encoding"),
     *("config.edit.path", "config.edit.escape", "config.edit.layout", "config.edit.change"),
     "config.advice.places",
-    *("dns.name", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
+    *("dns.name", "dns.guard", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
     *("observe.audit", "observe.metrics", "observe.text"),
     "journal.batch",
@@ -245,6 +245,8 @@ def check_cycles(sources: Sources) -> Iterator[str]:
 def _imported_modules(name: str, sources: Sources) -> list[str]:
     found = set()
     for _, imported in imports_of(sources[name]):
+        if not imported.startswith(ROOT + "."):
+            continue  # dnspython has modules of the names of ours
         other = imported.removeprefix(ROOT + ".")
         found |= {part for part in (other, other.rpartition(".")[0]) if part in sources and part}
     return sorted(found)

@@ -175,6 +175,11 @@ SITUATIONS = (
     Situation("answers from another port", "d.example MX !other-port\n" + MX, later("no answer"), timeout_s=SHORT_S),
     Situation("a few forged answers before the true one", "d.example MX !forge 5\n" + MX, HOST),
     Situation("many forged answers before the true one", "d.example MX !forge 100\n" + MX, HOST, asked_by_tcp=True),
+    Situation("an answer with the addresses of the hosts", "d.example MX !glue\n" + MX, HOST),
+    Situation("an answer that says it is secure", "d.example * !ad\n" + MX, HOST),
+    Situation("a record that nobody asked for", "d.example MX !unasked\n" + MX, later("nobody asked for (TXT")),
+    Situation("an answer with a name of 126 labels", "d.example MX !labels\n" + MX, later("more than 40 labels")),
+    Situation("a domain of 41 labels", "", later("no name that can be asked for"), domain=".".join(["a"] * 41)),
     Situation("an answer that is garbage", "d.example MX !garbage\n" + MX, later("can't be read")),
     Situation("a name that points at itself", "d.example MX !loop\n" + MX, later("can't be read")),
     Situation(
@@ -267,7 +272,7 @@ SITUATIONS = (
     ),
     *(
         Situation(f"a first name server that says {act}, and one that knows", MX, HOST, first=MX + f"d.example * !{act}\n")
-        for act in ("servfail", "refused", "formerr", "referral", "lame", "garbage", "loop")
+        for act in ("servfail", "refused", "formerr", "referral", "lame", "garbage", "loop", "unasked", "labels")
     ),
     *(
         Situation(f"a first name server that says {act} for the host alone", MX, HOST, first=MX + f"m1.example * !{act}\n")

@@ -282,7 +282,7 @@ class Assembly:
                 mxport=client.get(dlv.MXPORT),
                 loopback=client.get(dlv.LOOPBACK),
             ),
-            dns=DnsSettings(dns.get(dlv.DNS_SERVERS), dns.get(dlv.DNS_TIMEOUT)),
+            dns=DnsSettings(dns.get(dlv.DNS_SERVERS), dns.get(dlv.DNS_TIMEOUT), dns.get(dlv.DNS_TRUSTAD)),
             audit=_audit(block.get(dlv.AUDIT), block.get(dlv.AUDIT_FORMAT)),
         )
 

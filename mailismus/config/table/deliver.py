@@ -183,7 +183,15 @@ DNS_SERVERS = Setting(
 DNS_TIMEOUT = Setting(
     "timeout", kinds.time("100ms"), "5s", "How long the client waits for the answer of a name server.", Form.ATTRIBUTE
 )
-DNS = Block("dns", "DNS look-ups of MX hosts.", (DNS_SERVERS, DNS_TIMEOUT))
+DNS_TRUSTAD = Setting(
+    "trustad",
+    kinds.BOOLEAN,
+    "N",
+    "Y: trust the AD flag (DNSSEC) of name servers on other hosts. It is always trusted of those on this host, and with "
+    "trust-ad of those in resolv.conf.",
+    Form.ATTRIBUTE,
+)
+DNS = Block("dns", "DNS look-ups of MX hosts.", (DNS_SERVERS, DNS_TIMEOUT, DNS_TRUSTAD))
 
 QUEUECACHE = Setting("queuecache", kinds.count(1), "2500", "Maximum entries that delivery holds in memory.")
 MAXCONNECTIONS = Setting(

@@ -163,10 +163,12 @@ class ClientSettings:
 
 @attrs.frozen
 class DnsSettings:
-    """`<dns>`: addresses and ports of name servers; none: the system's. `timeout_s`: for one answer."""
+    """`<dns>`: addresses and ports of name servers; none: the system's. `timeout_s`: for one answer. `are_trusted`: whether
+    their AD flags count."""
 
     servers: tuple[tuple[str, int], ...]
     timeout_s: float
+    are_trusted: bool
 
 
 class AuditFormat(enum.Enum):
