@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from benchmarks.simulation.books import Service
@@ -52,19 +51,3 @@ def fairness(services: Mapping[bytes, Service], begin: float, end: float) -> flo
             got.append(served)
     shares = fill(asked, sum(got))
     return jain([served / share for served, share in zip(got, shares, strict=True) if share > 0])
-
-
-def backlogged_until(services: Sequence[Service], share: float = 0.9) -> float:
-    """Until when none of these senders has had this share of its recipients tried: the last ones wait for slow receivers
-    alone."""
-    ends = []
-    for service in services:
-        served = sorted(service.served_at)
-        count = int(len(service.came_at) * share)
-        ends.append(served[count - 1] if 0 < count <= len(served) else math.inf)
-    return min(ends, default=0.0)
-
-
-def most_in(times: Sequence[float], span_s: float) -> int:
-    """The largest number of these ascending times within so many seconds."""
-    return max((bisect_right(times, at + span_s - 1e-9) - position for position, at in enumerate(times)), default=0)

@@ -8,13 +8,16 @@ import attrs
 
 from benchmarks.simulation.books import SMALL, Record
 from benchmarks.simulation.clock import STARTS_AT
-from benchmarks.simulation.measures import backlogged_until, fairness, percentile
+from benchmarks.simulation.measures import demand, fairness, percentile
 from benchmarks.simulation.receivers import Kind
 from benchmarks.simulation.run import Result
 from benchmarks.simulation.worlds import Load
 
 BESIDE_S = 120.0
 """Small mail counts as beside the big message if it comes within so long after that."""
+SPANS_S = (15, 30, 60, 120)
+COMPARED_S = 30
+"""Of these, the one that is told: all bulk senders have much to send so long."""
 POINTS = 200
 """Of a distribution that are kept."""
 
@@ -42,11 +45,12 @@ class Summary:
     wasted_a_thousand: float
     """Wasted attempts for a thousand recipients that were delivered."""
     attempts_a_thousand: float
-    fairness: float
-    fairness_bulk: float
-    """Among senders of bulk mail and of the big message."""
-    compared_s: float
-    """For how long all of these had much to send."""
+    fairness: dict[str, float]
+    """Jain's index over all senders, by the seconds after the big message in which it is measured."""
+    fairness_bulk: dict[str, float]
+    """The same over the senders of bulk mail and of the big message."""
+    served: dict[str, list[int]]
+    """What each of these asked for and got in `COMPARED_S`."""
     delivered: int
     left: int
     most_open: int
@@ -72,7 +76,6 @@ def summarize(result: Result, load: Load, schedule: str, seed: int) -> Summary:
     beside = fast.between(begin, begin + BESIDE_S) if fast is not None else []
     whole = fast.between(0.0, float("inf")) if fast is not None else []
     heavy = {name: service for name, service in record.services.items() if name.startswith((b"bulk", b"list"))}
-    until = backlogged_until(list(heavy.values()))
     kinds = {}
     for (of_class, kind), delays in sorted(record.delays.items()):
         if of_class == SMALL:
@@ -92,9 +95,9 @@ def summarize(result: Result, load: Load, schedule: str, seed: int) -> Summary:
         result.connections / max(1, result.transactions),
         1000.0 * result.wasted / max(1, record.delivered),
         1000.0 * result.attempts / max(1, record.delivered),
-        fairness(record.services, begin, until),
-        fairness(heavy, begin, until),
-        until - begin,
+        {str(span): fairness(record.services, begin, begin + span) for span in SPANS_S},
+        {str(span): fairness(heavy, begin, begin + span) for span in SPANS_S},
+        {name.decode(): list(demand(service, begin, begin + COMPARED_S)) for name, service in heavy.items()},
         record.delivered,
         result.left,
         result.most_open,
