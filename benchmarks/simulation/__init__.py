@@ -10,7 +10,7 @@ Modules, leaves first:
     clock       virtual time: a heap of events
     receivers   sites of mail hosts, and connections to them
     names       look-ups and maildirs that take their time
-    queue       the real index of due entries and retry rule, without a disk
+    waiting     the queue: the real index of due entries and retry rule, without a disk
     books       what is noted of each outcome
     measures    percentiles, fairness
     run         one run

@@ -157,7 +157,8 @@ def draw(runs: list[Summary], directory: Path) -> None:
         )
         for one in runs
     ]
-    subtitle = f"small mail to fast receivers, in the {BESIDE_S / 60:.0f} minutes behind the message to 100,000 recipients"
+    big = max(one.recipients for one in runs) // 10
+    subtitle = f"small mail to fast receivers, in the {BESIDE_S / 60:.0f} minutes behind a message to {big:,} recipients"
     (directory / "delays.svg").write_text(draw_curves("How long small mail takes", subtitle, curves))
     full = [one for one in runs if one.has_big]
 
@@ -166,11 +167,13 @@ def draw(runs: list[Summary], directory: Path) -> None:
 
     panels = [
         Panel("connections a message", bars(lambda one: one.connections_a_message)),
-        Panel("wasted, of 1,000 recipients", bars(lambda one: one.wasted_a_thousand)),
+        Panel("wasted a thousand", bars(lambda one: one.wasted_a_thousand)),
         Panel("Jain's index, all senders", bars(lambda one: one.fairness[_SPAN]), 0.9),
         Panel("the same, bulk senders", bars(lambda one: one.fairness_bulk[_SPAN]), 0.9),
     ]
-    (directory / "figures.svg").write_text(draw_panels("A million recipients, with the big message", panels))
+    (directory / "figures.svg").write_text(
+        draw_panels(f"{full[0].recipients:,} recipients, one message to {full[0].recipients // 10:,}", panels)
+    )
 
 
 def main(arguments: list[str]) -> None:

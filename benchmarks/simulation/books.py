@@ -64,7 +64,7 @@ class Record:
         service.came_at.extend([message.received_at] * len(message.entries))
 
     def note(self, message: Message, entries: Sequence[Entry], outcome: Outcome, now: float) -> None:
-        """See `queue.Books`."""
+        """See `waiting.Books`."""
         of_class = self._class_of[message.spool_id]
         served_at = self.services[message.sender].served_at
         is_delivered = outcome.kind is OutcomeKind.DELIVERED

@@ -16,8 +16,8 @@ from zope.interface import implementer
 from benchmarks.simulation.books import Record
 from benchmarks.simulation.clock import STARTS_AT, VirtualClock
 from benchmarks.simulation.names import Maildirs, Names, RelayNames
-from benchmarks.simulation.queue import SimulatedQueue
 from benchmarks.simulation.receivers import Network, Site
+from benchmarks.simulation.waiting import SimulatedQueue
 from mailismus.config.values.settings import (
     ClientSettings,
     DeliverSettings,
