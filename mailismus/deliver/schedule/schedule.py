@@ -501,7 +501,8 @@ class Schedule:
     def excess(self, reserve: int, room: int, now: float) -> list[tuple[Job, Destination]]:
         """Remove and return jobs that can't be tried now, while there is room for less than `reserve` entries: those that
         wait for a limit or a trial, and of slow destinations those beyond as many entries as there is room; without a
-        session, all."""
+        session, all. A job that has not waited for as long itself stays: a destination is slow, too, while the jobs of a big
+        message wait for workers."""
         found: list[tuple[Job, Destination]] = []
         for destination in list(self.destinations.values()):
             if room >= reserve:
@@ -513,6 +514,8 @@ class Schedule:
             if is_slow:
                 held = destination.entries
                 for job, connection in self._not_begun(destination):
+                    if now - job.queued_at <= SLOW_AFTER_S:
+                        continue
                     if held <= room and (destination.is_served or room >= reserve):
                         break
                     if connection is None:

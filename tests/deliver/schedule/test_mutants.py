@@ -128,6 +128,8 @@ MUTANTS = (
     Mutant(schedule, "if not is_better and limits.mx_set.note_silence(now, PATIENCE_S):", "if False:"),
     Mutant(schedule, "is_slow = destination.slow_s(now) > SLOW_AFTER_S", "is_slow = False"),
     Mutant(schedule, "            if room >= reserve:\n                break\n", ""),
+    Mutant(schedule, "if now - job.queued_at <= SLOW_AFTER_S:", "if now - job.queued_at < SLOW_AFTER_S:"),
+    Mutant(schedule, "if now - job.queued_at <= SLOW_AFTER_S:", "if False:"),
     # destinations
     Mutant(destinations, "if destination.located_until > now and len", "if len"),
     Mutant(destinations, "if not destination.entries and not destination.is_locating:", "if not destination.is_locating:"),

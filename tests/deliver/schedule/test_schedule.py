@@ -486,6 +486,15 @@ def test_a_slow_destination_keeps_as_many_entries_as_there_is_room() -> None:
     desk.give_back(excess)
 
 
+def test_a_job_that_has_just_come_stays_though_its_destination_is_slow() -> None:
+    desk = Desk()
+    desk.schedule.destination(HOP).note_moved(desk.now, 2 * SLOW_AFTER_S)
+    late = desk.add(1)  # its connection is being made
+    late.queued_at = desk.now - SLOW_AFTER_S
+    assert not desk.schedule.excess(10, 0, desk.now)
+    assert [one for one, _ in desk.schedule.excess(10, 0, desk.now + 0.1)] == [late]
+
+
 def test_a_next_hop_without_jobs_is_forgotten_when_its_hosts_would_be_looked_up_again() -> None:
     desk = Desk()
     desk.add()
