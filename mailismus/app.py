@@ -42,7 +42,6 @@ from mailismus.dns.sockets import DnsReactor
 from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.errors import StartError
 from mailismus.net.dispatch import shorten_dispatch
-from mailismus.net.outbox import Outbox
 from mailismus.observe.maillog import MailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.manager import QueueManager
@@ -117,7 +116,6 @@ class MailServer:
         observation: Observation,
         bound: Sequence[tuple[str, str, int]],
         stop_timeout_s: float,
-        outbox: Outbox | None,
     ) -> None:
         self._opened = opened
         self._manager = manager
@@ -127,7 +125,6 @@ class MailServer:
         self._observation = observation
         self._bound = bound
         self._stop_timeout_s = stop_timeout_s
-        self._outbox = outbox
         self._is_started = False
 
     def start(self) -> Deferred[Sequence[Listening]]:
@@ -144,7 +141,7 @@ class MailServer:
         self._snapshot.start()
         self._deliver.start()
         self._report.start()
-        self._submit.start(self._outbox)
+        self._submit.start()
         return [Listening(name, host, port) for name, host, port in self._bound]
 
     def prepare(self, settings: Settings) -> Callable[[], None]:
@@ -200,13 +197,13 @@ def build(
     # Timers must not jump with the time of day: a clock set back a year would stop them for a year.
     cast(Any, reactor).seconds = time.monotonic
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    outbox = shorten_dispatch(reactor)
+    shorten_dispatch(reactor)
     clock = WallClock(reactor)
     begun_at = time.monotonic()
     opened = open_queue(settings.queue, reactor, clock, providers)
     opening_s = time.monotonic() - begun_at
     try:
-        return _build(settings, reactor, clock, maillog, privileged, opened, opening_s, outbox)
+        return _build(settings, reactor, clock, maillog, privileged, opened, opening_s)
     except BaseException:
         opened.release()
         raise
@@ -231,7 +228,6 @@ def _build(
     privileged: Callable[[], AbstractContextManager[None]],
     opened: IOpenedQueue,
     opening_s: float,
-    outbox: Outbox | None,
 ) -> MailServer:
     """Make the rest of the server, over an opened queue. Until it returns, the caller must release that queue."""
     host = settings.application.announcehost
@@ -295,7 +291,7 @@ def _build(
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()
     tasks = Tasks(submit, deliver, report, admin, snapshot)
-    return MailServer(opened, manager, tasks, locator_of, observation, bound, settings.application.stop_timeout_s, outbox)
+    return MailServer(opened, manager, tasks, locator_of, observation, bound, settings.application.stop_timeout_s)
 
 
 def build_locator(

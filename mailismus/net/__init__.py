@@ -4,7 +4,6 @@ Modules, each with what it is:
 
     descriptors     limit of open files of this process
     dispatch        the reactor's loop without a log context for each event
-    outbox          bytes for clients, sent a few connections at a time
     listen          listening sockets, bound before the reactor runs
     connection      the connection of an accepted client
     accept          from a listening socket to sessions

@@ -21,7 +21,6 @@ from zope.interface import implementer
 
 from mailismus.net.connection import AcceptedConnection
 from mailismus.net.listen import ListeningSocket
-from mailismus.net.outbox import Outbox
 from mailismus.net.peer import plain_host
 
 PAUSE_S = 0.25
@@ -78,12 +77,8 @@ class Acceptor:
 
     log = Logger()
 
-    def __init__(
-        self, listening: ListeningSocket, gate: Gate, poll: IReactorFDSet, clock: IReactorTime, outbox: Outbox | None = None
-    ) -> None:
-        """`outbox`: of the connections."""
+    def __init__(self, listening: ListeningSocket, gate: Gate, poll: IReactorFDSet, clock: IReactorTime) -> None:
         self._socket: socket.socket = listening.bound
-        self._outbox = outbox
         self._gate, self._poll, self._clock = gate, poll, clock
         self._port = listening.port
         self._expected = 1
@@ -151,7 +146,7 @@ class Acceptor:
             if isinstance(protocol, bytes):
                 turn_away(made, protocol)
                 return
-            transport = AcceptedConnection(made, protocol, address, self._poll, self._clock, self._outbox)
+            transport = AcceptedConnection(made, protocol, address, self._poll, self._clock)
             transport.resumeProducing()
             protocol.makeConnection(transport)
         except Exception:

@@ -3,10 +3,9 @@
 Twisted's own transport does the same at several times the cost: names for logs of each connection, four more system calls,
 and three calls between the socket and the session for each packet.
 
-*Rules*: bytes keep the order of the calls of `send` and `post`. Bytes that the kernel does not take wait here, and the
-reactor tells when it takes more. `protocol.connectionLost` is called once, as the last call. The socket is in blocking mode,
-and every call says MSG_DONTWAIT: a system call less for each client. It is closed without shutdown(2): no other process
-has it.
+*Rules*: bytes keep the order of the calls of `send`. Bytes that the kernel does not take wait here, and the reactor tells
+when it takes more. `protocol.connectionLost` is called once, as the last call. The socket is in blocking mode, and every
+call says MSG_DONTWAIT: a system call less for each client. It is closed without shutdown(2), since no other process has it.
 
 *Not here*: TLS (`net.tls` sets `protocol` to its pump), transports of other kinds (`net.send`, `net.close`).
 """
@@ -17,15 +16,12 @@ import errno
 import socket
 import struct
 from collections.abc import Callable, Iterable
-from typing import Protocol, runtime_checkable
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
 from twisted.internet.interfaces import IProtocol, IReactorFDSet, IReactorTime, IReadWriteDescriptor, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
-
-from mailismus.net.outbox import LIMIT, Outbox
 
 READ_SIZE = 32768
 """Bytes of a connection read at once, and so the most that can wait behind a final dot. In all, with TLS, a connection takes
@@ -40,31 +36,12 @@ _LOST = Failure(ConnectionLost())  # type: ignore[no-untyped-call]
 _ABORTED = Failure(ConnectionAborted())  # type: ignore[no-untyped-call]
 
 
-@runtime_checkable
-class PostingProtocol(Protocol):
-    """A protocol that calls `post`."""
-
-    def bytes_wait(self) -> None:
-        """Note that the kernel has not taken all bytes, of this call or an earlier `post`. `when_drained` may be called."""
-
-
 @implementer(ITransport, IReadWriteDescriptor)
 class AcceptedConnection:
     """One connection, which owns its socket. `protocol`: takes the bytes; None: the connection has ended."""
 
     __slots__ = (
-        *(
-            "__weakref__",
-            "_address",
-            "_clock",
-            "_is_closing",
-            "_is_over",
-            "_on_drained",
-            "_outbox",
-            "_poll",
-            "_socket",
-            "_waiting",
-        ),
+        *("__weakref__", "_address", "_clock", "_is_closing", "_is_over", "_on_drained", "_poll", "_socket", "_waiting"),
         "protocol",
     )
 
@@ -75,12 +52,9 @@ class AcceptedConnection:
         address: tuple[object, ...],
         poll: IReactorFDSet,
         clock: IReactorTime,
-        outbox: Outbox | None = None,
     ) -> None:
-        """`address`: of the client, as accept(2) tells it. `outbox`: where posted bytes wait; None: they do not.
-        `resumeProducing` begins to read."""
+        """`address`: of the client, as accept(2) tells it. `resumeProducing` begins to read."""
         self._socket, self._address, self._poll, self._clock = made, address, poll, clock
-        self._outbox = outbox
         self.protocol: IProtocol | None = protocol
         self._is_closing = self._is_over = False
         self._waiting = b""
@@ -89,30 +63,8 @@ class AcceptedConnection:
 
     # -- sending
 
-    def post(self, data: bytes) -> bool:
-        """Send these bytes later in this turn of the reactor, together with those of other connections. Return whether none
-        is known to wait for the kernel; if some will, the protocol is told (`PostingProtocol`)."""
-        outbox = self._outbox
-        if outbox is None or self._waiting:
-            return self.send(data)
-        entries = outbox.entries
-        entries.append((self, data))
-        if len(entries) >= LIMIT:
-            outbox.flush()
-        return not self._waiting
-
     def send(self, data: bytes) -> bool:
         """Send these bytes. Return whether none wait. On a connection that is over they are lost."""
-        self._flush()
-        return self.transmit(data)
-
-    def _flush(self) -> None:
-        """Send what was posted."""
-        if self._outbox is not None:
-            self._outbox.flush()
-
-    def transmit(self, data: bytes) -> bool:
-        """Send these bytes, which may have been posted, and return whether none wait."""
         if self._waiting:
             self._waiting += data
             return False
@@ -126,9 +78,6 @@ class AcceptedConnection:
             return True
         self._waiting = data[sent:]
         self._poll.addWriter(self)
-        protocol = self.protocol
-        if isinstance(protocol, PostingProtocol):
-            protocol.bytes_wait()
         return False
 
     @property
@@ -150,7 +99,6 @@ class AcceptedConnection:
 
     def close(self) -> None:
         """Close the connection after all bytes are sent: now, if none wait."""
-        self._flush()
         if not (self._waiting or self._is_closing or self._is_over):
             self.connectionLost(_DONE)
         else:
@@ -158,7 +106,6 @@ class AcceptedConnection:
 
     def loseConnection(self) -> None:
         """Close the connection after all bytes are sent, in a later turn of the reactor."""
-        self._flush()
         if not (self._is_closing or self._is_over):
             self._is_closing = True
             self._poll.removeReader(self)

@@ -21,30 +21,25 @@ from typing import Any
 from twisted.internet.epollreactor import EPollReactor
 from twisted.python import log
 
-from mailismus.net.outbox import Outbox
-
 _in_context: Any = log.callWithLogger  # neither is annotated
 _log_error: Any = log.err
 _READABLE = 1
 """EPOLLIN alone."""
 
 
-def shorten_dispatch(reactor: object) -> Outbox | None:
-    """Shorten this reactor's event loop, before it runs. Return the outbox that is flushed before each wait for events.
-    None: the reactor is of another class, and unchanged."""
+def shorten_dispatch(reactor: object) -> bool:
+    """Shorten this reactor's event loop, before it runs. False: it is of another class, and unchanged."""
     if type(reactor) is not EPollReactor:
-        return None
+        return False
     changed: Any = reactor  # its attributes are not annotated
-    outbox = Outbox()
-    rounds = _Rounds(changed, outbox)
+    rounds = _Rounds(changed)
     changed.doIteration, changed.wakeUp = rounds.do_iteration, rounds.wake_up
-    return outbox
+    return True
 
 
 class _Rounds:
-    def __init__(self, reactor: Any, outbox: Outbox) -> None:  # Any: as above
+    def __init__(self, reactor: Any) -> None:  # Any: as above
         self._reactor = reactor
-        self._outbox = outbox
         self._poll = reactor._poller.poll
         self._selectables: dict[int, Any] = reactor._selectables
         self._wake = reactor.wakeUp
@@ -57,7 +52,6 @@ class _Rounds:
 
     def do_iteration(self, timeout: float | None) -> None:
         """Wait for events, at most this many seconds (None: for ever), and dispatch them."""
-        self._outbox.flush()
         selectables = self._selectables
         reactor = self._reactor
         # First this, then the look at the calls: a thread that appends one behind the look finds that it has to wake us.

@@ -1,11 +1,10 @@
 """One session on a socket: when to read, how long to wait, when to close.
 
-*Rules*: one write per turn, together with those of other sessions (`net.outbox`). Reading stops while the disk is behind,
-while too many bytes wait for an answer, and while the client does not read our replies. Time is counted in ticks of the
-factory, which checks all sessions at each tick: no timer per session, no call of the clock per packet. A client has
-`timeout` for each command, however slowly its bytes come, and for each piece of content. Content that comes for two
-`timeout`s at less than `MIN_RATE`, or for `MAX_CONTENT_S` in all, is cut off. A stranger has less time when the listener is
-crowded. Time in which the client waits for us does not count.
+*Rules*: one write per turn. Reading stops while the disk is behind, while too many bytes wait for an answer, and while the
+client does not read our replies. Time is counted in ticks of the factory, which checks all sessions at each tick: no timer
+per session, no call of the clock per packet. A client has `timeout` for each command, however slowly its bytes come, and for
+each piece of content. Content that comes for two `timeout`s at less than `MIN_RATE`, or for `MAX_CONTENT_S` in all, is cut
+off. A stranger has less time when the listener is crowded. Time in which the client waits for us does not count.
 A TLS handshake has `HANDSHAKE_S`; nothing is sent in plain text meanwhile. A session keeps the terms that it began with.
 
 *Not here*: the protocol (`smtp.server`), TLS (`net.tls`), transactions (`submit.reception`), listening and stopping
@@ -91,7 +90,7 @@ class ServerSession:
         elif plain is None:
             self._write(factory.greeting)
         else:
-            plain.post(factory.greeting)
+            plain.send(factory.greeting)
 
     def connectionMade(self) -> None:
         """`makeConnection` has done everything."""
@@ -103,7 +102,7 @@ class ServerSession:
         if out:
             self._tick = self._factory.tick
             plain = self._plain
-            is_sent = self._write(out) if plain is None else plain.post(out)
+            is_sent = self._write(out) if plain is None else plain.send(out)
             if is_sent and server.is_ready:  # the usual case: the client's next bytes are all that is waited for
                 return
             self._follow(out, is_sent)
@@ -155,7 +154,7 @@ class ServerSession:
         out = server.answer(reply)
         if out:
             plain = self._plain
-            is_sent = self._write(out) if plain is None else plain.post(out)
+            is_sent = self._write(out) if plain is None else plain.send(out)
             if not (is_sent and server.is_ready):
                 self._follow(out, is_sent)
         if factory.desk.is_closing and not server.is_asking:
@@ -181,24 +180,14 @@ class ServerSession:
             if state is _HANDSHAKE:
                 self._begin_tls()
                 return
-            if not is_sent:
-                self._drain()
+            if not is_sent and not self._is_draining:
+                self._is_draining = True
+                when_drained(self.transport, self._drained)
+                self._regulate()
             if self._is_draining or not server.has_more:
                 return
             out = server.receive(b"")
             is_sent = self._write(out)
-
-    def bytes_wait(self) -> None:
-        """Note that the client does not take replies that were sent before."""
-        if self._server.state is not _CLOSED and self._server.state is not _HANDSHAKE:
-            self._drain()
-
-    def _drain(self) -> None:
-        """Stop reading until the client has taken our replies."""
-        if not self._is_draining:
-            self._is_draining = True
-            when_drained(self.transport, self._drained)
-            self._regulate()
 
     def _drained(self) -> None:
         self._is_draining = False

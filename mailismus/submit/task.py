@@ -21,7 +21,6 @@ from mailismus.mail.directory import Directory
 from mailismus.net.accept import Acceptor
 from mailismus.net.descriptors import soft_open_files
 from mailismus.net.listen import ListeningSocket, bind, close_all
-from mailismus.net.outbox import Outbox
 from mailismus.observe.maillog import MailLog
 from mailismus.smtp.server.limits import Security
 from mailismus.submit.policy import Policy
@@ -145,10 +144,10 @@ class SubmitTask:
         close_all([one for _, one in self._bound])
         self._bound.clear()
 
-    def start(self, outbox: Outbox | None = None) -> None:
-        """Accept connections. `outbox`: where their replies wait for the end of the reactor's turn; None: they do not."""
+    def start(self) -> None:
+        """Accept connections."""
         for factory, one in self._bound:
-            acceptor = Acceptor(one, factory, self._poll, self._clock, outbox)
+            acceptor = Acceptor(one, factory, self._poll, self._clock)
             acceptor.start()
             self._acceptors.append(acceptor)
         self._bound.clear()

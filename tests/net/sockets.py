@@ -12,7 +12,6 @@ from twisted.internet.tcp import Server
 from zope.interface import implementer
 
 from mailismus.net.connection import AcceptedConnection
-from mailismus.net.outbox import Outbox
 
 
 @implementer(IReactorFDSet)
@@ -68,7 +67,7 @@ class Pair:
     """A transport and the socket at its other end, which holds little. The transport is that of an accepted client, or one
     of Twisted's."""
 
-    def __init__(self, protocol: Any = None, *, is_accepted: bool = True, outbox: Outbox | None = None) -> None:
+    def __init__(self, protocol: Any = None, *, is_accepted: bool = True) -> None:
         ours, self.peer = socket.socketpair()
         for end in (ours, self.peer):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -77,7 +76,7 @@ class Pair:
         server: Any = None
         address = ("192.0.2.1", 1)
         self.transport: Any = (
-            AcceptedConnection(ours, self.protocol, address, self.reactor, self.reactor, outbox)
+            AcceptedConnection(ours, self.protocol, address, self.reactor, self.reactor)
             if is_accepted
             else Server(ours, self.protocol, address, server, 1, self.reactor)
         )

@@ -11,7 +11,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
-from mailismus.net.outbox import Outbox
 from mailismus.smtp import replies
 from mailismus.smtp.server.engine import ServerEngine
 from mailismus.smtp.server.limits import MAX_WAITING, Security
@@ -215,32 +214,19 @@ def test_reading_stops_while_too_much_waits_behind_a_dot() -> None:
     assert heard.count(b"\r\n") == MAX_WAITING // 6 + 2
 
 
-def connect_pair(house: House, outbox: Outbox | None = None) -> Pair:
-    made = FakeSocket(b"", 10)
-    return Pair(house.factory.admit("127.0.0.1", made), outbox=outbox)  # type: ignore[arg-type]  # all that is asked of it
+def connect_pair(house: House) -> Pair:
+    return Pair(house.factory.admit("127.0.0.1", FakeSocket(b"", 10)))  # type: ignore[arg-type]  # all that is asked of it
 
 
-def say_until_reading_stops(pair: Pair, outbox: Outbox | None) -> int:
-    """Return the number of commands."""
+def test_reading_stops_while_the_client_does_not_read() -> None:
+    house = House(attrs.evolve(SETTINGS, maxbadreqs=0))
+    pair = connect_pair(house)
+    session = pair.protocol
     count = 0
     while pair.transport in pair.reactor.readers:
-        pair.protocol.dataReceived(b"HELP\r\n" * 1000)
-        if outbox is not None:
-            outbox.flush()
+        session.dataReceived(b"HELP\r\n" * 1000)
         count += 1000
         assert count < 100_000
-    return count
-
-
-# Replies are sent at once, or at the end of a turn of the reactor.
-OUTBOXES = pytest.mark.parametrize("outbox", [None, Outbox()], ids=["at once", "posted"])
-
-
-@OUTBOXES
-def test_reading_stops_while_the_client_does_not_read(outbox: Outbox | None) -> None:
-    house = House(attrs.evolve(SETTINGS, maxbadreqs=0))
-    pair = connect_pair(house, outbox)
-    count = say_until_reading_stops(pair, outbox)
     assert 0 < pair.transport.waiting_bytes < 30_000
     heard = pair.drain()
     assert heard.count(replies.HELP[:3]) + heard.count(b"500 ") >= count
@@ -248,11 +234,11 @@ def test_reading_stops_while_the_client_does_not_read(outbox: Outbox | None) -> 
     pair.close()
 
 
-@OUTBOXES
-def test_a_client_that_never_reads_is_dropped(outbox: Outbox | None) -> None:
+def test_a_client_that_never_reads_is_dropped() -> None:
     house = House(attrs.evolve(SETTINGS, maxbadreqs=0, timeout_s=10.0))
-    pair = connect_pair(house, outbox)
-    say_until_reading_stops(pair, outbox)
+    pair = connect_pair(house)
+    while pair.transport in pair.reactor.readers:
+        pair.protocol.dataReceived(b"HELP\r\n" * 1000)
     house.tick(11)
     pair.reactor.advance(0)
     assert not house.factory.sessions
@@ -262,7 +248,8 @@ def test_a_client_that_never_reads_is_dropped(outbox: Outbox | None) -> None:
 def test_a_client_that_reads_a_little_now_and_then_is_dropped_too() -> None:
     house = House(attrs.evolve(SETTINGS, maxbadreqs=0, timeout_s=10.0))
     pair = connect_pair(house)
-    say_until_reading_stops(pair, None)
+    while pair.transport in pair.reactor.readers:
+        pair.protocol.dataReceived(b"HELP\r\n" * 1000)
     for _ in range(11):
         pair.peer.recv(1)
         pair.turn()
