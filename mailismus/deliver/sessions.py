@@ -280,7 +280,7 @@ class Sessions:
         connection = session.connection
         if self._is_stopping or not self._may_go_on(connection, self.monotonic()):
             return False
-        if not connection.jobs:
+        if not (connection.jobs or connection.is_idle):  # an idle one that was stalled asks again
             self.schedule.rest(connection)
         return True
 

@@ -1,8 +1,12 @@
-"""The reactor's event loop, without a log context for each event.
+"""The reactor's event loop, without a log context for each event, and without a wake-up that nobody needs.
 
 Twisted wraps each event of each socket in a call that tells the log the socket's name (`log.callWithLogger`): seven calls
 and a dictionary, about 3 us for every packet. Our log lines contain that name themselves. Here a plain "readable" event goes
 straight to its reader; every other event, and every error, takes Twisted's own way.
+
+A thread that hands over a call wakes the reactor through a pipe. That is a write, a read and an event, and the thread gives
+up the interpreter once more. Here it does so only while the reactor may sleep: one that works looks at the calls of threads
+before it sleeps.
 
 *Weakness*: `_poller`, `_selectables`, `_doReadOrWrite` and `_disconnectSelectable` are private names of Twisted, used in
 this file alone. A reactor whose class is not exactly the epoll reactor stays unchanged.
@@ -28,7 +32,8 @@ def shorten_dispatch(reactor: object) -> bool:
     if type(reactor) is not EPollReactor:
         return False
     changed: Any = reactor  # its attributes are not annotated
-    changed.doIteration = _Rounds(changed).do_iteration
+    rounds = _Rounds(changed)
+    changed.doIteration, changed.wakeUp = rounds.do_iteration, rounds.wake_up
     return True
 
 
@@ -37,17 +42,30 @@ class _Rounds:
         self._reactor = reactor
         self._poll = reactor._poller.poll
         self._selectables: dict[int, Any] = reactor._selectables
+        self._wake = reactor.wakeUp
+        self._may_sleep = False
+
+    def wake_up(self) -> None:
+        """End the wait for events, in any thread. The call that is to be found has been appended before."""
+        if self._may_sleep:
+            self._wake()
 
     def do_iteration(self, timeout: float | None) -> None:
         """Wait for events, at most this many seconds (None: for ever), and dispatch them."""
         selectables = self._selectables
+        reactor = self._reactor
+        # First this, then the look at the calls: a thread that appends one behind the look finds that it has to wake us.
+        self._may_sleep = True
+        if reactor.threadCallQueue:
+            timeout = 0
         try:
             events = self._poll(-1 if timeout is None else timeout, len(selectables))
         except OSError as error:
             if error.errno == errno.EINTR:
                 return
             raise
-        reactor = self._reactor
+        finally:
+            self._may_sleep = False
         for fd, event in events:
             selectable = selectables.get(fd)
             if selectable is None:

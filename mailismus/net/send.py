@@ -30,34 +30,40 @@ class Sent(enum.Enum):
     WAITING = "waiting"
 
 
+# Read for each message: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
+_ALL, _WAITING = Sent.ALL, Sent.WAITING
+
+
 def send_now(transport: ITransport, parts: Sequence[bytes]) -> Sent:
     """Send these bytes, at once if the transport is a plain TCP socket without waiting bytes. Never blocks, never raises.
 
     On a closing or closed transport it does only what `write` does.
     """
     if isinstance(transport, AcceptedConnection):
-        return Sent.ALL if transport.send(parts[0] if len(parts) == 1 else b"".join(parts)) else Sent.WAITING
+        return _ALL if transport.send(parts[0] if len(parts) == 1 else b"".join(parts)) else _WAITING
     if not isinstance(transport, Connection) or transport.TLS:
         transport.writeSequence(parts)
-        return Sent.WAITING if is_backed_up(transport) else Sent.ALL
+        return _WAITING if is_backed_up(transport) else _ALL
     if not transport.connected:
-        return Sent.ALL
+        return _ALL
     sent = 0
     if not (transport.dataBuffer or transport._tempDataBuffer or transport.disconnecting):
         try:
             if len(parts) == 1:
                 sent = transport.socket.send(parts[0])
                 if sent == len(parts[0]):
-                    return Sent.ALL
+                    return _ALL
             else:
                 sent = transport.socket.sendmsg(parts)
+                if sent == sum(map(len, parts)):
+                    return _ALL
         except OSError:  # full, broken, or more than 1024 parts: the usual way handles each
             pass
     for part in parts:
         if sent < len(part):
             transport.write(part[sent:] if sent else part)  # type: ignore[no-untyped-call]  # TCP's mix-in has no annotations
         sent = max(0, sent - len(part))
-    return Sent.WAITING if transport.dataBuffer or transport._tempDataBuffer else Sent.ALL
+    return _WAITING if transport.dataBuffer or transport._tempDataBuffer else _ALL
 
 
 def is_backed_up(transport: ITransport) -> bool:

@@ -115,7 +115,7 @@ class ServerSession:
         """End the session. A message whose final dot was received is stored all the same."""
         if self._server.state is not _CLOSED:
             self._server.close()
-        self._reception.reset()
+        self._reception.end()
         self._factory.leave(self)
 
     # -- TLS

@@ -33,6 +33,10 @@ NOTE_EVERY_S = 10.0
 """Seconds between two log lines with the reason why mail is refused."""
 
 
+def _answer_nobody(_: bytes) -> None:
+    """Take the answer for a connection that is over."""
+
+
 class Desk:
     """What the sessions of one listener share. `is_closing`: no transaction may begin.
 
@@ -177,6 +181,11 @@ class Reception:
         if draft is not None:
             self._draft = None
             draft.abandon()
+
+    def end(self) -> None:
+        """Discard the open transaction: the connection is over, and is told nothing more."""
+        self.reset()
+        self._answer = _answer_nobody  # the session refers to us: a cycle, for the garbage collector alone, else remained
 
     # -- its content
 

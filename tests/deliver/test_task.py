@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mailismus.queue.interface import Area
 from tests.deliver.harness import CONTENT, Bench, relay
 from tests.fakes.sink import Act, Action, Sink
@@ -267,6 +269,26 @@ def test_nothing_is_begun_while_outcomes_are_not_durable() -> None:
     bench.run(5)
     assert len(sink.acknowledged()) == 1000
     assert len(set(sink.acknowledged())) == 1000
+
+
+@pytest.mark.parametrize("number", [200, 205, 260])
+def test_idle_connections_that_waited_for_durable_outcomes_work_again(number: int) -> None:
+    bench = Bench()
+    sink = bench.sink()
+    bench.task.start()
+    bench.run(1)
+    for count in range(number):
+        bench.put(b"r%d@b.example" % count)
+    bench.network.latency_s = 0.05
+    bench.clock.advance(0)
+    bench.provider.break_down()
+    bench.run(3)
+    bench.provider.mend()
+    bench.run(3)
+    for count in range(50):
+        bench.put(b"s%d@b.example" % count)
+    bench.run(3)
+    assert len(sink.acknowledged()) == len(set(sink.acknowledged())) == number + 50
 
 
 def test_large_messages_come_in_pieces_and_whole() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
+import threading
 from typing import Any
 
 import pytest
@@ -90,8 +92,47 @@ def test_a_peer_that_goes_is_noticed(reactor: Any) -> None:
     assert reader.read == [b""] or reader.lost
 
 
+def test_a_call_of_a_thread_ends_the_wait_for_events(reactor: Any) -> None:
+    called: list[str] = []
+    reactor.installWaker()
+    thread = threading.Timer(0.05, reactor.callFromThread, (called.append, "call"))
+    thread.start()
+    reactor.doIteration(60)
+    thread.join()
+    reactor.runUntilCurrent()
+    assert called == ["call"]
+
+
+def test_a_call_that_came_before_the_wait_needs_no_wake_up(reactor: Any) -> None:
+    called: list[str] = []
+    reactor.installWaker()
+    reactor.callFromThread(called.append, "call")
+    assert select.select([reactor.waker.i], [], [], 0)[0] == []
+    reactor.doIteration(60)
+    reactor.runUntilCurrent()
+    assert called == ["call"]
+
+
+def test_calls_of_a_thread_at_any_moment_are_not_overlooked(reactor: Any) -> None:
+    number = 2000
+    called: list[int] = []
+    reactor.installWaker()
+
+    def act() -> None:
+        for count in range(number):
+            reactor.callFromThread(called.append, count)
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    while len(called) < number:
+        reactor.doIteration(60)
+        reactor.runUntilCurrent()
+    thread.join()
+    assert called == list(range(number))
+
+
 def test_another_reactor_is_left_as_it_is() -> None:
     make: Any = SelectReactor
     other = make()
     assert not shorten_dispatch(other)
-    assert "doIteration" not in vars(other)
+    assert not {"doIteration", "wakeUp"} & vars(other).keys()

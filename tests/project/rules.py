@@ -355,7 +355,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "journal.pool": ("header", "a segment that is free again"),
     "journal.replay": ("limit header counts is_guessed last_sequence end is_torn damages", _PARTS),
     "journal.writer": ("last_sequence end is_given_up path", "segments are the writer's own; " + _HOT),
-    "net.dispatch": ("doIteration", "the reactor's round, before it runs"),
+    "net.dispatch": ("doIteration wakeUp", "the reactor's round and its wake-up, before it runs"),
     "net.tls": ("protocol", "Twisted: a transport's protocol is exchanged so"),
     "queue.due.index": ("due_at since", "records of the index; " + _HOT),
     "queue.providers.clustered.fsck.repair": ("loaded", "the replayed journal, for the executor of repairs"),

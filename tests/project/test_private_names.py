@@ -37,7 +37,7 @@ UNDERSCORED: dict[type, frozenset[str]] = {
 """Private by their underscore. `argparse` has no bound: the newest Python of the machine runs these tests too."""
 
 PUBLIC_BY_NAME: dict[type, frozenset[str]] = {
-    EPollReactor: frozenset({"doIteration"}),
+    EPollReactor: frozenset({"doIteration", "threadCallQueue", "wakeUp"}),
     Connection: frozenset(
         {"TLS", "connected", "dataBuffer", "disconnecting", "producer", "protocol", "socket", "connectionLost"}
     ),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import attrs
 import pytest
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.python.failure import Failure
 
 from mailismus.smtp import replies
+from mailismus.smtp.server.engine import ServerEngine
 from mailismus.smtp.server.limits import MAX_WAITING, Security
 from mailismus.submit.ending import Ending
-from mailismus.submit.protocol import CLOSE_TICKS, MIN_RATE
+from mailismus.submit.protocol import CLOSE_TICKS, MIN_RATE, ServerSession
+from mailismus.submit.reception import Reception
 from tests.net.sockets import Pair
 from tests.submit.fakes import SETTINGS, Client, FakeSocket, House
 
@@ -342,3 +347,53 @@ def test_a_handshake_that_is_complete_after_the_session_gave_it_up_revives_nothi
     client.session.give_up()
     client.session.handshake_completed(b"TLSv1.3")
     assert client.say(EHLO) == b""
+
+
+def parts_of_sessions() -> list[object]:
+    """Those in memory."""
+    return [one for one in gc.get_objects() if isinstance(one, ServerSession | Reception | ServerEngine)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([EHLO + ENVELOPE], id="a part of a transaction"),
+        pytest.param([EHLO + ENVELOPE + b"DATA\r\nx\r\n"], id="a part of content"),
+        pytest.param([EHLO + ENVELOPE + b"DATA\r\nx\r\n.\r\n"], id="a message"),
+        pytest.param([EHLO + ENVELOPE + b"DATA\r\nx\r\n.\r\n", b"QUIT\r\n"], id="a message and QUIT"),
+        pytest.param([EHLO, b"VRFY x\r\n" * 20], id="too many errors"),
+    ],
+)
+def test_a_session_that_has_ended_leaves_nothing_to_the_garbage_collector(said: list[bytes]) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        of_others = parts_of_sessions()
+        house = House()
+        pair = connect_pair(house)
+        for data in said:
+            pair.protocol.dataReceived(data)
+            if house.manager.accepted:
+                house.manager.fire()
+                house.manager.accepted.clear()
+        house.manager.drafts.clear()
+        pair.peer.close()
+        pair.transport.connectionLost(Failure(ConnectionDone()))  # type: ignore[no-untyped-call]  # Twisted's
+        pair.protocol = pair.transport = None
+        pair.reactor.readers.clear()
+        assert [one for one in parts_of_sessions() if not any(one is other for other in of_others)] == []
+    finally:
+        gc.enable()
+
+
+def test_a_message_that_becomes_durable_behind_the_end_of_its_connection_is_logged_and_answered_to_nobody() -> None:
+    house = House()
+    pair = connect_pair(house)
+    pair.protocol.dataReceived(EHLO + ENVELOPE + b"DATA\r\nx\r\n.\r\n")
+    pair.received()
+    pair.transport.connectionLost(Failure(ConnectionDone()))  # type: ignore[no-untyped-call]  # Twisted's
+    house.manager.fire()
+    assert house.desk.messages == 1
+    assert house.maillog.lines[-1].startswith(b"0000000000000001: from=<a@x.example>")
+    assert pair.received() == b""
