@@ -2,9 +2,9 @@
 
 The recipients are in random order, 100 for each set; each host takes 200 ms for each reply. The phases: 200 small messages
 alone, to ten fast hosts; the first envelope, and 200 small ones beside it; the second envelope, and 200 small ones beside
-both. Then the server is killed: nobody waits for the rest. A job is a transaction of ten recipients; it waits until its
-MAIL. Connections are those that the sink has, from the greeting until the end of the last transaction, sampled each 100 ms
-while 400 jobs of the envelope wait.
+both. Then the server is killed: nobody waits for the rest. Connections are those that the sink has, from the greeting until
+the end of the last transaction, sampled each 100 ms while at least 400 jobs of the envelope wait: more than ten recipients
+for each of them, and for each connection, have no answer yet.
 """
 
 from __future__ import annotations
@@ -80,24 +80,25 @@ def judge(measured: Measured) -> list[Check]:
     ]
 
 
-def waits_until(events: Sequence[Event], jobs: int, least: int) -> float:
-    """When fewer than so many of the jobs wait: the moment of that MAIL; the last event's while they do (pure)."""
-    begun = [event.at_s for event in events if event.word == "mail"]
-    index = jobs - least
-    if index < 0:
-        return 0.0
-    return begun[index] if index < len(begun) else max((event.at_s for event in events), default=0.0)
+def waits_until(events: Sequence[Event], recipients: int, left: int) -> float:
+    """When fewer than `left` of so many recipients have no answer; the last event's moment while they have none (pure)."""
+    for event in events:
+        if event.word == "dot":
+            recipients -= event.recipients
+            if recipients < left:
+                return event.at_s
+    return max((event.at_s for event in events), default=0.0)
 
 
-def phase(events: Sequence[Event], senders: Sequence[str], jobs: int, least: int, begin_s: float, end_s: float) -> Phase:
+def phase(events: Sequence[Event], senders: Sequence[str], recipients: int, left: int, span: tuple[float, float]) -> Phase:
     """The connections of the envelopes of these senders, each of which has hosts of its own (pure)."""
     own = []
     for sender in senders:
         addresses = {event.address for event in events if event.sender == sender}
         own.append([event for event in events if event.address in addresses])
-    end_s = min([end_s, *(waits_until(mine, jobs, least) for mine in own)])
-    medians = tuple(median_open(spans(mine, until_last_dot=True), begin_s, end_s) for mine in own)
-    return Phase(max(0.0, end_s - begin_s), medians)
+    end_s = min([span[1], *(waits_until(mine, recipients, left) for mine in own)])
+    medians = tuple(median_open(spans(mine, until_last_dot=True), span[0], end_s) for mine in own)
+    return Phase(max(0.0, end_s - span[0]), medians)
 
 
 def _envelope(name: str, own: Sequence[Host]) -> Message:
@@ -118,14 +119,15 @@ def _small_of(sent: Sequence[Sent], made: Bed) -> Small:
 def play(scene: Scene) -> Played:
     """All phases. Raises: TrialError."""
     count, connections = scene.count(SETS, 20), scene.count(CONNECTIONS, 10)
-    least = scene.count(WAITING, 20)
-    jobs, small = count * A_SET // A_JOB, scene.count(SMALL, 20)
+    recipients, left = count * A_SET, (scene.count(WAITING, 20) + connections) * A_JOB
+    small = scene.count(SMALL, 20)
     first, second = hosts("a", 30, count, SLOW), hosts("b", 31, count, SLOW)
     fast = hosts("fast", 32, 10, HEALTHY)
     settings = Settings(
         queue="<journal><segmentsize>64Mi</segmentsize></journal>",
         deliver=f"<queuecache>10000</queuecache><maxconnections>{connections}</maxconnections>"
-        f"<maxserverconnections>10</maxserverconnections><maxrecips>{A_JOB}</maxrecips>",
+        f"<maxserverconnections>10</maxserverconnections><maxrecips>{A_JOB}</maxrecips>"
+        f"<schedule><max_message_concurrency>{scene.count(20, 2)}</max_message_concurrency></schedule>",
     )
     moments: list[float] = []
 
@@ -133,7 +135,7 @@ def play(scene: Scene) -> Played:
         found = [await send(port, _small("alone", fast, small), RATE)]
         for kind, own in (("one", first), ("two", second)):
             taken = await send(port, [_envelope(kind, own)])
-            say(f"an envelope of {count * A_SET} recipients was taken in {taken[0].taken_at_s - taken[0].began_at_s:.1f} s")
+            say(f"an envelope of {recipients} recipients was taken in {taken[0].taken_at_s - taken[0].began_at_s:.1f} s")
             await asyncio.sleep(scene.seconds(RAMP_S))
             found.append(await send(port, _small(kind, fast, small), RATE))
             moments.extend((found[-1][0].began_at_s, found[-1][-1].taken_at_s))
@@ -146,8 +148,8 @@ def play(scene: Scene) -> Played:
         if {event.sender for event in events}.isdisjoint(senders):
             raise TrialError("nothing of the envelopes has come to the sink")
         measured = Measured(
-            phase(events, senders[:1], jobs, least, moments[0], moments[1]),
-            phase(events, senders, jobs, least, moments[2], moments[3]),
+            phase(events, senders[:1], recipients, left, (moments[0], moments[1])),
+            phase(events, senders, recipients, left, (moments[2], moments[3])),
             mean_recipients(event for event in events if event.sender in senders),
             *(alone, one, two),
             connections,

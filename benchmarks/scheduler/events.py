@@ -78,36 +78,28 @@ def arrivals(events: Iterable[Event]) -> dict[str, float]:
 
 @attrs.frozen(slots=True)
 class Span:
-    """A connection from its greeting until `end_s`: its end, its last event where it stands; with `until_last_dot` the end
-    of its last transaction."""
+    """A connection from its greeting until `end_s`, its end or that of its last transaction; infinite: it stands."""
 
     begin_s: float
     end_s: float
 
 
 def spans(events: Iterable[Event], *, until_last_dot: bool = False) -> list[Span]:
-    """The connections that were not refused."""
+    """The connections that were not refused. With `until_last_dot` each ends with its last transaction."""
     begun: dict[int, float] = {}
-    last: dict[int, float] = {}
-    ended: set[int] = set()
-    latest_s = 0.0
+    ended: dict[int, float] = {}
     for event in events:
-        latest_s = max(latest_s, event.at_s)
         if event.word == "open":
-            begun[event.connection] = last[event.connection] = event.at_s
-        elif event.connection not in begun:
-            continue
+            begun[event.connection] = event.at_s
+            if until_last_dot:
+                ended[event.connection] = event.at_s
+        elif until_last_dot and event.word == "mail":
+            ended.pop(event.connection, None)
+        elif event.word == ("dot" if until_last_dot else "close"):
+            ended[event.connection] = event.at_s
         elif event.word == "close":
-            ended.add(event.connection)
-            if not until_last_dot:
-                last[event.connection] = event.at_s
-        elif event.word in ("mail", "dot"):
-            last[event.connection] = math.inf if event.word == "mail" else event.at_s
-    found = []
-    for connection, begin_s in begun.items():
-        end_s = last[connection] if until_last_dot or connection in ended else latest_s
-        found.append(Span(begin_s, latest_s if end_s == math.inf else end_s))
-    return found
+            ended.setdefault(event.connection, event.at_s)
+    return [Span(begin_s, ended.get(connection, math.inf)) for connection, begin_s in begun.items()]
 
 
 def open_at(found: Sequence[Span]) -> Callable[[float], int]:

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -26,11 +27,16 @@ END = b"\r\n.\r\n"
 EHLO = b"250-sink.load.example\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES\r\n"
 
 
-class Hosts:
-    """What all connections share: the log, and how many stand at each address."""
+Later = Callable[[float, Callable[[], None]], object]
+"""Call this function in so many seconds."""
 
-    def __init__(self, log: BinaryIO) -> None:
+
+class Hosts:
+    """What all connections share: the log, the clock, and how many stand at each address."""
+
+    def __init__(self, log: BinaryIO, later: Later) -> None:
         self._log = log
+        self.later = later
         self._numbers = itertools.count(1)
         self.standing: Counter[str] = Counter()
         self.has_caps = True
@@ -99,7 +105,7 @@ class Connection(asyncio.Protocol):
         while not self._is_lost and (reply := self._take()) is not None:
             if self._behaviour.reply_s:
                 self._is_busy = True
-                asyncio.get_running_loop().call_later(self._behaviour.reply_s, self._finish, reply)
+                self._hosts.later(self._behaviour.reply_s, partial(self._finish, reply))
                 return
             self._note_dot(reply)
             replies.append(reply)
@@ -116,7 +122,7 @@ class Connection(asyncio.Protocol):
 
     def _send(self, data: bytes, delay_s: float) -> None:
         if delay_s:
-            asyncio.get_running_loop().call_later(delay_s, self._write, data)
+            self._hosts.later(delay_s, partial(self._write, data))
         else:
             self._write(data)
 
@@ -175,7 +181,8 @@ def _path(line: bytes) -> str:
 
 async def serve(log: BinaryIO, behaviours: dict[str, Behaviour], port: int) -> None:
     """Until SIGTERM or SIGINT."""
-    loop, hosts = asyncio.get_running_loop(), Hosts(log)
+    loop = asyncio.get_running_loop()
+    hosts = Hosts(log, loop.call_later)
 
     loop.add_signal_handler(signal.SIGUSR1, hosts.lift_caps)
     servers = [
