@@ -125,7 +125,7 @@ def play(scene: Scene) -> Played:
     fast = hosts("fast", 32, 10, HEALTHY)
     settings = Settings(
         queue="<journal><segmentsize>64Mi</segmentsize></journal>",
-        deliver=f"<queuecache>10000</queuecache><maxconnections>{connections}</maxconnections>"
+        deliver=f"<queuecache>{scene.count(10_000)}</queuecache><maxconnections>{connections}</maxconnections>"
         f"<maxserverconnections>10</maxserverconnections><maxrecips>{A_JOB}</maxrecips>"
         f"<schedule><max_message_concurrency>{scene.count(20, 2)}</max_message_concurrency></schedule>",
     )

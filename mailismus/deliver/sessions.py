@@ -129,8 +129,9 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by the task
 
-    def add(self, next_hop: NextHop, jobs: Iterable[Job], now: float) -> None:
-        """Place jobs of one next hop."""
+    def add(self, next_hop: NextHop, jobs: Iterable[Job], now: float, most: int) -> None:
+        """Place jobs of one next hop, of `most` recipients at most without its rate. The entries of a job may join an earlier
+        one of its message that has not begun."""
         schedule = self.schedule
         destination = schedule.destination(next_hop)
         if not destination.entries:
@@ -140,6 +141,8 @@ class Sessions:
             destination.entries += len(job.entries)
             if slow_s > SLOW_AFTER_S and destination.entries > self._held.room():  # others need the room
                 self._give_back(job, destination, give_back_s(slow_s))
+            elif job.concurrency is not None and destination.join(job, self.most_recipients(next_hop, most)):
+                schedule.forget_concurrency(job.concurrency)
             else:
                 schedule.place(job, destination, now)
         self._start_ticks()
@@ -279,6 +282,8 @@ class Sessions:
         job = self.schedule.next_job(connection, now)
         if job is not None:
             self._settling.counters.count_transaction()
+            if job.concurrency is not None:
+                self.schedule.destinations[job.next_hop].close(job)
         return job
 
     def keep_idle(self, session: ClientSession) -> bool:

@@ -119,6 +119,7 @@ class Schedule:
     def forget_job(self, job: Job, destination: Destination) -> None:
         """Forget a job that is settled or given back. It is in no place."""
         if job.concurrency is not None:
+            destination.close(job)
             self.forget_concurrency(job.concurrency)
         if not destination.entries:
             self._unused[destination] = None
