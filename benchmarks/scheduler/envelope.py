@@ -136,7 +136,7 @@ def play(scene: Scene) -> Played:
         for kind, own in (("one", first), ("two", second)):
             taken = await send(port, [_envelope(kind, own)])
             say(f"an envelope of {recipients} recipients was taken in {taken[0].taken_at_s - taken[0].began_at_s:.1f} s")
-            await asyncio.sleep(scene.seconds(RAMP_S))
+            await asyncio.sleep(RAMP_S)
             found.append(await send(port, _small(kind, fast, small), RATE))
             moments.extend((found[-1][0].began_at_s, found[-1][-1].taken_at_s))
         return found

@@ -130,8 +130,8 @@ class Sessions:
     # ------------------------------------------------------------------ called by the task
 
     def add(self, next_hop: NextHop, jobs: Iterable[Job], now: float, most: int) -> None:
-        """Place jobs of one next hop, of `most` recipients at most without its rate. The entries of a job may join an earlier
-        one of its message that has not begun."""
+        """Place jobs of one next hop, of `most` recipients at most without its rate. Their entries may join an earlier job
+        of their message that has not begun."""
         schedule = self.schedule
         destination = schedule.destination(next_hop)
         if not destination.entries:

@@ -77,8 +77,8 @@ class Destination:
 
     def join(self, job: Job, most: int) -> bool:
         """Give the entries of a new job to the last one of its message, up to `most` recipients a job. Whether all of them
-        were given: the new job is needless. An envelope is taken from the queue in parts, in its own order: without this, one
-        with recipients at many next hops would be sent in transactions of one or two."""
+        were given: the new job is needless. An envelope is taken from the queue in parts: without this, one with recipients
+        at many next hops would be sent in transactions of one or two."""
         spool_id = job.message.spool_id
         last = self._filling.get(spool_id)
         count = 0 if last is None else max(0, most - len(last.entries))

@@ -350,10 +350,12 @@ class Schedule:
             self._owner.want_service()
 
     def must_yield(self, connection: Connection) -> bool:
-        """Whether a connection ends after its transaction, so that its worker goes to a job of the line: all workers are
-        used, and the message of its next job has more than its share."""
-        queue = connection.queue
-        return self.pool.is_full and bool(queue) and not self.pool.allows(queue[0].concurrency)
+        """Whether a connection ends after its transaction, so that its worker goes to a job of the line: the message of its
+        next job has more than its share, though one more worker were free; a job of the line would have less."""
+        queue, pool = connection.queue, self.pool
+        if not queue or pool.allows(queue[0].concurrency, 1):
+            return False
+        return self.line.has(lambda job: pool.allows(job.concurrency, 1))
 
     def rest(self, connection: Connection) -> None:
         """Note that a connection without jobs is kept idle: its worker is free."""

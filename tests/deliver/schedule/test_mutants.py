@@ -64,9 +64,21 @@ MUTANTS = (
     Mutant(host, "if most > self._limits.backlog else None", "if most >= self._limits.backlog else None", test_schedule),
     # the pool
     Mutant(pool, "return count < self._limits.message_workers or", "return count <= self._limits.message_workers or"),
-    Mutant(pool, "or count < self._limits.scale * self.free", "or count <= self._limits.scale * self.free"),
-    Mutant(pool, "or count < self._limits.scale * self.free", ""),
-    Mutant(pool, "self._limits.scale * self.free", "self.free"),
+    Mutant(pool, "or count < self._limits.scale * (self.free", "or count <= self._limits.scale * (self.free"),
+    Mutant(pool, "or count < self._limits.scale * (self.free + more)", ""),
+    Mutant(pool, "self._limits.scale * (self.free + more)", "self.free"),
+    Mutant(schedule, "if not queue or pool.allows(queue[0].concurrency, 1):", "if not queue:"),
+    Mutant(
+        schedule,
+        "if not queue or pool.allows(queue[0].concurrency, 1):",
+        "if not queue or pool.allows(queue[0].concurrency):",
+    ),
+    Mutant(schedule, "return self.line.has(lambda job: pool.allows(job.concurrency, 1))", "return True"),
+    Mutant(schedule, "return self.line.has(lambda job: pool.allows(job.concurrency, 1))", "return pool.is_full"),
+    Mutant(
+        schedule, "return self.line.has(lambda job: pool.allows(job.concurrency, 1))", "return self.line.has(self._may_go)"
+    ),
+    Mutant(pool, "(self.free + more)", "self.free"),
     Mutant(pool, " - self.open) + len(self.idle)", " - self.open)"),
     Mutant(pool, "self.open < self._limits.max_connections or bool(self.idle)", "self.open < self._limits.max_connections"),
     Mutant(pool, "self.open >= self._limits.max_connections", "self.open > self._limits.max_connections"),

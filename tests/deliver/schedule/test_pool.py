@@ -53,6 +53,11 @@ def test_scale_times_the_free_workers() -> None:
     assert sorted(shares[1]) == [476, 477]
 
 
+def test_what_would_be_allowed_if_one_more_worker_were_free() -> None:
+    workers = pool(100, max_concurrency=1, scale=3, is_open=96)
+    assert [workers.allows(concurrency(count), 1) for count in (12, 14, 15)] == [True, True, False]
+
+
 def test_a_message_with_one_job_may_always_go() -> None:
     assert pool(1, is_open=1).allows(None)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from mailismus.deliver.route import HOST_NONE
+from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
+from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S
 from tests.deliver.schedule.desk import LABEL, NONE_FOUND, Desk
@@ -152,6 +153,45 @@ def test_the_first_allowed_job_of_the_line_gets_the_free_worker() -> None:
     desk.close(first)
     desk.serve()
     assert list(desk.opened[3].queue) == [held]
+
+
+def fill(desk: Desk, message: int, count: int, jobs: int = 1) -> list[Connection]:
+    """Add jobs of a message for so many next hops of its own, as many for each. Return their connections."""
+    before = len(desk.opened)
+    for number in range(count):
+        hop = NextHop(f"h{number}.m{message}.example", 25)
+        desk.hosts_of[hop] = ((f"192.0.{message}.{number}",),)
+        for _ in range(jobs):
+            desk.add(message, b"%d" % message, next_hop=hop)
+    made = desk.opened[before:]
+    for connection in made:
+        desk.stand(connection)
+    return made
+
+
+def test_a_message_with_more_than_its_share_yields_workers_until_the_shares_are_even() -> None:
+    desk = Desk(ScheduleLimits(max_connections=12, max_concurrency=1, scale=2))
+    large = fill(desk, 1, 12, jobs=2)
+    assert len(large) == 8
+    assert not any(desk.schedule.must_yield(connection) for connection in large)
+    small = fill(desk, 2, 6, jobs=2)
+    assert (len(small), desk.schedule.pool.free) == (3, 1)
+    assert all(desk.schedule.must_yield(connection) for connection in large)
+    assert not any(desk.schedule.must_yield(connection) for connection in small)
+    for connection in large[:3]:
+        desk.lose(connection)
+        desk.serve()
+    others = [connection for connection in desk.opened[11:] if connection.queue[0].message.sender == b"2"]
+    assert (len(others), desk.schedule.pool.free) == (2, 2)
+    assert not any(desk.schedule.must_yield(connection) for connection in large[3:])
+
+
+def test_a_message_yields_no_worker_that_no_job_of_the_line_may_have() -> None:
+    desk = Desk(ScheduleLimits(max_connections=12, max_concurrency=1, scale=2))
+    large = fill(desk, 1, 12, jobs=2)
+    desk.limits.become(ScheduleLimits(max_connections=8, max_concurrency=1, scale=2))
+    assert desk.schedule.line
+    assert not any(desk.schedule.must_yield(connection) for connection in large)
 
 
 def test_a_message_waits_at_its_concurrency_and_goes_on_as_it_ends() -> None:
