@@ -60,9 +60,15 @@ class Pool:
         """Whether no connection may be made before another one is closed."""
         return self.open >= self._limits.max_connections
 
-    def allows(self, concurrency: Concurrency | None, more: int = 0) -> bool:
-        """Whether a message may have one more worker (seed 001), if so many more were free. None: it has no other job."""
+    def allows(self, concurrency: Concurrency | None) -> bool:
+        """Whether a message may have one more worker (seed 001). None: it has no other job."""
         if concurrency is None:
             return True
         count = len(concurrency.workers)
-        return count < self._limits.message_workers or count < self._limits.scale * (self.free + more)
+        return count < self._limits.message_workers or count < self._limits.scale * self.free
+
+    def exceeds(self, concurrency: Concurrency) -> bool:
+        """Whether a message has more than its share, even if one of its workers were free, and those of connections that
+        leave."""
+        limits, count = self._limits, len(concurrency.workers)
+        return count >= limits.message_workers and count > limits.scale * (self.free + self.leaving + 1)

@@ -350,12 +350,13 @@ class Schedule:
             self._owner.want_service()
 
     def must_yield(self, connection: Connection) -> bool:
-        """Whether a connection ends after its transaction, so that its worker goes to a job of the line: the message of its
-        next job has more than its share, though one more worker were free; a job of the line would have less."""
-        queue, pool = connection.queue, self.pool
-        if not queue or pool.allows(queue[0].concurrency, 1):
+        """Whether a connection ends after its transaction, so that its worker becomes free: the message of its next job has
+        more than its share, and one with fewer workers waits in the line."""
+        own = connection.queue[0].concurrency if connection.queue else None
+        if own is None or not self.pool.exceeds(own):
             return False
-        return self.line.has(lambda job: pool.allows(job.concurrency, 1))
+        count = len(own.workers) - 1
+        return self.line.has(lambda job: job.concurrency is None or len(job.concurrency.workers) < count)
 
     def rest(self, connection: Connection) -> None:
         """Note that a connection without jobs is kept idle: its worker is free."""

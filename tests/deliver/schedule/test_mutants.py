@@ -64,21 +64,14 @@ MUTANTS = (
     Mutant(host, "if most > self._limits.backlog else None", "if most >= self._limits.backlog else None", test_schedule),
     # the pool
     Mutant(pool, "return count < self._limits.message_workers or", "return count <= self._limits.message_workers or"),
-    Mutant(pool, "or count < self._limits.scale * (self.free", "or count <= self._limits.scale * (self.free"),
-    Mutant(pool, "or count < self._limits.scale * (self.free + more)", ""),
-    Mutant(pool, "self._limits.scale * (self.free + more)", "self.free"),
-    Mutant(schedule, "if not queue or pool.allows(queue[0].concurrency, 1):", "if not queue:"),
-    Mutant(
-        schedule,
-        "if not queue or pool.allows(queue[0].concurrency, 1):",
-        "if not queue or pool.allows(queue[0].concurrency):",
-    ),
-    Mutant(schedule, "return self.line.has(lambda job: pool.allows(job.concurrency, 1))", "return True"),
-    Mutant(schedule, "return self.line.has(lambda job: pool.allows(job.concurrency, 1))", "return pool.is_full"),
-    Mutant(
-        schedule, "return self.line.has(lambda job: pool.allows(job.concurrency, 1))", "return self.line.has(self._may_go)"
-    ),
-    Mutant(pool, "(self.free + more)", "self.free"),
+    Mutant(pool, "or count < self._limits.scale * self.free", "or count <= self._limits.scale * self.free"),
+    Mutant(pool, "or count < self._limits.scale * self.free", ""),
+    Mutant(pool, "self._limits.scale * self.free", "self.free"),
+    Mutant(pool, "count >= limits.message_workers and", ""),
+    Mutant(pool, "and count > limits.scale * (self.free + self.leaving + 1)", ""),
+    Mutant(pool, "count > limits.scale * (self", "count >= limits.scale * (self"),
+    Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + self.leaving)"),
+    Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + 1)"),
     Mutant(pool, " - self.open) + len(self.idle)", " - self.open)"),
     Mutant(pool, "self.open < self._limits.max_connections or bool(self.idle)", "self.open < self._limits.max_connections"),
     Mutant(pool, "self.open >= self._limits.max_connections", "self.open > self._limits.max_connections"),
@@ -112,6 +105,10 @@ MUTANTS = (
     Mutant(destdb, "if len(self._dead) > self._limit:", "if False:"),
     Mutant(destdb, "if len(self._closed) > self._limit:", "if False:"),
     # the schedule
+    Mutant(schedule, "if own is None or not self.pool.exceeds(own):", "if own is None:"),
+    Mutant(schedule, "count = len(own.workers) - 1", "count = len(own.workers)"),
+    Mutant(schedule, "return self.line.has(lambda", "return True or self.line.has(lambda"),
+    Mutant(schedule, "job.concurrency is None or len(job", "job.concurrency is not None and len(job"),
     Mutant(schedule, "carrier = next(iter(pool.idle)).carrier", "carrier = next(reversed(pool.idle)).carrier"),
     Mutant(schedule, " and pool.soon_free < len(self.line)", ""),
     Mutant(
