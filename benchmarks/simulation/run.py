@@ -90,7 +90,7 @@ def settings_of(**changes: Any) -> DeliverSettings:
         "delay_start_s": 0.0,
         "schedule": ScheduleSettings(20, 10, 3, 5.0, 300.0, 300.0, 7200.0, 7200.0),
         "client": ClientSettings(300.0, 30.0, 600.0, 25, True, EightBit.SEND, 25, False),
-        "dns": DnsSettings((), 5.0),
+        "dns": DnsSettings((), 5.0, are_trusted=False),
     }
     return DeliverSettings(**(whole | changes))
 

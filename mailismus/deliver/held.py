@@ -22,7 +22,7 @@ class HeldEntries:
         self.of_sender: dict[bytes, int] = {}
         """The same of each sender."""
         self.kept = 1
-        """How much of the room is for those that hold nothing (`deliver.room`)."""
+        """How much of the room is for small holders (`deliver.room`)."""
         self._limit = 0
         self._wanted = 0
         """Room that is waited for; 0: none."""

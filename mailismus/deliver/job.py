@@ -45,6 +45,20 @@ class Job(Transaction):
         """Note when its attempt begins, or when it is settled without one. Monotonic seconds."""
         self.begun_at = now
 
+    def extend(self, entries: list[Entry]) -> None:
+        """Add entries of the message with the same route. Its attempt has not begun."""
+        self.entries = [*self.entries, *entries]
+        self._count_recipients()
+
+    def cut(self, count: int) -> None:
+        """Remove the first entries, which another job has. Its attempt has not begun."""
+        self.entries = self.entries[count:]
+        self._count_recipients()
+
+    def _count_recipients(self) -> None:
+        self.recipients = [entry.recipient for entry in self.entries]
+        self.left = len(self.recipients)
+
     def charge(self, setup_s: float) -> None:
         """Note how much of its wait was the set-up of the connection, in seconds."""
         self.setup_s = setup_s

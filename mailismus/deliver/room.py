@@ -2,8 +2,9 @@
 
 A holder takes one more entry only while it holds fewer than `SCALE` times the free room. So one alone holds at most 91 % of
 all room, two hold 47 % each, three 32 %: each finds room, however much the others want, and all room is used where few
-want it. A hundredth of all room is for holders that hold nothing yet: with many large holders the rule alone leaves less.
-Each of them takes a part of it, so that one that wants much does not take what is for small ones.
+want it. A hundredth of all room is for small holders: with many large holders the rule alone leaves less. Each of them may
+hold a part of it, so that a new holder that wants much does not take what is for small ones, and that the second message
+of a sender, or for a destination, does not wait for the end of the first one.
 
 What one message holds its sender holds: so messages need no rule of their own.
 """
@@ -13,21 +14,21 @@ from __future__ import annotations
 SCALE = 10
 """How many times the free room a holder may hold."""
 KEPT = 100
-"""One part in so many of all room is for holders that hold nothing."""
+"""One part in so many of all room is for small holders."""
 PARTS = 4
-"""One part in so many of what is left of that goes to one of them, and one entry at least."""
+"""A holder is small while it holds less than one part in so many of what is left of that, or nothing."""
 
 
 def kept_of(total: int) -> int:
-    """How much of all room is for holders that hold nothing."""
+    """How much of all room is for small holders."""
     return max(1, total // KEPT)
 
 
 def more_for(held: int, room: int, kept: int, scale: int = SCALE) -> int:
     """How many more entries a holder of `held` may take, one by one, when there is `room` free; 0 or less: none. `kept`: how
-    much of it is for holders that hold nothing."""
+    much of it is for small holders."""
     more = min((scale * room - held + scale) // (scale + 1), room - kept)
-    return more if held else max(more, min(max(1, min(kept, room) // PARTS), room))
+    return max(more, min(max(1, min(kept, room) // PARTS), room) - held)
 
 
 def surplus(sizes: list[int], held: int, room: int, kept: int) -> int:

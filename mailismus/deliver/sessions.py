@@ -131,8 +131,9 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by the task
 
-    def add(self, next_hop: NextHop, jobs: Iterable[Job], now: float) -> None:
-        """Place jobs of one next hop."""
+    def add(self, next_hop: NextHop, jobs: Iterable[Job], now: float, most: int) -> None:
+        """Place jobs of one next hop, of `most` recipients at most without its rate. Their entries may join an earlier job
+        of their message that has not begun."""
         schedule = self.schedule
         destination = schedule.known.of(next_hop)
         if not destination.entries:
@@ -140,10 +141,12 @@ class Sessions:
         slow_s = destination.slow_s(now)
         for job in jobs:
             destination.entries += len(job.entries)
-            if slow_s <= SLOW_AFTER_S or not self.giving_back.needs_room(destination):
-                schedule.place(job, destination, now)
-            else:
+            if slow_s > SLOW_AFTER_S and self.giving_back.needs_room(destination):
                 self.giving_back.give_back(job, destination, delay_s(slow_s))
+            elif job.concurrency is not None and destination.join(job, self.most_recipients(next_hop, most)):
+                schedule.forget_concurrency(job.concurrency)
+            else:
+                schedule.place(job, destination, now)
         self._start_ticks()
 
     def job(self, message: Message, entries: list[Entry], next_hop: NextHop, now: float) -> Job:
@@ -274,6 +277,8 @@ class Sessions:
         job = self.schedule.next_job(connection, now)
         if job is not None:
             self._settling.counters.count_transaction()
+            if job.concurrency is not None:
+                self.schedule.destinations[job.next_hop].close(job)
         return job
 
     def keep_idle(self, session: ClientSession) -> bool:

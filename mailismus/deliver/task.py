@@ -472,7 +472,7 @@ class DeliverTask:
             self._short_at = now
         for next_hop, some in waiting.items():
             if some:
-                self.sessions.add(next_hop, some, now)
+                self.sessions.add(next_hop, some, now, each)
         self.local.dispatch()
 
     def _settle_here(self, message: Message, entry: Entry, route: Local | Outcome, now: float) -> None:

@@ -7,6 +7,9 @@ nothing about mailboxes, and bounds our work.
 Mailboxes are compared once, for the whole transaction (`entries`): most transactions name none twice, and that is seen by
 few calls for all recipients together. Only where the envelope may be full each command is compared as it comes.
 
+A large envelope is put in another order: `IN_A_ROW` recipients of one domain, then as many of the next one, and so on, round
+and round. It is delivered in parts, in its order: so transactions are full, and no domain waits for all of another one.
+
 *Not here*: which addresses are the same mailbox (`mail.directory`), which recipients are permitted (`submit.policy`).
 """
 
@@ -18,6 +21,11 @@ from mailismus.queue.words import BESIDE_ADDRESS
 
 _LARGEST = MAX_ADDRESS + BESIDE_ADDRESS
 """Bytes that an entry takes in an envelope at most."""
+
+IN_A_ROW = 50
+"""Recipients of one domain that stand together in a large envelope: as many as a transaction has by default."""
+LARGE = 100
+"""An envelope of more recipients is large."""
 
 
 class Recipients:
@@ -75,11 +83,28 @@ class Recipients:
         return True
 
     def entries(self, directory: Directory) -> list[bytes]:
-        """The first address of each mailbox, in the order of the commands."""
+        """The first address of each mailbox, in the order of the commands; in a large envelope by domain (`by_domain`)."""
         addresses = self._addresses
-        if len(addresses) < 2 or self._mailboxes is not None or directory.are_of_different_mailboxes(addresses):
-            return addresses
-        first: dict[tuple[bytes, bytes], bytes] = {}
-        for address in addresses:
-            first.setdefault(directory.mailbox_of(address), address)
-        return list(first.values())
+        if len(addresses) > 1 and self._mailboxes is None and not directory.are_of_different_mailboxes(addresses):
+            first: dict[tuple[bytes, bytes], bytes] = {}
+            for address in addresses:
+                first.setdefault(directory.mailbox_of(address), address)
+            addresses = list(first.values())
+        return addresses if len(addresses) <= LARGE else by_domain(addresses)
+
+
+def by_domain(addresses: list[bytes]) -> list[bytes]:
+    """Put addresses in another order: `IN_A_ROW` of each domain at a time, domains in the order of their first ones."""
+    domains: dict[bytes, list[bytes]] = {}
+    for address in addresses:
+        domains.setdefault(address[address.rfind(b"@") :].lower(), []).append(address)
+    if len(domains) == 1:
+        return addresses
+    found: list[bytes] = []
+    begin = 0
+    while domains:
+        for group in domains.values():
+            found += group[begin : begin + IN_A_ROW]
+        begin += IN_A_ROW
+        domains = {domain: group for domain, group in domains.items() if len(group) > begin}
+    return found

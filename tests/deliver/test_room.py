@@ -28,7 +28,7 @@ def one_by_one(held: int, room: int, kept: int, scale: int) -> int:
     while True:
         free = room - count
         may_more = held + count < scale * free and free > kept
-        if not (may_more or (not held and count < max(1, min(kept, room) // PARTS) and free > 0)):
+        if not (may_more or (held + count < max(1, min(kept, room) // PARTS) and free > 0)):
             return count
         count += 1
 
@@ -43,15 +43,18 @@ def test_less_than_ten_times_the_free_room(held: int, room: int, more: int) -> N
     assert more_for(held, room, 0) == more
 
 
-def test_a_hundredth_is_for_those_that_hold_nothing() -> None:
+def test_a_hundredth_is_for_those_that_hold_little() -> None:
     assert (kept_of(2500), kept_of(100), kept_of(3)) == (25, 1, 1)
-    assert more_for(1, 25, 25) == 0
+    assert more_for(1, 25, 25) == 5
+    assert more_for(5, 25, 25) == 1
+    assert more_for(6, 25, 25) <= 0
+    assert more_for(1, 4, 25) <= 0
     assert more_for(0, 25, 25) == 6
     assert more_for(0, 19, 25) == 4
     assert more_for(0, 1, 25) == 1
     assert more_for(0, 27, 25) == 6
     assert more_for(0, 40, 25) == 15
-    assert more_for(1, 26, 25) == 1
+    assert more_for(9, 26, 25) == 1
     assert more_for(0, 0, 25) == 0
     assert more_for(0, -3, 25) <= 0
 
@@ -63,6 +66,11 @@ def test_of_many_jobs_for_one_destination_the_last_ones_go_back_whole() -> None:
     assert surplus([200], 2200, 300, 25) == 0
     assert surplus([], 2300, 200, 25) == 0
     assert surplus([1, 1, 1], 0, 3, 2) == 2
+
+
+def test_the_second_small_job_for_a_destination_is_no_surplus() -> None:
+    assert surplus([1], 1, 25, 25) == 0
+    assert surplus([1], 6, 25, 25) == 1
 
 
 class Counted:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from types import FrameType
 
 from mailismus.mail.directory import Directory
 from mailismus.queue.words import BESIDE_ADDRESS
-from mailismus.submit.recipients import Recipients
+from mailismus.submit.recipients import IN_A_ROW, LARGE, Recipients, by_domain
 from tests.submit.fakes import DIRECTORY
 
 
@@ -101,3 +102,35 @@ def test_addresses_of_different_mailboxes_are_compared_only_where_one_may_be_loc
         assert not DIRECTORY.are_of_different_mailboxes([*far, one])
     assert DIRECTORY.are_of_different_mailboxes([*far, b"joe@our.example.org", b"joe@not-our.example"])
     assert not Directory(frozenset(b"d%d.example" % n for n in range(9))).are_of_different_mailboxes(far)
+
+
+def test_a_large_envelope_stands_by_domain_and_no_domain_comes_behind_all_of_another() -> None:
+    addresses = [b"r%d@%s.example" % (number, b"ab"[number % 2 :][:1]) for number in range(240)] + [
+        b"joe@C.example",
+        b"ann@c.example",
+    ]
+    recipients = Recipients()
+    for address in addresses:
+        recipients.add(address, DIRECTORY, 1 << 40)
+    found = recipients.entries(DIRECTORY)
+    assert sorted(found) == sorted(addresses)
+    domains = [address.rpartition(b"@")[2].lower() for address in found]
+    runs = [(domain, len(list(group))) for domain, group in itertools.groupby(domains)]
+    rounds = [(b"a.example", IN_A_ROW), (b"b.example", IN_A_ROW), (b"c.example", 2)]
+    assert runs == [*rounds, *rounds[:2], (b"a.example", 20), (b"b.example", 20)]
+    assert [address for address in found if b"@a" in address] == addresses[0:240:2]
+
+
+def test_a_small_envelope_and_one_of_one_domain_keep_their_order() -> None:
+    for addresses in (
+        [b"r%d@%d.example" % (number, number % 3) for number in range(LARGE)],
+        [b"r%d@y.example" % number for number in range(3 * LARGE)],
+    ):
+        recipients = Recipients()
+        for address in addresses:
+            recipients.add(address, DIRECTORY, 1 << 40)
+        assert recipients.entries(DIRECTORY) == addresses
+
+
+def test_addresses_without_a_domain_stand_together() -> None:
+    assert by_domain([b"postmaster", b"r@a.example", b"postmaster2"]) == [b"postmaster", b"r@a.example", b"postmaster2"]

@@ -12,6 +12,7 @@ from mailismus.deliver.limits.sets import DestinationLimits
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule.host import Host
 from mailismus.deliver.schedule.line import Line
+from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 
 NO_HOST = Reply(451, b"4.4.1", b"no host answers")
@@ -29,7 +30,18 @@ class Destination:
     """The state of one next hop. `schedule.Schedule` alone changes it."""
 
     __slots__ = (
-        *("entries", "is_locating", "labels", "levels", "limits", "located_until", "moved_at", "next_hop", "parked"),
+        *(
+            "_filling",
+            "entries",
+            "is_locating",
+            "labels",
+            "levels",
+            "limits",
+            "located_until",
+            "moved_at",
+            "next_hop",
+            "parked",
+        ),
         *("sole", "unlocated", "waited_s"),
     )
 
@@ -56,10 +68,33 @@ class Destination:
         """Jobs that wait for the look-up."""
         self.parked = Line()
         """Jobs that wait for a limit or a trial, while no connection can take them."""
+        self._filling: dict[SpoolId, Job] = {}
+        """The last job of each message with several jobs, if it has not begun."""
 
     def note_moved(self, now: float, waited_s: float) -> None:
         """Note that a job of it ended, or that its first one came, and how long that one had waited to begin."""
         self.moved_at, self.waited_s = now, waited_s
+
+    def join(self, job: Job, most: int) -> bool:
+        """Give the entries of a new job to the last one of its message, up to `most` recipients a job. Whether all of them
+        were given: the new job is needless. An envelope is taken from the queue in parts: without this, one with recipients
+        at many next hops would be sent in transactions of one or two."""
+        spool_id = job.message.spool_id
+        last = self._filling.get(spool_id)
+        count = 0 if last is None else max(0, most - len(last.entries))
+        if last is not None and count:
+            last.extend(job.entries[:count])
+            if count >= len(job.entries):
+                return True
+            job.cut(count)
+        self._filling[spool_id] = job
+        return False
+
+    def close(self, job: Job) -> None:
+        """Note that a job of a message with several jobs gets no more entries: it begins, or is settled or given back."""
+        spool_id = job.message.spool_id
+        if self._filling.get(spool_id) is job:
+            del self._filling[spool_id]
 
     def slow_s(self, now: float) -> float:
         """For how long its jobs wait, in seconds."""

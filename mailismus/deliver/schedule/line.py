@@ -55,6 +55,10 @@ class Line:
         """Whether a job of this sender waits."""
         return sender in self._senders
 
+    def has(self, may_go: Callable[[Job], bool]) -> bool:
+        """Whether a job may go. `may_go` is asked for one job of a message."""
+        return any(_next_of(sender, may_go) for sender in self._senders.values())
+
     def add(self, job: Job) -> None:
         """Append a job."""
         self._of(job).append(job)

@@ -66,3 +66,9 @@ class Pool:
             return True
         count = len(concurrency.workers)
         return count < self._limits.message_workers or count < self._limits.scale * self.free
+
+    def exceeds(self, concurrency: Concurrency) -> bool:
+        """Whether a message has more than its share, even if one of its workers were free, and those of connections that
+        leave."""
+        limits, count = self._limits, len(concurrency.workers)
+        return count >= limits.message_workers and count > limits.scale * (self.free + self.leaving + 1)

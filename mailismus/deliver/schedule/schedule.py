@@ -108,6 +108,7 @@ class Schedule:
     def forget_job(self, job: Job, destination: Destination) -> None:
         """Forget a job that is settled or given back. It is in no place."""
         if job.concurrency is not None:
+            destination.close(job)
             self.forget_concurrency(job.concurrency)
         self.known.forget_if_unused(destination)
 
@@ -309,10 +310,13 @@ class Schedule:
             self._owner.want_service()
 
     def must_yield(self, connection: Connection) -> bool:
-        """Whether a connection ends after its transaction, so that its worker goes to a job of the line: all workers are
-        used, and the message of its next job has more than its share."""
-        queue = connection.queue
-        return self.pool.is_full and bool(queue) and not self.pool.allows(queue[0].concurrency)
+        """Whether a connection ends after its transaction, so that its worker becomes free: the message of its next job has
+        more than its share, and one with fewer workers waits in the line."""
+        own = connection.queue[0].concurrency if connection.queue else None
+        if own is None or not self.pool.exceeds(own):
+            return False
+        count = len(own.workers) - 1
+        return self.line.has(lambda job: job.concurrency is None or len(job.concurrency.workers) < count)
 
     def rest(self, connection: Connection) -> None:
         """Note that a connection without jobs is kept idle: its worker is free."""

@@ -74,6 +74,11 @@ MUTANTS = (
     Mutant(pool, "or count < self._limits.scale * self.free", "or count <= self._limits.scale * self.free"),
     Mutant(pool, "or count < self._limits.scale * self.free", ""),
     Mutant(pool, "self._limits.scale * self.free", "self.free"),
+    Mutant(pool, "count >= limits.message_workers and", ""),
+    Mutant(pool, "and count > limits.scale * (self.free + self.leaving + 1)", ""),
+    Mutant(pool, "count > limits.scale * (self", "count >= limits.scale * (self"),
+    Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + self.leaving)"),
+    Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + 1)"),
     Mutant(pool, " - self.open) + len(self.idle)", " - self.open)"),
     Mutant(pool, "self.open < self._limits.max_connections or bool(self.idle)", "self.open < self._limits.max_connections"),
     Mutant(pool, "self.open >= self._limits.max_connections", "self.open > self._limits.max_connections"),
@@ -110,6 +115,10 @@ MUTANTS = (
     Mutant(destdb, "if len(self._dead) > self._limit:", "if False:"),
     Mutant(destdb, "if len(self._closed) > self._limit:", "if False:"),
     # the schedule
+    Mutant(schedule, "if own is None or not self.pool.exceeds(own):", "if own is None:"),
+    Mutant(schedule, "count = len(own.workers) - 1", "count = len(own.workers)"),
+    Mutant(schedule, "return self.line.has(lambda", "return True or self.line.has(lambda"),
+    Mutant(schedule, "job.concurrency is None or len(job", "job.concurrency is not None and len(job"),
     Mutant(schedule, "carrier = next(iter(pool.idle)).carrier", "carrier = next(reversed(pool.idle)).carrier"),
     Mutant(schedule, " and pool.soon_free < len(self.line)", ""),
     Mutant(

@@ -53,6 +53,15 @@ def test_scale_times_the_free_workers() -> None:
     assert sorted(shares[1]) == [476, 477]
 
 
+def test_a_message_exceeds_its_share_if_it_would_not_get_back_the_worker_that_it_gives_up() -> None:
+    workers = pool(100, max_concurrency=1, scale=3, is_open=96)
+    assert [workers.exceeds(concurrency(count)) for count in (12, 15, 16)] == [False, False, True]
+    workers.left()
+    assert [workers.exceeds(concurrency(count)) for count in (18, 19)] == [False, True]
+    many = pool(100, max_concurrency=20, scale=1, is_open=100)
+    assert [many.exceeds(concurrency(count)) for count in (19, 20)] == [False, True]
+
+
 def test_a_message_with_one_job_may_always_go() -> None:
     assert pool(1, is_open=1).allows(None)
 

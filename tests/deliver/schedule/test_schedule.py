@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from mailismus.deliver.route import HOST_NONE
+from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
+from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S
+from mailismus.mail.ids import SpoolId
 from tests.deliver.schedule.desk import LABEL, NONE_FOUND, Desk
 from tests.deliver.schedule.jobs import HOP, OTHER_HOP
 from tests.deliver.schedule.world import REFUSED
@@ -152,6 +154,70 @@ def test_the_first_allowed_job_of_the_line_gets_the_free_worker() -> None:
     desk.close(first)
     desk.serve()
     assert list(desk.opened[3].queue) == [held]
+
+
+def fill(desk: Desk, message: int, count: int, jobs: int = 1) -> list[Connection]:
+    """Add jobs of a message for so many next hops of its own, as many for each. Return their connections."""
+    before = len(desk.opened)
+    for number in range(count):
+        hop = NextHop(f"h{number}.m{message}.example", 25)
+        desk.hosts_of[hop] = ((f"192.0.{message}.{number}",),)
+        for _ in range(jobs):
+            desk.add(message, b"%d" % message, next_hop=hop)
+    made = desk.opened[before:]
+    for connection in made:
+        desk.stand(connection)
+    return made
+
+
+def workers_of(desk: Desk, message: int) -> dict[object, int]:
+    """The workers of a message."""
+    concurrency = desk.schedule.concurrency(SpoolId(message))
+    desk.schedule.forget_concurrency(concurrency)
+    return concurrency.workers
+
+
+def test_a_message_with_more_than_its_share_yields_workers_until_the_shares_are_even() -> None:
+    desk = Desk(ScheduleLimits(max_connections=12, max_messages=1, max_concurrency=1, scale=2))
+    large = fill(desk, 1, 12, jobs=2)
+    assert len(large) == 8
+    assert not any(desk.schedule.must_yield(connection) for connection in large)
+    small = fill(desk, 2, 6, jobs=2)
+    assert (len(small), desk.schedule.pool.free) == (3, 1)
+    assert all(desk.schedule.must_yield(connection) for connection in large)
+    assert not any(desk.schedule.must_yield(connection) for connection in small)
+    desk.deliver(large[0])
+    assert all(desk.schedule.must_yield(connection) for connection in large[1:])
+    desk.deliver(large[1])
+    assert not any(desk.schedule.must_yield(connection) for connection in large[2:])
+    for connection in large[:2]:
+        desk.close(connection)
+        desk.serve()
+    assert [len(workers_of(desk, message)) for message in (1, 2)] == [6, 4]
+    assert not any(desk.schedule.must_yield(connection) for connection in desk.sessions)
+
+
+def test_a_message_yields_no_worker_if_none_with_fewer_waits() -> None:
+    desk = Desk(ScheduleLimits(max_connections=12, max_concurrency=1, scale=2))
+    large = fill(desk, 1, 12, jobs=2)
+    desk.limits.become(ScheduleLimits(max_connections=8, max_concurrency=1, scale=2))
+    assert desk.schedule.line
+    assert not any(desk.schedule.must_yield(connection) for connection in large)
+    fill(desk, 2, 1)
+    workers = workers_of(desk, 2)
+    assert all(desk.schedule.must_yield(connection) for connection in large)
+    workers.update((object(), 1) for _ in range(7))
+    assert not any(desk.schedule.must_yield(connection) for connection in large)
+
+
+def test_a_message_yields_to_one_of_one_job() -> None:
+    desk = Desk(ScheduleLimits(max_connections=12, max_concurrency=1, scale=2))
+    large = fill(desk, 1, 12, jobs=2)
+    desk.limits.become(ScheduleLimits(max_connections=8, max_concurrency=1, scale=2))
+    desk.add(3, b"3", next_hop=OTHER_HOP, is_sole=True)
+    desk.hosts_of[OTHER_HOP] = (("192.0.2.99",),)
+    desk.found(OTHER_HOP, desk.hosts_of[OTHER_HOP])
+    assert all(desk.schedule.must_yield(connection) for connection in large)
 
 
 def test_a_message_waits_at_its_concurrency_and_goes_on_as_it_ends() -> None:
@@ -488,7 +554,7 @@ def test_a_slow_destination_keeps_as_many_entries_as_there_is_room() -> None:
 
 def test_a_job_that_has_just_come_stays_though_its_destination_is_slow() -> None:
     desk = Desk()
-    desk.schedule.destination(HOP).note_moved(desk.now, 2 * SLOW_AFTER_S)
+    desk.schedule.known.of(HOP).note_moved(desk.now, 2 * SLOW_AFTER_S)
     late = desk.add(1)  # its connection is being made
     late.queued_at = desk.now - SLOW_AFTER_S
     assert not desk.schedule.excess(10, 0, desk.now)
