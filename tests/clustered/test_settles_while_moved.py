@@ -86,6 +86,24 @@ def test_what_was_removed_while_its_visit_was_cut_short_is_not_handed_out() -> N
     assert [queue_id.number for queue_id in bench.take_ids()] == [3]
 
 
+def test_a_message_that_ends_before_its_content_is_copied_does_not_spoil_the_checkpoint() -> None:
+    harness, bench, queue = running()
+    for _ in range(50):
+        bench.put(addresses(1))
+    taken = bench.take_ids()
+    last, made = taken[-1], queue.checkpoints.counts.made
+    with patch("mailismus.queue.providers.clustered.checkpoint.files.SLICE", 1):
+        done = queue.checkpoints.run()
+        bench.remove([last])
+        assert last.spool_id not in queue.state.memtable.messages
+        harness.wait(done)
+    assert queue.checkpoints.counts.made == made + 1, "it came to nothing"
+    assert len(queue.state.memtable.messages) == 0
+    harness.settle_down()
+    assert len([name for name in harness.disk.names if name.endswith(".msg")]) == 49
+    assert bench.read(taken[0].spool_id)
+
+
 def test_what_was_not_due_when_a_visit_was_cut_short_is_handed_out_in_its_time() -> None:
     harness, bench, queue = running()
     bench.put(addresses(3))

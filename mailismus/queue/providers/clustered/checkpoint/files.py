@@ -80,7 +80,8 @@ class CheckpointFiles:
         return WrittenFiles(_without(grows, kept), kept)
 
     async def _write_contents(self, pending: PendingCheckpoint, messages: Sequence[JournaledMessage]) -> None:
-        in_journal = [each for each in messages if not each.is_in_silo]
+        # with the contents in memory now: a message that ends meanwhile drops its own, unchecked
+        in_journal = [(each, each.content) for each in messages if not each.is_in_silo]
         given_up = self._segments.given_up()
         for start in range(0, len(in_journal), SLICE):
             part = in_journal[start : start + SLICE]

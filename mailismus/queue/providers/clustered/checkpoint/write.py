@@ -256,14 +256,14 @@ class CheckpointWriter:
 def copy_contents(
     write: CheckpointWriter,
     pending: PendingCheckpoint,
-    messages: Sequence[JournaledMessage],
+    messages: Sequence[tuple[JournaledMessage, bytes | None]],
     segments: Mapping[int, Segment],
     given_up: Container[int],
 ) -> None:
-    """Copy contents out of memory or the journal into silos. Raises `Unreadable`, but not for segments in `given_up`."""
+    """Copy contents into silos; of a message without one here, the content in the journal. Raises `Unreadable`, but not for
+    segments in `given_up`."""
     contents = []
-    for journaled in messages:
-        content = journaled.content
+    for journaled, content in messages:
         if content is None:
             number, size = journaled.segment, journaled.message.stored_bytes
             try:
