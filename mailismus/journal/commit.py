@@ -114,8 +114,6 @@ class GroupCommit:
         self.interruptions = 0
         """How often a batch failed, the journal was missing, or another component reported trouble."""
         self.waiting_bytes = 0
-        self.is_telling = False
-        """Some items of a batch know that they are durable, others do not yet."""
 
     @property
     def is_idle(self) -> bool:
@@ -258,14 +256,12 @@ class GroupCommit:
         if self._waiting:
             self._go_on()  # the disk works while replies are sent
         segment, offset = written.segment, written.offset
-        self.is_telling = True
         for item in batch:
             try:
                 item.durable(segment, offset)
             except Exception:
                 self.break_down(Failure())  # type: ignore[no-untyped-call]  # Twisted's; the others hear of it all the same
             offset += item.size_bytes
-        self.is_telling = False
         self.applied_sequence = written.sequence
         self._on_batch()
 

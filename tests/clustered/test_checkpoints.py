@@ -137,6 +137,20 @@ def test_with_no_age_at_all_every_250_has_its_file_and_its_lines() -> None:
         assert lines.count(b"\n A ") >= 2 * number
 
 
+def test_a_checkpoint_that_a_batch_wants_begins_behind_the_whole_batch() -> None:
+    settings = queue_settings(largemsgsize=0)
+    settings = attrs.evolve(settings, journal=attrs.evolve(settings.journal, maxage_s=0.0))
+    harness = ClusteredHarness(settings)
+    bench = Bench(harness, harness.make())
+    harness.settle_down()
+    queue = bench.queue
+    assert isinstance(queue, ClusteredQueue)
+    waiting = [queue.commit((bench.submission(),), ()) for _ in range(3)]
+    for done in waiting:
+        harness.wait(done)
+    assert (queue.checkpoints.counts.made, queue.checkpoints.counts.moved) == (1, 3)
+
+
 def test_an_open_cluster_goes_on_growing() -> None:
     harness, bench = running()
     for _ in range(3):

@@ -285,7 +285,6 @@ def test_an_item_that_breaks_takes_no_other_along_and_ends_accepting() -> None:
     world.turns()
     assert first.place is not None
     assert last.place is not None
-    assert not world.commit.is_telling
     refused = Item(b"5")
     world.append(refused, settle)
     world.clock.advance(COMPANY_S)

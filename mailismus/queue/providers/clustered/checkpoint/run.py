@@ -66,7 +66,6 @@ class CheckpointRunner:
         self._waiting: list[Deferred[None]] = []
         """Those who wait for the end of a checkpoint."""
         self._is_stopped = False
-        self._is_beginning = False
 
     @property
     def pending(self) -> PendingCheckpoint | None:
@@ -131,25 +130,15 @@ class CheckpointRunner:
         not begun. Never fails."""
         done: Deferred[None] = Deferred()
         self._waiting.append(done)
-        if self._commit.is_telling:
-            # The horizon lies between two batches, never within one of which some items are not in the index yet.
-            if not self._is_beginning:
-                self._is_beginning = True
-                self._reactor.callLater(0, self._begin)
-        else:
-            self._begin()
-        return done
-
-    def _begin(self) -> None:
-        self._is_beginning = False
         if self._state.pending is not None and not self.is_broken:
-            return
+            return done
         # In trouble live messages are rewritten behind this horizon: they would be there twice.
         if self.is_broken or self._commit.trouble is not None:
             self._tell()
-            return
+            return done
         pending = self._state.begin_checkpoint(self._commit.applied_sequence)
         Deferred.fromCoroutine(self._run(pending)).addErrback(self._on_broken, pending)
+        return done
 
     def run_over_all(self) -> Deferred[None]:
         """Fires when everything that is in the memtable now has moved (or a checkpoint was abandoned)."""
