@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mailismus.journal.batch import BLOCK, SegmentHeader, encode_batch
-from mailismus.journal.replay import look_at_file, read_batches, survey
+from mailismus.journal.replay import FIRST_LOOK, look_at_file, read_batches, survey
 from tests.fakes.disk import MemoryDisk
 
 NONCE = b"0123456789abcdef"
@@ -32,6 +34,12 @@ def test_files_of_other_names_are_left_alone() -> None:
     disk = disk_with("notes.txt", b"x" * 3 * BLOCK)
     assert [segment.path for segment in survey(disk, "/j").others] == []
     assert ("open", "/j/notes.txt") not in disk.acts
+
+
+@pytest.mark.parametrize(("name", "is_unreadable"), [("00000007.mqj", True), ("spare.mqj", False)])
+def test_only_a_file_with_a_number_was_begun_where_it_is_zeros_first(name: str, is_unreadable: bool) -> None:
+    disk = disk_with(name, bytes(FIRST_LOOK) + b"x")
+    assert look_at_file(f"/j/{name}", disk.open(f"/j/{name}")).is_unreadable is is_unreadable
 
 
 def test_a_segment_whose_first_batch_checks_is_not_torn() -> None:

@@ -26,6 +26,7 @@ NEEDLESS: dict[str, str] = {
         "A header counts with its first batch alone, and that one is the last batch again, which says the later horizon."
     ),
     "check | journal/replay.py | look_at_file | not counts": _ALIKE,
+    "check | journal/replay.py | look_at_file | is_unused(data)": _ALIKE,
     "check | clustered/format/cluster.py | read_lines | parsed is not None": _ALIKE,
     "check | clustered/format/cluster.py | scan_lines | scanned is not None": _ALIKE,
     "check | clustered/format/cluster.py | _raw_lines | committed < len(data)": "So many bytes of what is no longer are all of it.",
