@@ -180,7 +180,7 @@ def delay_beside(how: AbstractContextManager[object] | None, *, has_big: bool, *
     if has_big:
         big = messages(1, 60, recipients=6000, sender=b"list@big.example", of_class=BIG)
         world = World(world.sites, [*big, *world.arrivals])
-    result = ran(world, how=how, maxconnections=40, **changes)
+    result = ran(world, how=how, maxconnections=40, maxrecips=1, **changes)
     return percentile(sorted(result.record.delays[SMALL, Kind.FAST.value].delay_s), 0.95)
 
 

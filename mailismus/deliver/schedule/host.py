@@ -318,8 +318,13 @@ class Host:
     # ------------------------------------------------------------------ jobs
 
     def add_job(self, connection: Connection, job: Job) -> None:
-        """Append a job to the queue of a connection."""
-        connection.queue.append(job)
+        """Add a job to the queue of a connection: the only job of its message goes before every second one of messages with
+        several, so that it does not wait for all of a large envelope, nor the envelope for ever."""
+        queue = connection.queue
+        if job.concurrency is not None or not queue or queue[-1].concurrency is None:
+            queue.append(job)
+        else:
+            queue.insert(2 * sum([queued.concurrency is None for queued in queue]), job)
         self.queued += 1
         connection.jobs += 1
         if connection.is_idle:

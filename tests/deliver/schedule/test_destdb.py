@@ -12,6 +12,7 @@ from mailismus.deliver.schedule.destdb import Deaths, DestDb, HostFailure
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from tests.deliver.known_hosts import fail, succeed
+from tests.deliver.schedule.jobs import concurrency, job
 from tests.deliver.schedule.world import REFUSED, window
 
 ADDRESS = "192.0.2.1"
@@ -116,6 +117,21 @@ def test_a_connection_that_breaks_beside_sessions_halves_what_the_host_may_have(
         hosts.close(connection, 2.5)
     assert host.connections == 2
     assert not host.has_surplus
+
+
+def test_the_only_job_of_a_message_goes_before_every_second_one_of_large_messages() -> None:
+    hosts = destdb()
+    host = hosts.find(ADDRESS, 25)
+    connection = connect(hosts, host)
+    large = concurrency(1, message=9)
+    added = [job(message=9, concurrency=large) for _ in range(4)] + [job(message) for message in (1, 2, 3)]
+    for one in added:
+        host.add_job(connection, one)
+    last = job(message=9, concurrency=large)
+    host.add_job(connection, last)
+    a, b, c, d, first, second, third = added
+    assert list(connection.queue) == [first, a, second, b, third, c, d, last]
+    assert host.queued == connection.jobs == 8
 
 
 def test_a_time_of_death_is_shortened_by_up_to_a_tenth() -> None:

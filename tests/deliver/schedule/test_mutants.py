@@ -67,6 +67,7 @@ MUTANTS = (
         test_destdb,
     ),
     Mutant(host, "size=standing)\n        self.window.note_cut", ")\n        self.window.note_cut", test_destdb),
+    Mutant(host, "queue.insert(2 * sum(", "queue.insert(sum(", test_destdb),
     Mutant(host, "self.connections > window.size", "self.connections >= window.size", test_destdb),
     Mutant(host, "if most > self._limits.backlog else None", "if most >= self._limits.backlog else None", test_schedule),
     # the pool
