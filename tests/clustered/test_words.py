@@ -194,6 +194,14 @@ def test_a_start_goes_on_with_format_2_as_long_as_there_are_words(
     assert set(cluster_formats(harness.disk).values()) == {1}
 
 
+def test_mail_without_words_in_the_journal_begins_no_other_format(bench: Bench, harness: ClusteredHarness) -> None:
+    put(bench, None, None)
+    bench.queue = harness.crash(bench.queue)
+    assert harness.opened is not None
+    assert harness.opened.writer.format == 1
+    assert len(bench.take_ids()) > 0
+
+
 # others who read and write them
 
 

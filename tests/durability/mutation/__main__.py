@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.stage.providers import add_option
 from tests.durability.crash.fingerprint import fingerprint
 from tests.durability.mutation.children import Job, run
-from tests.durability.mutation.judges import TESTS, late, soon
+from tests.durability.mutation.judges import TESTS, late, quick, soon
 from tests.durability.mutation.mutants import ROOT, Mutant, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import PAGE, Result, page, remembered
@@ -67,7 +67,11 @@ def run_all(
     yield from (kept.now[name] for name in left if name in kept.now)
     left = {name: mutant for name, mutant in left.items() if name not in kept.now}
     who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
-    for result in run([Job(mutant, soon(mutant, who[name], provider), provider) for name, mutant in left.items()], most):
+    asked_soon = [
+        Job(mutant, quick(mutant, provider) if name in NEEDLESS else soon(mutant, who[name], provider), provider)
+        for name, mutant in left.items()
+    ]
+    for result in run(asked_soon, most):
         if result.by or result.name in NEEDLESS:
             del left[result.name]
             kept.add(result)

@@ -89,6 +89,16 @@ def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") ->
     return asked
 
 
+def quick(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:
+    """Who is asked about a mutant that is said to be needless: some crash points, and the tests of its own module."""
+    asked = soon(mutant, "", provider)
+    return [judge for judge in asked if judge.end == AT_ONCE or _is_narrow(judge)] or asked[:1]
+
+
+def _is_narrow(judge: Judge) -> bool:
+    return bool(judge.tests) and all("/" in name for name in judge.tests) and len(judge.tests) <= 3
+
+
 def late(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:
     """Who is asked then."""
     if provider != "clustered":

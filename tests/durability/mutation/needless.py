@@ -9,6 +9,11 @@ _NOT_READ = "The one removes files that the other does not read."
 _AHEAD = "Segments made ahead of need: how many there are is all that changes."
 
 _ALIKE = "The other way finds the same: speed alone."
+_PASSED_OVER = "Who asks for records of some kinds does nothing with others: speed alone."
+_ONCE_AT_A_START = (
+    "An entry that is in the journal and in a cluster counts once at a start: the rest of the checkpoint may come later."
+)
+_NO_DIRECTORY_NO_NAME = "The name depends on what is there, and nothing is in a directory that is not."
 _APART = "Neither sees what the other stops."
 _NAMED_BEFORE = "The journal speaks of the file when all of it is durable; until then a name of it, or a piece, is swept."
 
@@ -25,6 +30,10 @@ NEEDLESS: dict[str, str] = {
     "rule | journal/opening.py | a start's first header tells the horizon of before": (
         "A header counts with its first batch alone, and that one is the last batch again, which says the later horizon."
     ),
+    "rule | clustered/control/batch_results.py | what a durable checkpoint moved is not said again": _ONCE_AT_A_START,
+    "check | clustered/format/record.py | read_records | letters and letter not in letters": _PASSED_OVER,
+    "order | queue/fsck/quarantine.py | Quarantine.move | self._ensure() <> name = next((name for name in "
+    "_variants(self._name_of(path, 0)) if not self._disk.exists..": _NO_DIRECTORY_NO_NAME,
     "check | journal/replay.py | look_at_file | not counts": _ALIKE,
     "check | journal/replay.py | look_at_file | is_unused(data)": _ALIKE,
     "check | clustered/format/cluster.py | read_lines | parsed is not None": _ALIKE,

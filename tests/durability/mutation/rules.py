@@ -214,7 +214,7 @@ RULES: dict[str, Rule] = {
         "            known.append((spool_id, (number,)))\n            self.release.files.remove(spool_id)\n",
     ),
     "nothing is said of an entry behind its end": _clustered(
-        "control/ledger", "            if asked >= _END:\n", "            if False:\n"
+        "control/ledger", "            if asked.get(queue_id, 0) >= _END:\n", "            if False:\n"
     ),
     # checkpoints
     "the horizon is what has been applied": _clustered(
