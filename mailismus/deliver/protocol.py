@@ -192,7 +192,10 @@ class ClientSession(Protocol):
     # ------------------------------------------------------------------ called by the owner
 
     def begin(self) -> None:
-        """Ask for the next job and begin it: the session was idle. Without one it stays so or ends."""
+        """Ask for the next job and begin it, if the session is idle. Without one it stays so or ends. A busy session asks by
+        itself when its transaction ends: two that begin at once would mix."""
+        if self.state is not _IDLE:
+            return
         self.now = self._monotonic()
         self._go_on()
         self._extend()

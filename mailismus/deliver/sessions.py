@@ -272,7 +272,7 @@ class Sessions:
         connection = session.connection
         if is_ahead and not connection.queue:
             return None
-        if not self._request_begin(connection) or not self._may_go_on(connection, now):
+        if not self._request_begin(connection, is_ahead=is_ahead) or not self._may_go_on(connection, now):
             return None
         job = self.schedule.next_job(connection, now)
         if job is not None:
@@ -378,12 +378,17 @@ class Sessions:
 
     # ------------------------------------------------------------------ internal
 
-    def _request_begin(self, connection: Connection) -> bool:
-        """Whether a transaction may begin now; if not, `wake` is called when the queue allows it."""
+    def _request_begin(self, connection: Connection, *, is_ahead: bool) -> bool:
+        """Whether a transaction may begin now; if not, `wake` is called when the queue allows it, unless the connection has
+        a transaction under way (`is_ahead`): it asks again when that ends."""
         if self._is_stopping:
             return False
         if self._settling.may_begin:
+            if self._stalled:
+                self._stalled.pop(connection, None)
             return True
+        if is_ahead:
+            return False
         self._stalled[connection] = None
         if not self._waits_to_begin:
             self._waits_to_begin = True

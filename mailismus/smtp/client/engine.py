@@ -139,6 +139,7 @@ class ClientEngine(ClientEnds[T]):
 
     def begin(self, transaction: T) -> None:
         """Begin a transaction: from `on_ready`, or while the session is idle."""
+        assert self._envelope is None, "two transactions would mix"
         self._owner.send((self._write_envelope(transaction),))
 
     def send_piece(self, piece: bytes) -> None:
