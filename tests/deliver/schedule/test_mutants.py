@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver.schedule import choice, destdb, destinations, host, line, parked, pool, schedule
-from tests.deliver.schedule import test_destdb, test_schedule
+from mailismus.deliver.schedule import choice, destdb, destinations, host, limits, line, parked, pool, schedule
+from tests.deliver.schedule import test_destdb, test_schedule, test_verification
 from tests.deliver.schedule.mutants import Mutant, apply, is_caught, rules_of
 
 MUTANTS = (
@@ -71,19 +71,32 @@ MUTANTS = (
     Mutant(host, "self.connections > window.size", "self.connections >= window.size", test_destdb),
     Mutant(host, "if most > self._limits.backlog else None", "if most >= self._limits.backlog else None", test_schedule),
     # the pool
-    Mutant(pool, "return count < self._limits.message_workers or", "return count <= self._limits.message_workers or"),
-    Mutant(pool, "or count < self._limits.scale * self.free", "or count <= self._limits.scale * self.free"),
-    Mutant(pool, "or count < self._limits.scale * self.free", ""),
-    Mutant(pool, "self._limits.scale * self.free", "self.free"),
-    Mutant(pool, "count >= limits.message_workers and", ""),
-    Mutant(pool, "and count > limits.scale * (self.free + self.leaving + 1)", ""),
-    Mutant(pool, "count > limits.scale * (self", "count >= limits.scale * (self"),
+    Mutant(pool, "return count < self._limits.always(share) or", "return count <= self._limits.always(share) or"),
+    Mutant(pool, "or count < share.scale * self.free", "or count <= share.scale * self.free"),
+    Mutant(pool, "or count < share.scale * self.free", ""),
+    Mutant(pool, "share.scale * self.free", "self.free"),
+    Mutant(pool, "count >= self._limits.always(share) and", ""),
+    Mutant(pool, "and count > share.scale * (self.free + self.leaving + 1)", ""),
+    Mutant(pool, "count > share.scale * (self", "count >= share.scale * (self"),
     Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + self.leaving)"),
     Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + 1)"),
     Mutant(pool, " - self.open) + len(self.idle)", " - self.open)"),
     Mutant(pool, "self.open < self._limits.max_connections or bool(self.idle)", "self.open < self._limits.max_connections"),
     Mutant(pool, "self.open >= self._limits.max_connections", "self.open > self._limits.max_connections"),
     Mutant(pool, "- self.open + self.leaving)", "- self.open)", test_schedule),
+    Mutant(
+        pool,
+        "concurrency.share or self._limits.share, len(concurrency.workers)\n        return count < ",
+        "self._limits.share, len(concurrency.workers)\n        return count < ",
+        test_verification,
+    ),
+    Mutant(
+        pool,
+        "concurrency.share or self._limits.share, len(concurrency.workers)\n        return count >= ",
+        "self._limits.share, len(concurrency.workers)\n        return count >= ",
+        test_verification,
+    ),
+    Mutant(limits, "max(1, self.max_connections // 2)", "self.max_connections", test_verification),
     # the line
     Mutant(line, "elif sender.deficit < ", "elif False and sender.deficit < "),
     Mutant(line, "sender.deficit -= ", "sender.deficit -= 1 + 0 * "),
