@@ -10,11 +10,10 @@ import attrs
 import pytest
 
 from mailismus.config.values.tls import TlsLevel, TlsSettings, TrustStore
-from mailismus.deliver.locator import Locator
-from tests.deliver.harness import Names
 from tests.fakes.certificates import Made, make_certificate
 from tests.fakes.tls_sink import Flaw, TlsSinkFactory
 from tests.scenarios.deliver_server import DeliverServer
+from tests.scenarios.tls_hosts import fields_of, listen, route
 
 ISSUER, OTHER_ISSUER = make_certificate("Test issuer"), make_certificate("Another issuer")
 GOOD = make_certificate("mail.d.example", by=ISSUER)
@@ -97,32 +96,6 @@ def server(tmp_path: pathlib.Path) -> Iterator[DeliverServer]:
     server = DeliverServer(tmp_path)
     yield server
     server.close()
-
-
-def listen(server: DeliverServer, *factories: TlsSinkFactory) -> int:
-    """A port at which the sinks listen, each at an address of its own: 127.0.0.1, 127.0.0.2 and so on."""
-    port_number = 0
-    for number, factory in enumerate(factories, 1):
-        port = server.reactor.listenTCP(port_number, factory, interface=f"127.0.0.{number}")
-        server.ports.append(port)
-        port_number = port.getHost().port
-    return port_number
-
-
-def route(server: DeliverServer, hosts: int, *domains: str) -> Names:
-    """MX hosts of each domain, of descending preference."""
-    names = Names()
-    for domain in domains:
-        names.mx(domain, *((number, f"mx{number}.{domain}", f"127.0.0.{number}") for number in range(1, hosts + 1)))
-    server.locator = Locator(names, names)
-    return names
-
-
-def fields_of(line: bytes) -> dict[str, str]:
-    """The fields of a log line, and its reply."""
-    head, _, reply = line.decode("ascii").partition(" (")
-    fields = dict(field.partition("=")[::2] for field in head.partition(": ")[2].split(", "))
-    return {**fields, "reply": reply.removesuffix(")")}
 
 
 @pytest.mark.parametrize("level", [OPPORTUNISTIC, ENCRYPT, VERIFY], ids=lambda level: str(level.value))
