@@ -87,7 +87,7 @@ def test_equal_configurations_have_the_same_profiles_and_others_have_others() ->
             "bank.example",
             ("a.ex", "b.ex"),
             ReferenceNames(("a.ex", "b.ex")),
-            "a.example",
+            "a.ex",
         ),
         ("", "bank.example", ("a.example",), ReferenceNames(("a.example",)), "a.example"),
     ],
