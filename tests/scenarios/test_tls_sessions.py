@@ -195,7 +195,13 @@ def test_a_host_that_asks_for_a_certificate_gets_ours(server: DeliverServer, is_
     server.deliver_to(client_mxport=port, client_tls=attrs.evolve(ENCRYPT, certificate=shown if is_shown else None))
     server.put(b"r@one.example")
     server.run_until(server.statuses)
-    assert outcomes(server)["r@one.example"]["status"] == ("sent" if is_shown else "deferred")
+    fields = outcomes(server)["r@one.example"]
+    if is_shown:
+        assert fields["status"] == "sent"
+    else:
+        assert fields["reply"].startswith("451 4.7.5 Cannot start TLS with host mx1.one.example[127.0.0.1]")
+        assert fields["tls"] == "!encrypt"
+        assert not server.task.hosts.remembered
 
 
 # ---------------------------------------------------------------------- falling back
