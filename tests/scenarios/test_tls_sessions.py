@@ -112,6 +112,24 @@ def test_an_address_is_sent_as_no_name(server: DeliverServer) -> None:
     assert host.contexts.server_names == [None]
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_without_issuers_of_its_own_it_trusts_the_systems(
+    server: DeliverServer, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    if is_known:
+        (tmp_path / "system.pem").write_bytes(ISSUER.pem)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system.pem"))  # where OpenSSL looks for the system's
+    port = listen(server, sink(server))
+    route(server, 1, "one.example")
+    server.deliver_to(client_mxport=port, client_tls=attrs.evolve(VERIFY, trust=None))
+    server.put(b"r@one.example")
+    server.run_until(server.statuses)
+    fields = outcomes(server)["r@one.example"]
+    assert fields["status"] == ("sent" if is_known else "deferred")
+    if not is_known:
+        assert fields["reply"].startswith("451 4.7.5 Server certificate not trusted: unable to get the issuer's certificate")
+
+
 # ---------------------------------------------------------------------- profiles
 
 
