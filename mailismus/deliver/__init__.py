@@ -5,6 +5,7 @@ Modules, each with what it is:
     queue_seam  the queue manager as delivery uses it
     route       a recipient's route: local, relay, MX, or none. Pure
     concurrency  how many workers have a job of a message. Pure
+    conversion  8-bit messages as 7-bit content: what is measured, remembered, converted on its way
     job         the recipients of a message for one next hop
     room        the share of the room that a sender or a next hop may hold. Pure
     held        how many entries are held, in all and of each sender, and how many more may be. Pure

@@ -6,6 +6,7 @@ It has plain slots because one is made for every message (hot path).
 from __future__ import annotations
 
 from mailismus.deliver.concurrency import Concurrency
+from mailismus.deliver.conversion import SevenBitForm
 from mailismus.deliver.route import NextHop
 from mailismus.queue.interface import Entry, Message
 from mailismus.smtp.client.transaction import Transaction
@@ -16,7 +17,7 @@ NOWHERE = NextHop("", 0)
 class Job(Transaction):
     """Entries of one message with the same route."""
 
-    __slots__ = ("begun_at", "concurrency", "entries", "message", "next_hop", "put_backs", "queued_at", "setup_s")
+    __slots__ = ("begun_at", "concurrency", "entries", "form", "message", "next_hop", "put_backs", "queued_at", "setup_s")
 
     def __init__(
         self,
@@ -38,6 +39,8 @@ class Job(Transaction):
         """The share of the waiting time that the connection's set-up took."""
         self.put_backs = 0
         """How often it was begun and not tried."""
+        self.form: SevenBitForm | None = None
+        """The form in which this host gets the message; None: as it is."""
         recipients = [entries[0].recipient] if len(entries) == 1 else [entry.recipient for entry in entries]
         Transaction.__init__(self, message.sender, recipients, message.size_bytes, message.eightbit)
 
@@ -59,6 +62,12 @@ class Job(Transaction):
         self.recipients = [entry.recipient for entry in self.entries]
         self.left = len(self.recipients)
 
+    def take_form(self, form: SevenBitForm) -> None:
+        """Send the message as 7-bit content, to this host."""
+        self.form = form
+        self.size_bytes = form.size_bytes
+        self.eightbit = False
+
     def charge(self, setup_s: float) -> None:
         """Note how much of its wait was the set-up of the connection, in seconds."""
         self.setup_s = setup_s
@@ -76,4 +85,7 @@ class Job(Transaction):
         self.recipients = [entry.recipient for entry in self.entries]
         self.refused = None
         self.put_backs += 1
+        if self.form is not None:
+            self.form = None
+            self.size_bytes, self.eightbit = self.message.size_bytes, self.message.eightbit
         self.renew()

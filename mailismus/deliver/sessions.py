@@ -34,6 +34,7 @@ from mailismus.deliver.blame import (
     judge_transaction,
 )
 from mailismus.deliver.connector import Connector
+from mailismus.deliver.conversion import Conversions
 from mailismus.deliver.giving_back import AT_ONCE_S, GivingBack, delay_s
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
@@ -108,6 +109,7 @@ class Sessions:
         self._held = held
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.quirks = QuirkMemory()
+        self.conversions = Conversions(queue.read)
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
         self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)

@@ -145,6 +145,7 @@ class EightBit(enum.Enum):
 
     SEND = "send"
     BOUNCE = "bounce"
+    CONVERT = "convert"
 
 
 @attrs.frozen

@@ -34,6 +34,7 @@ class Offers:
     size: bool = False
     eightbit: bool = False
     max_size_bytes: int = 0
+    utf8: bool = False
 
 
 NOTHING = Offers()
@@ -78,4 +79,5 @@ def _read_offers(raw: bytes) -> Offers:
         b"SIZE" in keywords,
         b"8BITMIME" in keywords,
         int(size) if size.isdigit() and len(size) <= MAX_SIZE_DIGITS else 0,
+        b"SMTPUTF8" in keywords,
     )
