@@ -14,6 +14,7 @@ Modules, each with what it is:
     quirks      known defects of each host. Pure
     blame       what a failure says about recipient, message, host or MX set. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure
+    smtputf8    messages that need SMTPUTF8, and what a host without it gets of them. Pure
     limits      how much another server may get at a time, and in a minute. Pure
     schedule    which job goes over which connection, and when; what is known of hosts. Pure
     locator     the hosts of a next hop, by preference

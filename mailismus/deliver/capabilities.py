@@ -3,7 +3,7 @@
 *Rules*: such a message fails without a transaction. The size limit counts the message as we send it, with our trace field
 and without dot-stuffing (RFC 1870 3), as SIZE= announces it. The content decides whether a message is 8-bit, not its sender.
 
-*Not here*: the conversion of a message (`conversion`).
+*Not here*: the conversion of a message (`conversion`), messages that need SMTPUTF8 (`smtputf8`).
 """
 
 from __future__ import annotations

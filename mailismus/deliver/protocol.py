@@ -33,6 +33,7 @@ from mailismus.deliver.conversion import UNREADABLE, Conversions, ConvertedConte
 from mailismus.deliver.job import Job
 from mailismus.deliver.quirks import HostQuirks, QuirkMemory
 from mailismus.deliver.schedule.host import Connection
+from mailismus.deliver.smtputf8 import UTF8_RECIPIENT, to_ascii_envelope
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -97,6 +98,9 @@ class ClientSessionOwner(Seam):
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
         """Settle one refused recipient."""
+
+    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
+        """Settle the recipients of a job at these positions with this reply, before it begins; others are left."""
 
     def put_back(self, session: ClientSession, job: Job) -> None:
         """Take back the rest of a job, which was not tried."""
@@ -374,7 +378,7 @@ class ClientSession(Protocol):
             self._charge(job)
             return job
         while (job := self._owner.next_job(self, self.now, is_ahead=is_ahead)) is not None:
-            if self._capabilities.takes_all or self._takes(job):
+            if (self._capabilities.takes_all and not job.utf8) or self._takes(job):
                 self._charge(job)
                 return job
             if self._converting is not None:
@@ -385,7 +389,22 @@ class ClientSession(Protocol):
         """Whether the host takes such a message as it is; if not, settle the job, or begin to convert its message."""
         if self._refuse(job, self._capabilities.refusal(job.size_bytes, job.eightbit)):
             return False
+        if job.utf8 and not self._capabilities.takes_utf8 and not self._write_in_ascii(job):
+            return False
         return not self._capabilities.must_convert(job.eightbit) or self._convert(job)
+
+    def _write_in_ascii(self, job: Job) -> bool:
+        """Write the envelope of a job in ASCII. Return whether any recipient is left; the others are settled."""
+        found = to_ascii_envelope(job.message.words, job.sender, job.recipients)
+        if isinstance(found, Reply):
+            return not self._refuse(job, found)
+        sender, recipients = found
+        positions = [position for position, recipient in enumerate(recipients) if recipient is None]
+        if positions:
+            job.begin(self.now)
+            self._owner.settle_some(self, job, positions, UTF8_RECIPIENT)
+        job.take_addresses(sender, recipients)
+        return True
 
     def _refuse(self, job: Job, reply: Reply | None) -> bool:
         """Settle a job with this reply, if there is one. Return whether there is."""

@@ -33,6 +33,8 @@ MAX_KNOWN = 10_000
 
 UNKNOWN_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user here"), b"local")
 
+NO_DOMAIN = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.2", b"the domain of the address can't be one"), HOST_NONE)
+
 
 @attrs.frozen
 class Local:
@@ -139,6 +141,8 @@ class Router:
                     return rule.next_hop
         next_hop = self._by_domain.get(domain, self._default)
         if next_hop is None:
+            if not domain.isascii():
+                return NO_DOMAIN
             next_hop = NextHop(domain.decode("ascii"), self._mx_port, HostFinding.MX)
         if not self._by_sender:
             if len(self._known) >= MAX_KNOWN:

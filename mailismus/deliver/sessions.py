@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
@@ -341,6 +341,13 @@ class Sessions:
             self.schedule.end_job(job, session.connection)
             self._queue_rest(job, destination)
             self.schedule.forget_job(job, destination)
+
+    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
+        destination = self.schedule.destinations[job.next_hop]
+        entries = [job.entries[position] for position in positions]
+        destination.entries -= len(entries)
+        self._held.free(job.message.sender, len(entries))
+        self._settling.settle(job, entries, reply, destination.labels.get(session.connection.host, session.label))
 
     def put_back(self, session: ClientSession, job: Job) -> None:
         connection, destination = session.connection, self.schedule.destinations[job.next_hop]

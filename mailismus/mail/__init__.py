@@ -10,5 +10,6 @@ Modules, each with what it is:
     networks    a set of IP networks
     outcome     result of one delivery attempt for one entry
     reply       an SMTP reply: code, enhanced status, text
+    utf8        UTF-8 in addresses and headers
     words       further facts of a message or a recipient, kept and not interpreted
 """
