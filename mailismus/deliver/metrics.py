@@ -35,6 +35,12 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
     counter("mailismus_deliver_given_back_total", "Of these, those given back untried.", lambda t: t.counters.given_back),
     gauge("mailismus_deliver_held_entries", "Entries held; `queuecache` limits them.", lambda t: t.held),
     counter("mailismus_deliver_transactions_total", "Transactions with other servers.", lambda t: t.counters.transactions),
+    counter(
+        "mailismus_deliver_conversions_total",
+        "Messages converted to 7-bit content for hosts without 8BITMIME, or refused because they can't be, by `result`.",
+        lambda t: {("converted",): t.sessions.conversions.converted, ("refused",): t.sessions.conversions.refused},
+        "result",
+    ),
     counter("mailismus_deliver_local_total", "Messages put into maildirs.", lambda t: t.counters.local_deliveries),
     gauge(
         "mailismus_deliver_local_stuck",

@@ -6,7 +6,8 @@
 - After the final dot `timeout_final` applies, once. Before it the transaction as a whole has a time limit, and so have
   greeting, EHLO and HELO together.
 - Memory is bounded: the next piece of content is fetched when no bytes wait in the transport.
-- A message that the host can't take, by its EHLO reply, fails without a transaction.
+- A message that the host can't take, by its EHLO reply, fails without a transaction. One that it gets as 7-bit content
+  (`conversion`) waits in the session until its form is known; nothing else begins meanwhile.
 - Quirks of the host that a session finds are remembered (`quirks`).
 - A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over. What a host says in
   terms of TLS before its first reply over it belongs to the handshake: with TLS 1.3 that is how it refuses our certificate.
@@ -30,10 +31,12 @@ from twisted.python.failure import Failure
 from mailismus.config.values.settings import ClientSettings
 from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.content import PieceReader
+from mailismus.deliver.conversion import UNREADABLE, Conversions, ConvertedContent, SevenBitForm, convert
 from mailismus.deliver.job import Job
 from mailismus.deliver.quirks import HostQuirks, QuirkMemory
 from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.schedule.host import Connection
+from mailismus.deliver.smtputf8 import UTF8_RECIPIENT, to_ascii_envelope
 from mailismus.deliver.tls_clients import TlsClients, TlsConnection
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
@@ -55,8 +58,6 @@ SLOWEST_BYTES_S = 1000
 
 SETUP_STEPS = 2
 """The time limit of greeting, EHLO and HELO together, as a multiple of `timeout`, which limits each."""
-
-UNREADABLE = Reply(451, b"4.3.0", b"the message can't be read now")
 
 
 class ClientSessionState(enum.Enum):
@@ -86,6 +87,7 @@ class ClientSessionOwner(Seam):
     monotonic: Callable[[], float]
     quirks: QuirkMemory
     tls: TlsClients
+    conversions: Conversions
     max_idle_s: float
     """How long a session stays open without work."""
 
@@ -107,6 +109,9 @@ class ClientSessionOwner(Seam):
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
         """Settle one refused recipient."""
+
+    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
+        """Settle the recipients of a job at these positions with this reply, before it begins; others are left."""
 
     def put_back(self, session: ClientSession, job: Job) -> None:
         """Take back the rest of a job, which was not tried."""
@@ -173,14 +178,19 @@ class ClientSession(Protocol):
         self._steps_s = 3 * settings.timeout_s + settings.timeout_final_s
         self._pieces: PieceReader | None = None
         """Reads the content that is sent in pieces."""
+        self._converting: Job | None = None
+        """The job whose message is converted, or was converted; its transaction is the next one."""
+        self._is_asking = False
+        """Whether the form of a message is asked for now."""
         self._sent = Sent.ALL
         """Where the bytes are that were sent last."""
         self._socket: ITCPTransport
 
     @property
     def underway(self) -> list[Job]:
-        """Jobs that have begun over it."""
-        return self.client.underway
+        """Jobs that have begun over it, or whose messages are converted for its host."""
+        jobs = self.client.underway
+        return jobs if self._converting is None else [*jobs, self._converting]
 
     # ------------------------------------------------------------------ called by Twisted
 
@@ -284,6 +294,7 @@ class ClientSession(Protocol):
             self.quit()
             self._socket.loseConnection()
         elif self.state in (_CONNECTING, _GREETING, _HANDSHAKE, _BUSY):
+            self._put_back_converting()
             waits = self.client.cut_off()
             self._stop_reading()
             if not waits:
@@ -313,6 +324,9 @@ class ClientSession(Protocol):
         if job is not None:
             self.state = _BUSY
             self.client.begin(job)
+        elif self._converting is not None:
+            self.state = _BUSY
+            self._cap = self.deadline = self.now + self._timeout_s
         elif self._owner.keep_idle(self):
             self.state = _IDLE
             self.deadline = self.now + self._owner.max_idle_s
@@ -324,13 +338,16 @@ class ClientSession(Protocol):
         return self._next_job(is_ahead=True) if self._reply_s < SLOW_REPLY_S else None
 
     def content_of(self, transaction: Job) -> bytes | None:
+        form = transaction.form
         try:
             content = self._owner.read(transaction.message.spool_id)
+            if isinstance(content, bytes):
+                return content if form is None else convert(content, form.plan)
         except StorageError:
             self.client.spoil_content(UNREADABLE)
             return None
-        if isinstance(content, bytes):
-            return content
+        if form is not None:
+            content.addCallback(ConvertedContent, form.plan)
         content.addCallbacks(self._on_content, self._on_not_opened)
         return None
 
@@ -414,21 +431,80 @@ class ClientSession(Protocol):
         self._owner.session_established(self)
 
     def _next_job(self, *, is_ahead: bool) -> Job | None:
-        """Ask for the next job that the host takes."""
+        """Ask for the next job that the host takes. None: there is none, or its message is converted first."""
+        job = self._converting
+        if job is not None:
+            if job.form is None:
+                return None
+            self._converting = None
+            self._charge(job)
+            return job
         while (job := self._owner.next_job(self, self.now, is_ahead=is_ahead)) is not None:
-            if self._capabilities.takes_all or self._takes(job):
+            if (self._capabilities.takes_all and not job.utf8) or self._takes(job):
                 self._charge(job)
                 return job
+            if self._converting is not None:
+                return None
         return None
 
     def _takes(self, job: Job) -> bool:
-        """Whether the host takes such a message; if not, settle the job."""
-        reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
-        if reply is None:
-            return True
-        job.begin(self.now, self.tls)
-        self._owner.settle(self, job, reply)
-        return False
+        """Whether the host takes such a message as it is; if not, settle the job, or begin to convert its message."""
+        if self._refuse(job, self._capabilities.refusal(job.size_bytes, job.eightbit)):
+            return False
+        if job.utf8 and not self._capabilities.takes_utf8 and not self._write_in_ascii(job):
+            return False
+        return not self._capabilities.must_convert(job.eightbit) or self._convert(job)
+
+    def _write_in_ascii(self, job: Job) -> bool:
+        """Write the envelope of a job in ASCII. Return whether any recipient is left; the others are settled."""
+        found = to_ascii_envelope(job.message.words, job.sender, job.recipients)
+        if isinstance(found, Reply):
+            return not self._refuse(job, found)
+        sender, recipients = found
+        positions = [position for position, recipient in enumerate(recipients) if recipient is None]
+        if positions:
+            job.begin(self.now, self.tls)
+            self._owner.settle_some(self, job, positions, UTF8_RECIPIENT)
+        job.take_addresses(sender, recipients)
+        return True
+
+    def _refuse(self, job: Job, reply: Reply | None) -> bool:
+        """Settle a job with this reply, if there is one. Return whether there is."""
+        if reply is not None:
+            job.begin(self.now, self.tls)
+            self._owner.settle(self, job, reply)
+        return reply is not None
+
+    def _convert(self, job: Job) -> bool:
+        """Ask for the 7-bit form of a job's message. Return whether it is known at once and the host takes it."""
+        self._converting, self._is_asking = job, True
+        self._owner.conversions.find(job.message.spool_id).addCallback(self._on_form, job)
+        self._is_asking = False
+        if self._converting is not job or job.form is None:
+            return False
+        self._converting = None
+        return True
+
+    def _on_form(self, found: SevenBitForm | Reply, job: Job) -> None:
+        """Take the 7-bit form of a message, or why there is none."""
+        if self._converting is not job:
+            return  # the session ended meanwhile
+        if not self._is_asking:
+            self.now = self._monotonic()
+        reply = found if isinstance(found, Reply) else self._capabilities.refusal(found.size_bytes, False)
+        if self._refuse(job, reply):
+            self._converting = None
+        elif isinstance(found, SevenBitForm):
+            job.take_form(found)
+        if not self._is_asking and self.client.is_idle:
+            self._go_on()
+            self._extend()
+
+    def _put_back_converting(self) -> None:
+        """Give a job back whose message is converted: the session ends."""
+        job, self._converting = self._converting, None
+        if job is not None:
+            self._owner.put_back(self, job)
 
     def _remember_quirks(self) -> None:
         """Remember the quirks that this session found."""
@@ -475,6 +551,7 @@ class ClientSession(Protocol):
         state, self.state = self.state, _GONE
         self._stop_reading()
         if state is not _GONE:
+            self._put_back_converting()
             self._remember_quirks()
             if state is not _QUITTING:
                 self._owner.session_left(self)

@@ -37,6 +37,8 @@ MAX_KNOWN = 10_000
 
 UNKNOWN_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user here"), b"local")
 
+NO_DOMAIN = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.2", b"the domain of the address can't be one"), HOST_NONE)
+
 
 @attrs.frozen
 class Local:
@@ -147,7 +149,10 @@ class Router:
                 rule = self._by_sender.get(key)
                 if rule is not None and rule.is_for(client):
                     return self._next_hop(rule.relay, domain)
-        next_hop = self._next_hop(self._by_domain.get(domain, self._default), domain)
+        relay = self._by_domain.get(domain, self._default)
+        if relay is None and not domain.isascii():
+            return NO_DOMAIN
+        next_hop = self._next_hop(relay, domain)
         if not self._by_sender:
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
@@ -35,6 +35,7 @@ from mailismus.deliver.blame import (
     judge_transaction,
 )
 from mailismus.deliver.connector import Connector
+from mailismus.deliver.conversion import Conversions
 from mailismus.deliver.giving_back import AT_ONCE_S, GivingBack, delay_s
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
@@ -114,6 +115,7 @@ class Sessions:
         self.quirks = QuirkMemory()
         self.tls = TlsClients(clock)
         self._misses = TlsMisses(self.tls.fallbacks, settling.counters)
+        self.conversions = Conversions(queue.read)
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
         self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
@@ -354,6 +356,13 @@ class Sessions:
             self.schedule.end_job(job, session.connection)
             self._queue_rest(job, destination)
             self.schedule.forget_job(job, destination)
+
+    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
+        destination = self.schedule.destinations[job.next_hop]
+        entries = [job.entries[position] for position in positions]
+        destination.entries -= len(entries)
+        self._held.free(job.message.sender, len(entries))
+        self._settling.settle(job, entries, reply, destination.labels.get(session.connection.host, session.label))
 
     def put_back(self, session: ClientSession, job: Job) -> None:
         connection, destination = session.connection, self.schedule.destinations[job.next_hop]

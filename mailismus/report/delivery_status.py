@@ -20,6 +20,7 @@ from mailismus.smtp.trace import date_time
 WIDTH = 76
 
 _IS_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}").fullmatch
+_SPECIAL = re.compile(r"[^!-*,-<>-\[\]-~]")
 _IS_ADDRESS = re.compile(rb"[0-9.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*").fullmatch
 
 
@@ -55,7 +56,7 @@ def write_delivery_status(host: bytes, message: Message) -> Iterator[str]:
 
 
 def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
-    yield f"Final-Recipient: rfc822; {safe_address(entry.recipient)}"
+    yield f"Final-Recipient: {_typed_address(entry.recipient)}"
     yield "Action: failed"
     yield f"Status: {status_of(entry)}"
     name = host_name(entry.host)
@@ -65,6 +66,16 @@ def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
         yield field("Diagnostic-Code", f"smtp; {format_reply(entry.reply)}")
     yield field("Last-Attempt-Date", _date(entry.due_at))
     yield field("Final-Log-ID", str(QueueId(message.spool_id, entry.number)))
+
+
+def _typed_address(address: bytes) -> str:
+    """An address with its type. One in UTF-8 is written in ASCII (RFC 6533 3)."""
+    text = safe_address(address)
+    return f"rfc822; {text}" if text.isascii() else f"utf-8; {_SPECIAL.sub(_escape, text)}"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\x{{{ord(found[0]):X}}}"
 
 
 def _mta_name(name: bytes) -> str:

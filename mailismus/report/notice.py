@@ -3,8 +3,8 @@
 It says what happened, to which address, on whose side, what to do now, and the remote host's reply, verbatim where that is
 safe. Recipients for which all this is equal are listed together.
 
-*Rules*: ASCII alone; lines of at most `WIDTH` where words allow, never more than 998 bytes. Text from others is escaped
-(`observe.text.plain`) and indented, so that it can't pass for ours.
+*Rules*: ASCII alone, but for addresses in UTF-8; lines of at most `WIDTH` where words allow, never more than
+998 bytes. Text from others is escaped (`observe.text.plain`) and indented, so that it can't pass for ours.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from mailismus.mail.address import domain_of
+from mailismus.mail.address import domain_of, parse_utf8_path
 from mailismus.mail.ids import format_spool_id
 from mailismus.mail.reply import MAX_TEXT, Reply
 from mailismus.observe.text import plain
@@ -36,7 +36,9 @@ def format_reply(reply: Reply) -> str:
 
 
 def safe_address(address: bytes) -> str:
-    """An address as in the envelope. One that does not pass the grammar is escaped and cut."""
+    """An address as in the envelope, in UTF-8 too. One that does not pass the grammar is escaped and cut."""
+    if not address.isascii() and parse_utf8_path(address) is not None:
+        return address.decode("utf-8")
     return plain(address).decode("ascii")[:900]
 
 

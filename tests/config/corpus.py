@@ -251,7 +251,7 @@ BROKEN = [
     ),
     Broken("name server", in_deliver('<dns servers="ns.example"/>'), 4, '"ns.example" is not the address of a name server'),
     Broken("MX port", in_deliver("<client>\n<mxport>0</mxport></client>"), 5, "write at least 1"),
-    Broken("eight bits", in_deliver("<client>\n<eightbit>Y</eightbit></client>"), 5, "write send or bounce"),
+    Broken("eight bits", in_deliver("<client>\n<eightbit>Y</eightbit></client>"), 5, "write send or bounce or convert"),
     Broken(
         "relay TLS",
         in_deliver('<relays>\n<relay address="a">\n<tls level="maybe"/></relay></relays>'),

@@ -160,9 +160,9 @@ FALLBACKMX_A = Setting(
 )
 EIGHTBIT = Setting(
     "eightbit",
-    kinds.choice(("send", "bounce")),
+    kinds.choice(("send", "bounce", "convert")),
     "send",
-    "8-bit mail for a server without 8BITMIME: send it unchanged, or bounce it.",
+    "8-bit mail for a server without 8BITMIME: send it unchanged, bounce it, or convert it to quoted-printable and base64.",
 )
 MXPORT = Setting("mxport", kinds.port(1), "25", "The port of MX hosts. Other values than 25 are for tests.")
 LOOPBACK = Setting("loopback", kinds.BOOLEAN, "N", "Y: accept MX hosts at 127.0.0.0/8 and ::1. For tests.")

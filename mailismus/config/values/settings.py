@@ -147,6 +147,7 @@ class EightBit(enum.Enum):
 
     SEND = "send"
     BOUNCE = "bounce"
+    CONVERT = "convert"
 
 
 @attrs.frozen

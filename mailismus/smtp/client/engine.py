@@ -1,4 +1,4 @@
-"""The client engine: one SMTP session without I/O, replies in, commands and outcomes out (RFC 5321, 2920, 1870, 6152).
+"""The client engine: one SMTP session without I/O, replies in, commands and outcomes out (RFC 5321, 2920, 1870, 6152, 6531).
 
 *Rules*
 - Where the server offers PIPELINING, the engine sends MAIL, RCPT and DATA ahead, in groups of at most `max_pipeline`
@@ -367,6 +367,8 @@ class ClientEngine(ClientEnds[T]):
         parameters = b" SIZE=%d" % transaction.size_bytes if offers.size else b""
         if transaction.eightbit and offers.eightbit:
             parameters += b" BODY=8BITMIME"
+        if transaction.utf8:
+            parameters += b" SMTPUTF8"
         recipients = transaction.recipients
         if len(recipients) == 1 and self.trust.is_used and not self._needs_reset and self._max_pipeline > 2:
             self._due.extend(_TO_ENVELOPE)

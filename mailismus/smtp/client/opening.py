@@ -38,6 +38,7 @@ class Offers:
     eightbit: bool = False
     max_size_bytes: int = 0
     starttls: bool = False
+    utf8: bool = False
 
 
 NOTHING = Offers()
@@ -111,4 +112,5 @@ def _read_offers(raw: bytes) -> Offers:
         b"8BITMIME" in keywords,
         int(size) if size.isdigit() and len(size) <= MAX_SIZE_DIGITS else 0,
         b"STARTTLS" in keywords,
+        b"SMTPUTF8" in keywords,
     )

@@ -87,16 +87,22 @@ _NEW = Phase.NEW
 class Transaction:
     """A message and its recipients, as the engine needs them.
 
-    Addresses have passed the grammar. `size_bytes`: the value of SIZE= (RFC 1870: without dot-stuffing).
+    Addresses have passed the grammar. `size_bytes`: the value of SIZE= (RFC 1870: without dot-stuffing). `utf8`: addresses
+    or header need SMTPUTF8 (RFC 6531); only a host that offers it gets such a transaction.
     """
 
-    __slots__ = ("answered", "eightbit", "is_first", "left", "phase", "recipients", "refused", "sender", "size_bytes")
+    __slots__ = (
+        *("answered", "eightbit", "is_first", "left", "phase", "recipients", "refused", "sender", "size_bytes", "utf8"),
+    )
 
-    def __init__(self, sender: bytes, recipients: Sequence[bytes], size_bytes: int, eightbit: bool) -> None:
+    def __init__(
+        self, sender: bytes, recipients: Sequence[bytes], size_bytes: int, eightbit: bool, utf8: bool = False
+    ) -> None:
         self.sender = sender
         self.recipients = recipients
         self.size_bytes = size_bytes
         self.eightbit = eightbit
+        self.utf8 = utf8
         self.refused: set[int] | None = None
         """Positions in `recipients` that were refused at RCPT; None: none."""
         self.phase = _NEW
