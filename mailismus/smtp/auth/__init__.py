@@ -4,7 +4,6 @@ arguments.
 Modules, bottom first:
 
     response      base64 of challenges and responses; bytes that hold a secret, overwritten after use
-    saslprep      preparation of user names and passwords (RFC 4013)
     mechanism     what each mechanism does, and its faults
     plain         PLAIN (RFC 4616)
     login         LOGIN

@@ -24,9 +24,9 @@ import hmac
 import re
 from typing import NamedTuple
 
+from mailismus.mail.saslprep import prepare
 from mailismus.smtp.auth.mechanism import NO_MORE, ChallengeFault, ChallengeFaultKind, Derivation, Keys, SecretMechanism
 from mailismus.smtp.auth.response import decode, encode, join, wipe
-from mailismus.smtp.auth.saslprep import prepare
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000

@@ -15,7 +15,7 @@ from mailismus.smtp.auth.login import Login
 from mailismus.smtp.auth.mechanism import NO_MORE, ChallengeFault, ChallengeFaultKind, Derivation, Keys
 from mailismus.smtp.auth.plain import Plain
 from mailismus.smtp.auth.response import decode, encode, join, wipe
-from mailismus.smtp.auth.saslprep import Unfit, prepare
+from mailismus.mail.saslprep import Unfit, prepare
 from mailismus.smtp.auth.scram import ChannelBinding, Scram, derive_keys
 from mailismus.smtp.auth.xoauth2 import Xoauth2
 
