@@ -139,10 +139,9 @@ class Scram(SecretMechanism):
         return bytearray()
 
 
-def derive_keys(secret: bytearray, derivation: Derivation) -> Keys:
-    """Return the keys of a password. Takes up to half a second, most of it without the interpreter's lock; may be called by
-    another thread. Raises `saslprep.Unfit`."""
-    password = prepare(secret)
+def derive_keys(password: bytearray, derivation: Derivation) -> Keys:
+    """Return the keys of a password in its prepared form, which is wiped. Takes up to half a second, without the
+    interpreter's lock: for another thread, which has the password for itself."""
     salted = hashlib.pbkdf2_hmac(derivation.hash_name, password, derivation.salt, derivation.iterations)
     wipe(password)
     return Keys(

@@ -44,7 +44,7 @@ def play(name: str, *replies: bytes, password: bytes = PASSWORD) -> tuple[list[b
     for raw in replies:
         step: Step = exchange.receive(int(raw[:3]), raw)
         if isinstance(step, Derivation):
-            step = exchange.use_keys(derive_keys(mechanism.secret, step))
+            step = exchange.use_keys(derive_keys(bytearray(mechanism.secret), step))
         if isinstance(step, AuthVerdict):
             assert exchange.state is ExchangeState.OVER
             assert not mechanism.secret

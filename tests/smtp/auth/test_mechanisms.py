@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mailismus.mail.saslprep import Unfit, prepare
 from mailismus.smtp.auth.cram_md5 import CramMd5
 from mailismus.smtp.auth.login import Login
 from mailismus.smtp.auth.mechanism import NO_MORE, ChallengeFault, ChallengeFaultKind, Derivation, Keys
 from mailismus.smtp.auth.plain import Plain
 from mailismus.smtp.auth.response import decode, encode, join, wipe
-from mailismus.mail.saslprep import Unfit, prepare
 from mailismus.smtp.auth.scram import ChannelBinding, Scram, derive_keys
 from mailismus.smtp.auth.xoauth2 import Xoauth2
 
@@ -44,7 +44,7 @@ def test_scram_gives_the_messages_of_its_rfc(
     assert mechanism.begin() == b"n,,n=user,r=" + nonce
     derivation = mechanism.respond(b"r=%b%b,s=%b,i=4096" % (nonce, more, salt))
     assert derivation == Derivation(hash_name, base64.b64decode(salt), 4096)
-    keys = derive_keys(mechanism.secret, derivation)
+    keys = derive_keys(prepare(mechanism.secret), derivation)
     assert mechanism.use_keys(keys) == b"c=biws,r=%b%b,p=%b" % (nonce, more, proof)
     assert not mechanism.is_proved
     assert said(mechanism.respond(b"v=" + signature)) == b""
@@ -182,7 +182,7 @@ def test_a_server_that_knows_the_password_accepts_the_proof(password: str, salt:
     mechanism = Scram(b"u", bytearray(password.encode()), b"N")
     derivation = mechanism.respond(server_first)
     assert isinstance(derivation, Derivation)
-    final, _, proof = bytes(mechanism.use_keys(derive_keys(mechanism.secret, derivation))).rpartition(b",p=")
+    final, _, proof = bytes(mechanism.use_keys(derive_keys(prepare(mechanism.secret), derivation))).rpartition(b",p=")
     message = b",".join((b"n=u,r=N", server_first, final))
     mask = hmac.digest(stored_key, message, "sha256")
     client_key = bytes(one ^ other for one, other in zip(base64.b64decode(proof), mask, strict=True))
