@@ -9,6 +9,7 @@
 - A message that the host can't take, by its EHLO reply, fails without a transaction.
 - Quirks of the host that a session finds are remembered (`quirks`).
 - A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over.
+- Credentials are shown over TLS alone (`authentication`), within the time limit of greeting and EHLO.
 
 *Not here*: reading content in pieces (`content`), the choice of the next job, the consequences of an outcome (`sessions`,
 `settling`).
@@ -27,6 +28,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import ClientSettings
+from mailismus.deliver.authentication.attempt import AuthAttempt
+from mailismus.deliver.authentication.failure import AuthFailure
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.content import PieceReader
 from mailismus.deliver.job import Job
@@ -34,12 +38,14 @@ from mailismus.deliver.quirks import HostQuirks, QuirkMemory
 from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.tls_clients import TlsClients, TlsConnection
-from mailismus.errors import StorageError
+from mailismus.errors import ProtocolError, StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.net.channel_binding import channel_binding
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.queue.interface import IContent
+from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
 from mailismus.smtp.client.state import ClientState
@@ -85,11 +91,15 @@ class ClientSessionOwner(Seam):
     monotonic: Callable[[], float]
     quirks: QuirkMemory
     tls: TlsClients
+    secrets: Secrets
     max_idle_s: float
     """How long a session stays open without work."""
 
     def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
         """Note that TLS is established, as its profile demands."""
+
+    def session_authenticated(self) -> None:
+        """Note that a host accepted the credentials."""
 
     def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
@@ -151,9 +161,16 @@ class ClientSession(Protocol):
         self._host = (host.address, host.port)
         self._quirks = quirks = owner.quirks.of(self._host, self.opened_at)
         use = owner.tls.use_of(host.profile, self._host, self.opened_at)
+        credentials = host.profile.credentials
         self.client: ClientEngine[Job] = ClientEngine(
-            self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo, use
+            self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo, use, credentials is not None
         )
+        self._auth: AuthAttempt | None = None
+        if credentials is not None:
+            self._auth = AuthAttempt(self, credentials, owner.secrets, label)
+        self._is_authenticating = False
+        self.auth_failure: AuthFailure | None = None
+        """Why the session was not authenticated, where that ended it."""
         self._found = found
         self._tls: TlsConnection | None = None
         self.tls = b""
@@ -207,7 +224,8 @@ class ClientSession(Protocol):
             self._extend()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._end(b"connection lost")
+        if self._auth is None or not self._auth.is_looking:
+            self._end(b"connection lost")
 
     # ------------------------------------------------------------------ called by TLS
 
@@ -295,6 +313,19 @@ class ClientSession(Protocol):
         self._tls = self._owner.tls.begin(self._socket, self, self.connection.host.profile, self._found, self.now)
         self._socket = self._tls.transport
 
+    def start_auth(self) -> None:
+        auth, tls = self._auth, self._tls
+        assert auth is not None
+        if tls is None or not self.tls:
+            raise ProtocolError("credentials are shown over TLS alone")
+        self._is_authenticating = True
+        binding = channel_binding(tls.transport.getHandle())  # type: ignore[no-untyped-call]  # Twisted's
+        auth.begin(self.client.opening.offers.auth, None if binding is None else ChannelBinding(*binding))
+
+    def on_auth_reply(self, code: int, raw: bytes) -> None:
+        assert self._auth is not None
+        self._auth.on_reply(code, raw)
+
     def on_ready(self) -> None:
         if self.state is _GREETING:
             self._set_up()
@@ -340,6 +371,8 @@ class ClientSession(Protocol):
         self._owner.put_back(self, transaction)
 
     def on_unusable(self, reply: Reply) -> None:
+        if self._auth is not None and self._is_authenticating and self.auth_failure is None:
+            self.auth_failure = self._auth.failure_when_lost(reply.text)
         self._owner.session_failed(self, reply)
         self._leave()
         if self.transport is not None:
@@ -348,6 +381,24 @@ class ClientSession(Protocol):
     def on_end(self, why: bytes) -> None:
         self._leave()
         self._socket.abortConnection()
+
+    # ------------------------------------------------------------------ called by the authentication
+
+    def send_auth(self, line: bytes | bytearray) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self.client.send_auth(line)
+
+    def on_authenticated(self) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self._is_authenticating = False
+        self._owner.session_authenticated()
+        self.client.authenticated()
+
+    def on_not_authenticated(self, failure: AuthFailure) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self.now = self._monotonic()
+        self.auth_failure = failure
+        self.client.lost(b"not authenticated", failure.reply)
 
     # ------------------------------------------------------------------ content in pieces
 
@@ -467,6 +518,8 @@ class ClientSession(Protocol):
         """Leave the owner's books, whenever the socket closes. Harmless when repeated."""
         state, self.state = self.state, _GONE
         self._stop_reading()
+        if self._auth is not None:
+            self._auth.close()
         if state is not _GONE:
             self._remember_quirks()
             if state is not _QUITTING:

@@ -4,8 +4,8 @@
 
 *Rules*
 - One exchange in a session, with the first configured mechanism that the host offers.
-- After a refusal the file is looked at again: if it holds another secret by now, the mail is tried again at once, in another
-  session; otherwise the whole profile waits.
+- After a refusal the file is looked at again, even if the connection is lost meanwhile: if it holds another secret by now,
+  the mail is tried again at once, in another session; otherwise the whole profile waits.
 - `close` may come at any time; the secret is overwritten then, and what other threads answer later is ignored.
 - A call of the owner ends the attempt, and comes once.
 """
@@ -25,6 +25,7 @@ from mailismus.deliver.authentication.failure import (
     AuthFailure,
     AuthFailureKind,
     changed,
+    lost,
     no_secret,
     not_offered,
     of_verdict,
@@ -33,10 +34,11 @@ from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.errors import SecretError
 from mailismus.mail.saslprep import Unfit, prepare
 from mailismus.secret_file import SecretContent
-from mailismus.smtp.auth.exchange import AuthExchange, AuthFinding, AuthVerdict, Step
+from mailismus.smtp.auth.exchange import AuthExchange, AuthFinding, AuthVerdict, ExchangeState, Step
 from mailismus.smtp.auth.mechanism import Derivation, Keys
 from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.auth.selection import choose, make_mechanism
+from mailismus.smtp.client.reply_parser import make_reply
 
 NONCE_BYTES = 18
 """In base64 24 characters, without a comma."""
@@ -72,6 +74,13 @@ class AuthAttempt:
         """The mechanism."""
         self._binding: ChannelBinding | None = None
         self._offered: Collection[str] = ()
+        self._refusal: AuthFailure | None = None
+        """The host has refused, and the file is looked at."""
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether the host has refused, and the file is looked at: the end of the connection changes nothing."""
+        return self._refusal is not None and not self._is_closed
 
     def begin(self, offered: Collection[str], binding: ChannelBinding | None) -> None:
         """Begin, with what the host offers behind AUTH and the binding of the TLS connection."""
@@ -85,9 +94,18 @@ class AuthAttempt:
         self._secrets.read(source, is_token=name in TOKEN_TYPES).addCallbacks(self._on_secret, self._on_no_secret)
 
     def on_reply(self, code: int, raw: bytes) -> None:
-        """Take the reply to the line that was sent last."""
-        assert self._exchange is not None
-        self._do(self._exchange.receive(code, raw))
+        """Take the reply to the line that was sent last; 421 may come at any time."""
+        exchange = self._exchange
+        if self.is_looking or self._is_closed:
+            return
+        if exchange is None or exchange.state is ExchangeState.DERIVING:
+            self._fail(lost(bytes(make_reply(code, raw)), self._settings.username))
+        else:
+            self._do(exchange.receive(code, raw))
+
+    def failure_when_lost(self, why: bytes) -> AuthFailure:
+        """Return what it is that the session ended for this reason."""
+        return self._refusal or lost(why, self._settings.username)
 
     def close(self) -> None:
         """End it: the session is over. May be repeated."""
@@ -164,6 +182,7 @@ class AuthAttempt:
             self._fail(failure)
             return
         assert self._content is not None
+        self._refusal = failure
         source = self._settings.source_of(self._name)
         looked = self._secrets.is_changed(source, self._content.version)
         looked.addCallbacks(self._on_looked, self._on_looked, callbackArgs=(failure,), errbackArgs=(failure,))

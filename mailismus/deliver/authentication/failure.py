@@ -93,6 +93,12 @@ def of_verdict(verdict: AuthVerdict, label: bytes, username: str) -> AuthFailure
     return AuthFailure(kind, Reply(451, status, text[:MAX_TEXT]))
 
 
+def lost(why: bytes, username: str) -> AuthFailure:
+    """The session ended in the middle of it. `why`: "connection lost", "timed out", ..."""
+    text = b"authentication as %b failed: %b" % (_printable(username), why)
+    return AuthFailure(AuthFailureKind.LATER, Reply(451, b"4.7.0", text[:MAX_TEXT]))
+
+
 def changed(failure: AuthFailure) -> AuthFailure:
     """The same, when the file holds another secret by now."""
     return attrs.evolve(failure, kind=AuthFailureKind.CHANGED)

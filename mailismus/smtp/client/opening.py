@@ -14,6 +14,7 @@ import functools
 
 import attrs
 
+from mailismus.smtp.auth.selection import parse_offer
 from mailismus.smtp.client.reply_parser import list_keywords, make_reply
 from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
 from mailismus.smtp.client.state import ClientEvent, ClientState
@@ -38,6 +39,8 @@ class Offers:
     eightbit: bool = False
     max_size_bytes: int = 0
     starttls: bool = False
+    auth: frozenset[str] = frozenset()
+    """Mechanisms of authentication."""
 
 
 NOTHING = Offers()
@@ -111,4 +114,5 @@ def _read_offers(raw: bytes) -> Offers:
         b"8BITMIME" in keywords,
         int(size) if size.isdigit() and len(size) <= MAX_SIZE_DIGITS else 0,
         b"STARTTLS" in keywords,
+        parse_offer(keywords.get(b"AUTH", b"")),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 
+from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.route import NextHop
@@ -30,6 +31,9 @@ def desk(**options: object) -> Desk:
     return made
 
 
+CREDENTIALS = AuthSettings(("PLAIN",), "joe", SecretSource("relay.secret", b"1"), None)
+
+
 def destdb(limit: int = 10_000) -> DestDb:
     return DestDb(ScheduleLimits(), Deaths(300.0, 7200.0, 7200.0), limit)
 
@@ -41,7 +45,7 @@ def connect(hosts: DestDb, profile: Profile, now: float = 0.0, address: str = AD
 def test_equal_profiles_are_one_object_and_others_are_not() -> None:
     assert PROFILES.of(Requirement(TlsLevel.ENCRYPT, "<tls> in line 1")) is ENCRYPT
     assert PROFILES.of(Requirement(TlsLevel.ENCRYPT, "<tls> in line 9")) is not ENCRYPT
-    assert PROFILES.of(ENCRYPT.requirement, "joe") is not ENCRYPT
+    assert PROFILES.of(ENCRYPT.requirement, CREDENTIALS) is not ENCRYPT
     gc.collect()
     assert len(PROFILES) == 2  # what nobody uses is forgotten
 
