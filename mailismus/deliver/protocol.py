@@ -168,7 +168,7 @@ class ClientSession(Protocol):
         self._auth: AuthAttempt | None = None
         if credentials is not None:
             self._auth = AuthAttempt(self, credentials, owner.secrets, label)
-        self._is_authenticating = False
+        self._is_authenticating = self._is_cut = False
         self.auth_failure: AuthFailure | None = None
         """Why the session was not authenticated, where that ended it."""
         self._found = found
@@ -224,6 +224,7 @@ class ClientSession(Protocol):
             self._extend()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._is_cut = True
         if self._auth is None or not self._auth.is_looking:
             self._end(b"connection lost")
 
@@ -371,15 +372,23 @@ class ClientSession(Protocol):
         self._owner.put_back(self, transaction)
 
     def on_unusable(self, reply: Reply) -> None:
-        if self._auth is not None and self._is_authenticating and self.auth_failure is None:
-            self.auth_failure = self._auth.failure_when_lost(reply.text)
+        auth = self._auth
+        if auth is not None and self._is_authenticating and self.auth_failure is None:
+            if auth.is_looking:
+                return  # the end comes with what is found
+            self.auth_failure = auth.failure_when_lost(reply.text)
+        self._fail(reply)
+
+    def _fail(self, reply: Reply) -> None:
+        """Leave: there is no session."""
         self._owner.session_failed(self, reply)
         self._leave()
-        if self.transport is not None:
+        if self.transport is not None and not self._is_cut:
             self._socket.abortConnection()
 
     def on_end(self, why: bytes) -> None:
-        self._leave()
+        if self._auth is None or not self._auth.is_looking:
+            self._leave()
         self._socket.abortConnection()
 
     # ------------------------------------------------------------------ called by the authentication
@@ -399,6 +408,8 @@ class ClientSession(Protocol):
         self.now = self._monotonic()
         self.auth_failure = failure
         self.client.lost(b"not authenticated", failure.reply)
+        if self.state is not _GONE:  # the connection ended while the file was looked at
+            self._fail(failure.reply)
 
     # ------------------------------------------------------------------ content in pieces
 

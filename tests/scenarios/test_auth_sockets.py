@@ -359,3 +359,59 @@ def test_the_password_never_goes_without_tls(make_relay: Any) -> None:
     for connection in relay.servers[0].connections:
         before = connection.commands[: connection.commands.index(b"STARTTLS") + 1]
         assert not [line for line in before if coded in line]
+
+
+@pytest.mark.parametrize("last", [b"", b"421 4.7.0 goodbye", b"451 what"])
+def test_a_host_that_leaves_with_its_refusal_does_not_hide_a_renewed_token(make_relay: Any, last: bytes) -> None:
+    relay = make_relay()
+
+    def renew(connection: AuthConnection) -> bytes:
+        connection.server.answers.clear()
+        relay.write(relay.token, TOKEN)
+        connection.say(b"535 5.7.8 expired", *([last] if last else []))
+        raise ConnectionError
+
+    relay.write(relay.token, b"an-old-token")
+    relay.servers[0].answers["XOAUTH2"] = renew
+    relay.start("XOAUTH2")
+    assert relay.deliver() == ["sent (250 2.0.0 taken)"]
+    assert relay.exchanges == [["XOAUTH2", "XOAUTH2"], []]
+
+
+@pytest.mark.parametrize("last", [b"", b"421 4.7.0 goodbye"])
+def test_a_host_that_leaves_with_its_refusal_stops_the_profile_too(make_relay: Any, last: bytes) -> None:
+    relay = make_relay()
+
+    def refuse(connection: AuthConnection) -> bytes:
+        connection.say(b"535 5.7.8 no", *([last] if last else []))
+        raise ConnectionError
+
+    relay.servers[0].answers["PLAIN"] = refuse
+    relay.start("PLAIN")
+    assert relay.deliver() == ["deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 no)"]
+    assert relay.exchanges == [["PLAIN"], []]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (None, "connection lost while the session was set up"),
+        (b"421 4.7.0 too many failures", "421 4.7.0 too many failures"),
+    ],
+)
+def test_a_host_that_leaves_in_the_middle_is_left_alone_by_this_profile(
+    make_relay: Any, said: bytes | None, text: str
+) -> None:
+    relay = make_relay()
+
+    def leave(connection: AuthConnection) -> bytes:
+        if said is not None:
+            return said
+        raise ConnectionError
+
+    for server in relay.servers:
+        server.answers["PLAIN"] = leave
+    relay.start("PLAIN")
+    assert relay.deliver() == [f"deferred (451 4.7.0 authentication as joe failed: {text})"]
+    assert relay.exchanges == [["PLAIN"], ["PLAIN"]]
+    assert relay.server.task.troubled_hosts == 0  # for others they are alive

@@ -1,10 +1,10 @@
 """One exchange: the AUTH command, challenges and responses, and the verdict (RFC 4954 4).
 
-    event       from                  to
-    SENT        NEW ASKED DERIVING    ASKED
-    DERIVE      ASKED                 DERIVING
-    CANCEL      ASKED                 CANCELLING
-    END         all but OVER          OVER
+    event   from                           to
+    SENT    NEW ASKED DERIVING             ASKED
+    DERIVE  ASKED                          DERIVING
+    CANCEL  ASKED                          CANCELLING
+    END     NEW ASKED DERIVING CANCELLING  OVER
 
 *Rules*
 - `TRANSITIONS` alone says which state follows; `_move` applies it.

@@ -246,7 +246,7 @@ class ClientEngine(ClientEnds[T]):
         elif awaited is _TO_RESET:
             self._on_reset(code, raw)
         elif awaited is Awaited.AUTH:
-            if not self._early:
+            if not self._early or code >= 400:  # a refusal counts, even if the server says goodbye in the same breath
                 self._owner.on_auth_reply(code, raw)
         else:
             self._on_lone_dot(code, raw)

@@ -1,17 +1,17 @@
 """The state machine of a client session: states, events, and the table of transitions (RFC 5321 3.1, 3.8, RFC 3207,
 RFC 4954); and the replies that a session awaits.
 
-    event          from                                   to
-    EHLO_SENT      GREETING HANDSHAKE                     EHLO
-    HELO_SENT      GREETING EHLO                          HELO
-    STARTTLS_SENT  EHLO                                   STARTTLS
-    TLS_BEGUN      GREETING STARTTLS                      HANDSHAKE
-    TLS_FIRST      HANDSHAKE                              GREETING
-    AUTH_BEGUN     EHLO HELO                              AUTH
-    OPENED         EHLO HELO STARTTLS AUTH                OPEN
-    STOP           OPEN STOPPING                          STOPPING
-    END            all before OPEN                        UNUSABLE
-    END            OPEN STOPPING                          ENDED
+    event          from                                        to
+    EHLO_SENT      GREETING HANDSHAKE                          EHLO
+    HELO_SENT      GREETING EHLO                               HELO
+    STARTTLS_SENT  EHLO                                        STARTTLS
+    TLS_BEGUN      GREETING STARTTLS                           HANDSHAKE
+    TLS_FIRST      HANDSHAKE                                   GREETING
+    AUTH_BEGUN     EHLO HELO                                   AUTH
+    OPENED         EHLO HELO STARTTLS AUTH                     OPEN
+    STOP           OPEN STOPPING                               STOPPING
+    END            GREETING EHLO HELO STARTTLS HANDSHAKE AUTH  UNUSABLE
+    END            OPEN STOPPING                               ENDED
 
 A session with TLS from the start goes to HANDSHAKE at once, and back to wait for the greeting.
 
