@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.starttls import TlsUse
 from mailismus.smtp.client.transaction import Transaction
 
 PIPELINING = b"250-mx\r\n250 PIPELINING\r\n"
@@ -44,6 +45,7 @@ class RecordingOwner:
         behind: bool = True,
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
+        use: TlsUse = TlsUse.NEVER,
         wants_auth: bool = False,
     ) -> None:
         self.waiting = deque(letters)
@@ -54,7 +56,7 @@ class RecordingOwner:
         self.texts: list[bytes] = []
         self.streamed: list[Letter] = []
         self.client: ClientEngine[Letter] = ClientEngine(
-            self, b"me.example", max_pipeline, pipelining, needs_helo, wants_auth=wants_auth
+            self, b"me.example", max_pipeline, pipelining, needs_helo, use, wants_auth
         )
 
     def take_written(self) -> bytes:
