@@ -35,6 +35,7 @@ class AuthServer:
         password: bytes = b"s3cret-pass-phrase",
         token: bytes = b"ya29.s3cret-t0ken",
         has_starttls: bool = True,
+        is_immediate: bool = False,
         is_tls_1_2: bool = False,
         iterations: int = 4096,
         host: str = "127.0.0.1",
@@ -43,6 +44,8 @@ class AuthServer:
         self.offers, self.offers_plain = offers, offers_plain
         self.user, self.password, self.token = user, password, token
         self.has_starttls, self.iterations = has_starttls, iterations
+        self.is_immediate = is_immediate
+        """Whether TLS comes first."""
         self.made = made
         self.forges = False
         """Accept any proof of SCRAM, with a signature of its own making."""
@@ -113,6 +116,8 @@ class AuthConnection:
     def run(self) -> None:
         """Serve it to its end."""
         try:
+            if self.server.is_immediate:
+                self._start_tls()
             self.say(b"220 auth.example ESMTP")
             while self._serve(self.line()):
                 pass

@@ -59,7 +59,8 @@ class Relay:
 
     def settings(self, *types: str, level: TlsLevel = TlsLevel.VERIFY, user: str = "joe") -> RelaySettings:
         trust = TrustStore("issuers.pem", 0.0, self.made.pem) if level is TlsLevel.VERIFY else None
-        tls = TlsSettings(level, demanded_by="<auth> in line 7", trust=trust)
+        is_immediate = self.servers[0].is_immediate
+        tls = TlsSettings(level, demanded_by="<auth> in line 7", trust=trust, is_immediate=is_immediate)
         sources = [SecretSource(str(path), b"") for path in (self.password, self.token)]
         auth = AuthSettings(types, user, *sources)
         return RelaySettings("relay.example", "relay.example", self.port, (), (), None, 6, tls=tls, auth=auth)
@@ -144,6 +145,25 @@ def test_a_connection_with_many_messages_is_authenticated_once(make_relay: Any) 
     connections = [connection for server in relay.servers for connection in server.connections]
     assert [connection.exchanges for connection in connections] == [["SCRAM-SHA-256-PLUS"]] * len(connections)
     assert len(connections) <= 2
+
+
+@pytest.mark.parametrize("is_tls_1_2", [False, True])
+def test_each_connection_is_bound_anew_though_its_tls_is_resumed(make_relay: Any, is_tls_1_2: bool) -> None:
+    relay = make_relay(is_tls_1_2=is_tls_1_2)
+    relay.start("SCRAM-SHA-256-PLUS", maxserverconnections=1, maxmessages=1)
+    assert relay.deliver(6) == ["sent (250 2.0.0 taken)"] * 6
+    connections = [connection for server in relay.servers for connection in server.connections]
+    assert [connection.exchanges for connection in connections] == [["SCRAM-SHA-256-PLUS"]] * 6
+    assert len({connection.binding for connection in connections}) == (1 if is_tls_1_2 else 6)
+    resumed = relay.server.task.counters.tls_sessions
+    assert sum(count for (_, handshake), count in resumed.items() if handshake == "resumed") > 0
+
+
+def test_tls_may_come_first(make_relay: Any) -> None:
+    relay = make_relay(is_immediate=True)
+    relay.start("SCRAM-SHA-256-PLUS")
+    assert relay.deliver() == ["sent (250 2.0.0 taken)"]
+    assert relay.exchanges == [["SCRAM-SHA-256-PLUS"], []]
 
 
 @pytest.mark.parametrize(
