@@ -98,7 +98,7 @@ class ClientSessionOwner(Seam):
     def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
         """Note that TLS is established, as its profile demands."""
 
-    def session_authenticated(self) -> None:
+    def session_authenticated(self, session: ClientSession) -> None:
         """Note that a host accepted the credentials."""
 
     def session_established(self, session: ClientSession) -> None:
@@ -400,7 +400,7 @@ class ClientSession(Protocol):
     def on_authenticated(self) -> None:
         """See `authentication.attempt.AuthOwner`."""
         self._is_authenticating = False
-        self._owner.session_authenticated()
+        self._owner.session_authenticated(self)
         self.client.authenticated()
 
     def on_not_authenticated(self, failure: AuthFailure) -> None:

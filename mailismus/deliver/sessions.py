@@ -285,8 +285,8 @@ class Sessions:
     def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
         self._settling.counters.count_tls_session(session.connection.host.profile.level.value, is_resumed=is_resumed)
 
-    def session_authenticated(self) -> None:
-        self._settling.counters.count_auth_session()
+    def session_authenticated(self, session: ClientSession) -> None:
+        self._auth_misses.note_success(session.connection.host.profile)
 
     def session_established(self, session: ClientSession) -> None:
         self.schedule.stand(session.connection, session.now)
@@ -474,13 +474,11 @@ class Sessions:
     def _miss_auth(self, session: ClientSession, failure: AuthFailure) -> None:
         """Note that a session was not authenticated."""
         connection, now = session.connection, self.monotonic()
-        credentials = connection.host.profile.credentials
-        assert credentials is not None
         self._settling.counters.count_failed_connection()
-        self._auth_misses.note(session.label, credentials.username, failure, now)
-        if failure.scope is Scope.NOTHING or connection.made_at < self._trusted_since:
+        scope = self._auth_misses.note(connection.host.profile, session.label, failure, now)
+        if scope is Scope.NOTHING or connection.made_at < self._trusted_since:
             self.schedule.leave(connection)  # the jobs get another connection
-        elif failure.scope is Scope.PROFILE:
+        elif scope is Scope.PROFILE:
             self.schedule.refuse(connection, failure.reply, session.label, now)
         else:
             self.schedule.miss(connection, failure.reply, session.label, now, met_tls=True)

@@ -303,6 +303,19 @@ def test_a_token_that_was_renewed_is_used_at_once(make_relay: Any) -> None:
     assert relay.exchanges == [["XOAUTH2", "XOAUTH2"], []]
 
 
+def test_a_token_that_is_renewed_again_and_again_is_tried_once_more(make_relay: Any) -> None:
+    relay = make_relay()
+
+    def renew(connection: AuthConnection) -> bytes:
+        relay.write(relay.token, b"another-bad-token")
+        return b"535 5.7.8 expired"
+
+    relay.servers[0].answers["XOAUTH2"] = renew
+    relay.start("XOAUTH2")
+    assert relay.deliver() == ["deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 expired)"]
+    assert relay.exchanges == [["XOAUTH2", "XOAUTH2"], []]
+
+
 def test_a_refused_token_that_was_not_renewed_waits(make_relay: Any) -> None:
     relay = make_relay()
     relay.write(relay.token, b"an-old-token")

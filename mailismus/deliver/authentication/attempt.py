@@ -189,7 +189,8 @@ class AuthAttempt:
 
     def _on_looked(self, is_changed: object, failure: AuthFailure) -> None:
         if not self._is_closed:
-            self._fail(changed(failure) if is_changed is True else failure)
+            assert self._content is not None
+            self._fail(changed(failure, self._content.version) if is_changed is True else failure)
 
     def _fail(self, failure: AuthFailure) -> None:
         self.close()

@@ -12,6 +12,7 @@ from collections.abc import Collection
 import attrs
 
 from mailismus.mail.reply import MAX_TEXT, Reply
+from mailismus.secret_file import Version
 from mailismus.smtp.auth.exchange import AuthFinding, AuthVerdict
 from mailismus.smtp.client.reply_parser import make_reply
 
@@ -55,6 +56,8 @@ class AuthFailure:
 
     kind: AuthFailureKind
     reply: Reply
+    used: Version | None = None
+    """Of CHANGED: the version of the secret that was refused."""
 
     @property
     def scope(self) -> Scope:
@@ -99,9 +102,9 @@ def lost(why: bytes, username: str) -> AuthFailure:
     return AuthFailure(AuthFailureKind.LATER, Reply(451, b"4.7.0", text[:MAX_TEXT]))
 
 
-def changed(failure: AuthFailure) -> AuthFailure:
-    """The same, when the file holds another secret by now."""
-    return attrs.evolve(failure, kind=AuthFailureKind.CHANGED)
+def changed(failure: AuthFailure, used: Version) -> AuthFailure:
+    """The same, when the file holds another secret by now. `used`: the version that was refused."""
+    return attrs.evolve(failure, kind=AuthFailureKind.CHANGED, used=used)
 
 
 def _printable(text: str) -> bytes:
