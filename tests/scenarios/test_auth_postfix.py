@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.certificates import Made, make_certificate
 from tests.scenarios.mailserver import MailServer, configure, serving
-from tests.scenarios.postfix_peer import IS_HERE, PostfixPeer, postfix_peer
+from tests.scenarios.postfix_sasl import IS_HERE, PostfixWithUsers, postfix_with_users
 
 pytestmark = pytest.mark.skipif(not IS_HERE, reason="needs root, and the packages postfix and dovecot-core")
 
@@ -30,7 +30,7 @@ def write(directory: Path, password: str) -> None:
     (directory / "relay.secret").chmod(0o600)
 
 
-def prepare(directory: Path, made: Made, peer: PostfixPeer, auth: str, more: str = "") -> None:
+def prepare(directory: Path, made: Made, peer: PostfixWithUsers, auth: str, more: str = "") -> None:
     """Write the configuration: all mail goes to the relay."""
     (directory / "issuer.pem").write_bytes(made.pem)
     write(directory, PASSWORD)
@@ -57,7 +57,7 @@ def submit(server: MailServer, count: int, first: int = 0) -> None:
 
 @pytest.mark.parametrize("name", ["SCRAM-SHA-256", "PLAIN", "LOGIN", "CRAM-MD5"])
 def test_postfix_takes_mail_by_each_mechanism(tmp_path: Path, made: Made, name: str) -> None:
-    with postfix_peer(made, USER, PASSWORD, DOVECOT) as peer:
+    with postfix_with_users(made, USER, PASSWORD, DOVECOT) as peer:
         prepare(tmp_path, made, peer, auth_of(name))
         with serving(tmp_path) as server:
             submit(server, 1)
@@ -67,7 +67,7 @@ def test_postfix_takes_mail_by_each_mechanism(tmp_path: Path, made: Made, name: 
 
 
 def test_the_strongest_of_the_default_mechanisms_is_used(tmp_path: Path, made: Made) -> None:
-    with postfix_peer(made, USER, PASSWORD, DOVECOT) as peer:
+    with postfix_with_users(made, USER, PASSWORD, DOVECOT) as peer:
         prepare(tmp_path, made, peer, auth_of("").replace(' types=""', ""))
         with serving(tmp_path) as server:
             submit(server, 1)
@@ -76,7 +76,7 @@ def test_the_strongest_of_the_default_mechanisms_is_used(tmp_path: Path, made: M
 
 
 def test_a_wrong_password_waits_for_the_right_one(tmp_path: Path, made: Made) -> None:
-    with postfix_peer(made, USER, PASSWORD, DOVECOT) as peer:
+    with postfix_with_users(made, USER, PASSWORD, DOVECOT) as peer:
         prepare(
             tmp_path, made, peer, auth_of("SCRAM-SHA-256 | PLAIN"), more="<maxserverconnections>1</maxserverconnections>"
         )
@@ -96,7 +96,7 @@ def test_a_wrong_password_waits_for_the_right_one(tmp_path: Path, made: Made) ->
 
 def test_a_reload_that_changes_the_password_under_load_loses_nothing(tmp_path: Path, made: Made) -> None:
     """Behind the reload no session that was authenticated before goes on with other mail."""
-    with postfix_peer(made, USER, PASSWORD, DOVECOT) as peer:
+    with postfix_with_users(made, USER, PASSWORD, DOVECOT) as peer:
         prepare(tmp_path, made, peer, auth_of("SCRAM-SHA-256"))
         with serving(tmp_path) as server:
             loads = [threading.Thread(target=submit, args=(server, 150, 150 * number)) for number in range(3)]
