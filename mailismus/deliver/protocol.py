@@ -8,7 +8,8 @@
 - Memory is bounded: the next piece of content is fetched when no bytes wait in the transport.
 - A message that the host can't take, by its EHLO reply, fails without a transaction.
 - Quirks of the host that a session finds are remembered (`quirks`).
-- A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over.
+- A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over. What a host says in
+  terms of TLS before its first reply over it belongs to the handshake: with TLS 1.3 that is how it refuses our certificate.
 - Credentials are shown over TLS alone (`authentication`), within the time limit of greeting and EHLO.
 
 *Not here*: reading content in pieces (`content`), the choice of the next job, the consequences of an outcome (`sessions`,
@@ -225,8 +226,13 @@ class ClientSession(Protocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._is_cut = True
-        if self._auth is None or not self._auth.is_looking:
-            self._end(b"connection lost")
+        if self._auth is not None and self._auth.is_looking:
+            return
+        connection = self._tls
+        is_early = self.state is _GREETING and not self._is_authenticating
+        if is_early and connection is not None and connection.is_broken(reason):
+            self.client.tls_failed(connection.failure_of(connection.transport.explain_failure(reason)))
+        self._end(b"connection lost")
 
     # ------------------------------------------------------------------ called by TLS
 
