@@ -54,6 +54,17 @@ class ProtocolError(MailismusError):
         return self.text
 
 
+@attrs.frozen
+class SecretError(MailismusError):
+    """The secret in a file can't be had. `why`: what is wrong with the file; `remedy`: what to do about it."""
+
+    why: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.remedy}"
+
+
 class StorageError(MailismusError):
     """Base of the errors about stored bytes."""
 

@@ -105,6 +105,7 @@ class Context:
         self.tcp: Any = network
         self.monotonic: Callable[[], float] = clock.seconds
         self.local_workers: Any = Maildirs(clock, LOCAL_S, MAX_THREADS + 1)
+        self.secret_workers: Any = self.local_workers
         self.pick: PickOne = chance.choice
         self.chance: Callable[[], float] = chance.random
 

@@ -18,6 +18,7 @@ Modules, each with what it is:
     smtputf8    messages that need SMTPUTF8, and what a host without it gets of them. Pure
     limits      how much another server may get at a time, and in a minute. Pure
     schedule    which job goes over which connection, and when; what is known of hosts. Pure
+    authentication  credentials for relays: what a session shows, and what follows where they are not accepted
     tls_clients  TLS for sessions: contexts, sessions that are resumed
     misses      sessions that missed TLS: what follows, logged and counted
     locator     the hosts of a next hop, by preference

@@ -92,6 +92,17 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
         "level",
         "failure",
     ),
+    counter(
+        "mailismus_deliver_auth_sessions_total",
+        "Sessions in which a relay accepted the credentials.",
+        lambda t: t.counters.auth_sessions,
+    ),
+    counter(
+        "mailismus_deliver_auth_failures_total",
+        "Sessions that were not authenticated, by `failure`.",
+        lambda t: {**t.counters.auth_failures},
+        "failure",
+    ),
     gauge("mailismus_deliver_next_hops", "Next hops with state in memory.", lambda t: len(t.sessions.schedule.destinations)),
     gauge(
         "mailismus_deliver_waiting_jobs",

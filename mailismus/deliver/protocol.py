@@ -11,6 +11,7 @@
 - Quirks of the host that a session finds are remembered (`quirks`).
 - A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over. What a host says in
   terms of TLS before its first reply over it belongs to the handshake: with TLS 1.3 that is how it refuses our certificate.
+- Credentials are shown over TLS alone (`authentication`), within the time limit of greeting and EHLO.
 
 *Not here*: reading content in pieces (`content`), the choice of the next job, the consequences of an outcome (`sessions`,
 `settling`).
@@ -29,6 +30,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import ClientSettings
+from mailismus.deliver.authentication.attempt import AuthAttempt
+from mailismus.deliver.authentication.failure import AuthFailure
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.content import PieceReader
 from mailismus.deliver.conversion import UNREADABLE, Conversions, ConvertedContent, SevenBitForm, convert
@@ -38,12 +42,14 @@ from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.smtputf8 import UTF8_RECIPIENT, to_ascii_envelope
 from mailismus.deliver.tls_clients import TlsClients, TlsConnection
-from mailismus.errors import StorageError
+from mailismus.errors import ProtocolError, StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.net.channel_binding import channel_binding
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.queue.interface import IContent
+from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
 from mailismus.smtp.client.state import ClientState
@@ -88,11 +94,15 @@ class ClientSessionOwner(Seam):
     quirks: QuirkMemory
     tls: TlsClients
     conversions: Conversions
+    secrets: Secrets
     max_idle_s: float
     """How long a session stays open without work."""
 
     def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
         """Note that TLS is established, as its profile demands."""
+
+    def session_authenticated(self, session: ClientSession) -> None:
+        """Note that a host accepted the credentials."""
 
     def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
@@ -157,9 +167,16 @@ class ClientSession(Protocol):
         self._host = (host.address, host.port)
         self._quirks = quirks = owner.quirks.of(self._host, self.opened_at)
         use = owner.tls.use_of(host.profile, self._host, self.opened_at)
+        credentials = host.profile.credentials
         self.client: ClientEngine[Job] = ClientEngine(
-            self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo, use
+            self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo, use, credentials is not None
         )
+        self._auth: AuthAttempt | None = None
+        if credentials is not None:
+            self._auth = AuthAttempt(self, credentials, owner.secrets, label)
+        self._is_authenticating = self._is_cut = False
+        self.auth_failure: AuthFailure | None = None
+        """Why the session was not authenticated, where that ended it."""
         self._found = found
         self._tls: TlsConnection | None = None
         self.tls = b""
@@ -218,8 +235,12 @@ class ClientSession(Protocol):
             self._extend()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._is_cut = True
+        if self._auth is not None and self._auth.is_looking:
+            return
         connection = self._tls
-        if self.state is _GREETING and connection is not None and connection.is_broken(reason):
+        is_early = self.state is _GREETING and not self._is_authenticating
+        if is_early and connection is not None and connection.is_broken(reason):
             self.client.tls_failed(connection.failure_of(connection.transport.explain_failure(reason)))
         self._end(b"connection lost")
 
@@ -313,6 +334,19 @@ class ClientSession(Protocol):
         self._tls = self._owner.tls.begin(self._socket, self, self.connection.host.profile, self._found, self.now)
         self._socket = self._tls.transport
 
+    def start_auth(self) -> None:
+        auth, tls = self._auth, self._tls
+        assert auth is not None
+        if tls is None or not self.tls:
+            raise ProtocolError("credentials are shown over TLS alone")
+        self._is_authenticating = True
+        binding = channel_binding(tls.transport.getHandle())  # type: ignore[no-untyped-call]  # Twisted's
+        auth.begin(self.client.opening.offers.auth, None if binding is None else ChannelBinding(*binding))
+
+    def on_auth_reply(self, code: int, raw: bytes) -> None:
+        assert self._auth is not None
+        self._auth.on_reply(code, raw)
+
     def on_ready(self) -> None:
         if self.state is _GREETING:
             self._set_up()
@@ -364,14 +398,44 @@ class ClientSession(Protocol):
         self._owner.put_back(self, transaction)
 
     def on_unusable(self, reply: Reply) -> None:
+        auth = self._auth
+        if auth is not None and self._is_authenticating and self.auth_failure is None:
+            if auth.is_looking:
+                return  # the end comes with what is found
+            self.auth_failure = auth.failure_when_lost(reply.text)
+        self._fail(reply)
+
+    def _fail(self, reply: Reply) -> None:
+        """Leave: there is no session."""
         self._owner.session_failed(self, reply)
         self._leave()
-        if self.transport is not None:
+        if self.transport is not None and not self._is_cut:
             self._socket.abortConnection()
 
     def on_end(self, why: bytes) -> None:
-        self._leave()
+        if self._auth is None or not self._auth.is_looking:
+            self._leave()
         self._socket.abortConnection()
+
+    # ------------------------------------------------------------------ called by the authentication
+
+    def send_auth(self, line: bytes | bytearray) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self.client.send_auth(line)
+
+    def on_authenticated(self) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self._is_authenticating = False
+        self._owner.session_authenticated(self)
+        self.client.authenticated()
+
+    def on_not_authenticated(self, failure: AuthFailure) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self.now = self._monotonic()
+        self.auth_failure = failure
+        self.client.lost(b"not authenticated", failure.reply)
+        if self.state is not _GONE:  # the connection ended while the file was looked at
+            self._fail(failure.reply)
 
     # ------------------------------------------------------------------ content in pieces
 
@@ -550,6 +614,8 @@ class ClientSession(Protocol):
         """Leave the owner's books, whenever the socket closes. Harmless when repeated."""
         state, self.state = self.state, _GONE
         self._stop_reading()
+        if self._auth is not None:
+            self._auth.close()
         if state is not _GONE:
             self._put_back_converting()
             self._remember_quirks()

@@ -23,6 +23,9 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings, ScheduleSettings
+from mailismus.deliver.authentication.failure import AuthFailure, Scope
+from mailismus.deliver.authentication.misses import AuthMisses
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.blame import (
     BROKEN,
     Blame,
@@ -106,6 +109,7 @@ class Sessions:
         held: HeldEntries,
         pick: PickOne,
         chance: Callable[[], float],
+        secrets: Secrets,
     ) -> None:
         self._settings = settings
         self._clock, self.monotonic = clock, monotonic
@@ -116,6 +120,8 @@ class Sessions:
         self.tls = TlsClients(clock)
         self._misses = TlsMisses(self.tls.fallbacks, settling.counters)
         self.conversions = Conversions(queue.read)
+        self.secrets = secrets
+        self._auth_misses = AuthMisses(settling.counters)
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
         self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
@@ -183,6 +189,7 @@ class Sessions:
         self._settings = settings
         self._reloaded_at = self.monotonic()
         self.tls.renew()
+        self.secrets.forget()
         self.connector.reload(settings)
         limits = limits_of(settings)
         is_other = limits.backlog != self._limits.backlog
@@ -256,9 +263,7 @@ class Sessions:
         return self.lookups.locate(destination, job, now)
 
     def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
-        is_missed = destination.is_missing and reply is destination.last_reply()
-        level = destination.next_hop.profile.level.value.encode("ascii")
-        job.begin(self.monotonic(), b"!" + level if is_missed else b"")
+        job.begin(self.monotonic(), destination.tls_of_failure() if reply is destination.last_reply() else b"")
         self.giving_back.forget(job, destination, len(job.entries))
         self._settling.settle(job, job.entries, reply, label, known_for_s)
 
@@ -281,6 +286,9 @@ class Sessions:
 
     def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
         self._settling.counters.count_tls_session(session.connection.host.profile.level.value, is_resumed=is_resumed)
+
+    def session_authenticated(self, session: ClientSession) -> None:
+        self._auth_misses.note_success(session.connection.host.profile)
 
     def session_established(self, session: ClientSession) -> None:
         self.schedule.stand(session.connection, session.now)
@@ -382,6 +390,8 @@ class Sessions:
         failure = session.client.tls_failure
         if failure is not None:
             self._miss_tls(session, failure)
+        elif session.auth_failure is not None:
+            self._miss_auth(session, session.auth_failure)
         elif session.state is ClientSessionState.CONNECTING:
             self.connect_failed(session, reply)
         else:
@@ -474,6 +484,18 @@ class Sessions:
             self.schedule.leave(connection)  # the jobs get another connection
         else:
             self.schedule.miss(connection, reply, session.label, now)
+
+    def _miss_auth(self, session: ClientSession, failure: AuthFailure) -> None:
+        """Note that a session was not authenticated."""
+        connection, now = session.connection, self.monotonic()
+        self._settling.counters.count_failed_connection()
+        scope = self._auth_misses.note(connection.host.profile, session.label, failure, now)
+        if scope is Scope.NOTHING or connection.made_at < self._trusted_since:
+            self.schedule.leave(connection)  # the jobs get another connection
+        elif scope is Scope.PROFILE:
+            self.schedule.refuse(connection, failure.reply, session.label, now)
+        else:
+            self.schedule.miss(connection, failure.reply, session.label, now, met_tls=True)
 
     def _fail(self, session: ClientSession, reply: Reply, kind: HostFailure, blame: Blame | None) -> None:
         """Note that no session with this session's host succeeded, or that it was lost before a message. `blame`: the

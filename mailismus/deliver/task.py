@@ -28,6 +28,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReac
 from twisted.logger import Logger
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.file_systems import FileSystems
@@ -79,6 +80,8 @@ class DeliveryContext(Protocol):
     @property
     def local_workers(self) -> IWorker: ...
     @property
+    def secret_workers(self) -> IWorker: ...
+    @property
     def pick(self) -> PickOne: ...
     @property
     def chance(self) -> Callable[[], float]: ...
@@ -93,6 +96,7 @@ class RealDeliveryContext:
         self.pick: PickOne = random.choice
         self.chance = random.random
         self.local_workers = ThreadPool(threads, "maildir", MAX_THREADS + 1)  # one more for the mount table
+        self.secret_workers = ThreadPool(threads, "secrets", 2)
 
 
 class DeliverTask:
@@ -134,6 +138,7 @@ class DeliverTask:
             self._held,
             context.pick,
             context.chance,
+            Secrets(context.secret_workers),
         )
         deposits = Deposits(store, NameSource(name), context.local_workers, context.clock.seconds, context.monotonic)
         self.local = LocalDeliveries(
@@ -218,6 +223,7 @@ class DeliverTask:
         """Begin, after `delay_start`."""
         self._is_running = True
         self._context.local_workers.start()
+        self._context.secret_workers.start()
         self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
 
     def stop(self, deadline: float) -> Deferred[None]:
@@ -249,6 +255,7 @@ class DeliverTask:
     def _end(self, _: None) -> None:
         self._settling.flush()
         self._context.local_workers.leave()
+        self._context.secret_workers.leave()
 
     def forget_deaths(self) -> None:
         """Treat no host as dead any more (after a flush)."""

@@ -10,6 +10,7 @@ Modules, each with what it is:
     networks    a set of IP networks
     outcome     result of one delivery attempt for one entry
     reply       an SMTP reply: code, enhanced status, text
+    saslprep    preparation of user names and passwords
     utf8        UTF-8 in addresses and headers
     words       further facts of a message or a recipient, kept and not interpreted
 """

@@ -140,6 +140,7 @@ class World:
         """How far the wall clock has jumped, as against the monotonic one."""
         self.monotonic: Callable[[], float] = lambda: float(self.clock.seconds()) - self.jumped_s
         self.local_workers: Any = prompt_workers()
+        self.secret_workers: Any = MemoryWorker(is_prompt=True)
         self.pick: PickOne = lambda hosts: hosts[0]
         self.chance: Callable[[], float] = lambda: 0.0
 

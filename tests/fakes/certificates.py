@@ -26,6 +26,10 @@ class Made:
         return self.certificate.public_bytes(Encoding.PEM)
 
     @property
+    def der(self) -> bytes:
+        return self.certificate.public_bytes(Encoding.DER)
+
+    @property
     def key_pem(self) -> bytes:
         return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 

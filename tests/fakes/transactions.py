@@ -46,6 +46,7 @@ class RecordingOwner:
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
         use: TlsUse = TlsUse.NEVER,
+        wants_auth: bool = False,
     ) -> None:
         self.waiting = deque(letters)
         self.behind = behind
@@ -54,7 +55,9 @@ class RecordingOwner:
         self.fates: list[str] = []
         self.texts: list[bytes] = []
         self.streamed: list[Letter] = []
-        self.client: ClientEngine[Letter] = ClientEngine(self, b"me.example", max_pipeline, pipelining, needs_helo, use)
+        self.client: ClientEngine[Letter] = ClientEngine(
+            self, b"me.example", max_pipeline, pipelining, needs_helo, use, wants_auth
+        )
 
     def take_written(self) -> bytes:
         """What was written since the last time."""
@@ -64,6 +67,12 @@ class RecordingOwner:
     def send(self, parts: Sequence[bytes]) -> None:
         self.written += b"".join(parts)
         self.writes.append(b"".join(parts))
+
+    def start_auth(self) -> None:
+        self.fates.append("start auth")
+
+    def on_auth_reply(self, code: int, raw: bytes) -> None:
+        self.fates.append(f"auth {code}")
 
     def on_ready(self) -> None:
         if self.waiting:

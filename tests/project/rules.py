@@ -13,7 +13,8 @@ ROOT = "mailismus"
 LEVELS = {
     "errors": -1,
     "mail": 0,
-    "regular_file": 0,
+    "regular_file": -1,
+    "secret_file": 0,
     "disk": 0,
     "smtp": 1,
     "config": 1,
@@ -44,7 +45,7 @@ OWN = "."
 ROOMS = {
     "config": ("values", "table", "read", "advice", "generate", "edit", OWN),
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
-    "smtp": (OWN, "server", "client"),
+    "smtp": (OWN, "auth", "server", "client"),
     "start": (OWN, "commands"),
     "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "providers"),
     "queue.providers.clustered": (
@@ -89,7 +90,14 @@ PURE = (
         "deliver.blame",
         "deliver.concurrency",
     ),
-    *("deliver.hanging", "deliver.turns", "deliver.limits", "deliver.schedule", "deliver.security"),
+    *(
+        "deliver.authentication.failure",
+        "deliver.hanging",
+        "deliver.turns",
+        "deliver.limits",
+        "deliver.schedule",
+        "deliver.security",
+    ),
     *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
     "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
@@ -136,6 +144,7 @@ FILE_USERS = {
     "admin.protocol.socket_file": "the socket's directory, and a socket left over",
     "admin.server.task": "the socket, at a stop",
     "regular_file": "reads what others wrote: the configuration, the files that it names, those of the system",
+    "secret_file": "reads passwords and tokens of the configuration, and tells when one has changed",
     "admin.commands.history": "what was typed into the shell, in the user's home",
     "observe.audit_file": "the audit logs",
     "config.edit.replacement": "the configuration file, for `config set`",

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import attrs
 
+from mailismus.config.read.auth import AuthReader
 from mailismus.config.read.certificates import check_pair, read_chain, read_key
 from mailismus.config.read.check import Given, Value
 from mailismus.config.read.destinations import assemble_destinations
@@ -83,7 +84,9 @@ class Assembly:
         domains = self._names(block, app.DOMAINS, parse_domain)
         directory = self._directory(block, domains.all)
         tls = TlsReader(self.file, self.files, self.notes, self.contents, deliver.one(dlv.CLIENT).one(CLIENT_TLS))
-        relays = assemble_relays(deliver.one(dlv.RELAYS), self.file, tls.read)
+        relays = assemble_relays(
+            deliver.one(dlv.RELAYS), self.file, tls.read, AuthReader(self.file, self.files, self.contents).read
+        )
         names = self._listener_names()
         self._settle_ports()
         self._check_listeners()

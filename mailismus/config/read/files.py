@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar, cast
 import attrs
 
 from mailismus.regular_file import Content, read_regular
+from mailismus.secret_file import SecretContent, read_secret
 
 ANSWER_S = 10.0
 """Seconds after which a file that gives nothing is taken for one that never will."""
@@ -76,6 +77,14 @@ class Files:
         if len(content.data) <= KEPT_BYTES:
             self._contents[path] = content
         return content
+
+    def read_secret(self, path: str, is_token: bool, line: int) -> SecretContent:
+        """A secret, in a file that stands in that line. Nothing of it is kept here. Blocks. Raises `SecretError`."""
+        self._reading = Reading(path, line, self._monotonic())
+        try:
+            return read_secret(path, is_token=is_token)
+        finally:
+            self._reading = None
 
     def make(self, kind: str, data: bytes, make: Callable[[], T]) -> T:
         """Return the result of `make`, called once for equal contents of this `kind`. Its exceptions are passed on."""

@@ -12,7 +12,9 @@ import attrs
 
 from mailismus.config.read.check import Given
 from mailismus.config.table import deliver as dlv
+from mailismus.config.table.auth import AUTH
 from mailismus.config.table.tls import RELAY_TLS
+from mailismus.config.values.auth import AuthSettings
 from mailismus.config.values.settings import RelaySettings
 from mailismus.config.values.tls import TlsSettings
 from mailismus.errors import ConfigError
@@ -24,9 +26,13 @@ SMTP_PORT = 25
 
 
 def assemble_relays(
-    relays: Given, file: str, read_tls: Callable[[Given | None, bool], TlsSettings | None]
+    relays: Given,
+    file: str,
+    read_tls: Callable[[Given | None, bool, int], TlsSettings | None],
+    read_auth: Callable[[Given | None], AuthSettings | None],
 ) -> tuple[RelaySettings, ...]:
-    """The relays in the order of the file. `read_tls`: as `TlsReader.read`. Raises `ConfigError`."""
+    """The relays in the order of the file. `read_tls`, `read_auth`: as `TlsReader.read`, `AuthReader.read`. Raises
+    `ConfigError`."""
     found = []
     homes: dict[tuple[str, str], int] = {}
     default_line = 0
@@ -54,7 +60,8 @@ def assemble_relays(
                         f'"{item}" stands in {name} twice, in line {homes[name, item]} too: leave it in one relay only',
                     )
                 homes[name, item] = relay.line
-        tls = read_tls(next(iter(relay.all(RELAY_TLS)), None), True)
+        auth_block = next(iter(relay.all(AUTH)), None)
+        tls = read_tls(next(iter(relay.all(RELAY_TLS)), None), True, auth_block.line if auth_block else 0)
         host, port = relay.get(dlv.ADDRESS)
         if not port:
             port = SUBMISSIONS_PORT if tls is not None and tls.is_immediate else SMTP_PORT
@@ -69,6 +76,7 @@ def assemble_relays(
                 sendernets=Networks.of(networks) if networks else None,
                 line=relay.line,
                 tls=tls,
+                auth=read_auth(auth_block),
             )
         )
     return tuple(found)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
+import attrs
+
 from mailismus.config.read.certificates import check_pair, read_chain, read_key, read_trust
 from mailismus.config.read.check import Given
 from mailismus.config.read.effective import Key
@@ -35,11 +37,22 @@ class TlsReader:
         self._notes, self._contents = notes, contents
         self.client = self._assemble(client, BUILT_IN, tls.CLIENT_LEVEL)
 
-    def read(self, block: Given | None, of_relay: bool = False) -> TlsSettings | None:
-        """What `<tls>` says in a relay or destination; None: there is none."""
+    def read(self, block: Given | None, of_relay: bool = False, auth_line: int = 0) -> TlsSettings | None:
+        """What `<tls>` says in a relay or destination; None: there is none. `auth_line`: of the `<auth>` of the relay, which
+        demands `verify` where no level is written; 0: there is none."""
+        base = self.client
+        if auth_line:
+            base = attrs.evolve(base, level=TlsLevel.VERIFY, demanded_by=f"<auth> in line {auth_line}", names=())
         if block is None:
-            return None
-        return self._assemble(block, self.client, tls.LEVEL, is_immediate=of_relay and not block.get(tls.LATENT))
+            return base if auth_line else None
+        found = self._assemble(block, base, tls.LEVEL, is_immediate=of_relay and not block.get(tls.LATENT))
+        if auth_line and not found.level.is_demanded:
+            self._refuse(
+                block,
+                f'level is "{found.level.value}", and <auth> in line {auth_line} would send a secret without TLS: remove '
+                "the level, which is verify then, or write encrypt",
+            )
+        return found
 
     def _assemble(self, block: Given, base: TlsSettings, at: Setting[str], is_immediate: bool = False) -> TlsSettings:
         level, demanded_by = base.level, base.demanded_by

@@ -8,6 +8,7 @@ Modules, each with what it is:
     queue           `<queue>`
     submit          `<submit>`
     tls             `<tls>`
+    auth            `<auth>`
     deliver         `<deliver>`
     report          `<report>`
     root            the whole file

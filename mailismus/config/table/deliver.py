@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mailismus.config.table import kinds
+from mailismus.config.table.auth import AUTH
 from mailismus.config.table.tls import CLIENT_TLS, DESTINATION_TLS, RELAY_TLS
 from mailismus.config.table.words import Block, Form, Occurs, Setting
 
@@ -41,9 +42,8 @@ SENDERNETS = Setting(
 RELAY = Block(
     "relay",
     "A relay for some domains, for some senders, or for all other mail.",
-    (ADDRESS, DESTDOMAINS, SENDERS, SENDERNETS, RELAY_TLS),
+    (ADDRESS, DESTDOMAINS, SENDERS, SENDERNETS, RELAY_TLS, AUTH),
     Occurs.MANY,
-    unbuilt=("auth",),
     original=("ssl",),
 )
 RELAYS = Block(

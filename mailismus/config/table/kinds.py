@@ -134,6 +134,21 @@ def optional_choice(words: tuple[str, ...]) -> ValueKind[str]:
     )
 
 
+def words(known: tuple[str, ...]) -> ValueKind[tuple[str, ...]]:
+    """A list of some words, in any case, separated by bars; or nothing."""
+
+    def parse(text: str, context: ReadContext) -> str:
+        word = text.upper()
+        if word not in known:
+            raise UnitError(f'"{text}" is not known: write some of {" | ".join(known)}')
+        return word
+
+    pattern = "|".join(
+        "".join(f"[{letter}{letter.lower()}]" if letter.isalpha() else letter for letter in word) for word in known
+    )
+    return list_of(f'some of {", ".join(known)}, separated by "|"', parse, str, pattern.replace("-", r"\-"))
+
+
 def provider(built: tuple[str, ...], unbuilt: tuple[str, ...]) -> ValueKind[str]:
     """The name of a queue provider: one of the table, or one that this program has beside those."""
     kind = choice(built, unbuilt)

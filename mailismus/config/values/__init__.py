@@ -4,6 +4,7 @@ Modules, each with what it is:
 
     effective   one setting in force, as it is shown
     tls         levels of TLS towards other servers, and what each `<tls>` demands
+    auth        credentials for relays
     settings    the whole configuration as frozen values
     units       numbers, times, sizes, booleans, lists
     names       domains, users, hosts with ports, paths with tokens

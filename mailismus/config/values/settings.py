@@ -10,6 +10,7 @@ import enum
 
 import attrs
 
+from mailismus.config.values.auth import AuthSettings
 from mailismus.config.values.effective import Effective
 from mailismus.config.values.tls import TlsSettings
 from mailismus.mail.directory import Directory
@@ -130,7 +131,8 @@ class ListenerSettings:
 @attrs.frozen
 class RelaySettings:
     """`<relay>`: a rule that routes. `destdomains` and `senders` (addresses, domains) are in lower case; both empty: the
-    default relay. `sendernets` None: whatever client the mail came from. `tls` None: as for mail without a relay."""
+    default relay. `sendernets` None: whatever client the mail came from. `tls` None: as for mail without a relay;
+    with `auth` it is there. `auth` None: nothing is shown to the relay."""
 
     address: str
     host: str
@@ -140,6 +142,7 @@ class RelaySettings:
     sendernets: Networks | None
     line: int
     tls: TlsSettings | None = None
+    auth: AuthSettings | None = None
 
 
 class EightBit(enum.Enum):

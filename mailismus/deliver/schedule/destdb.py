@@ -7,7 +7,8 @@
 - When the last connection to a host is closed, it is remembered when that one had been made.
 - All this is of an endpoint, whatever the profile. A host that *missed* what a profile demands gets no connection for
   `Deaths.first_s`, for that profile alone. For all others it is alive: it has answered.
-- All three are forgotten when they were not used for `forget_s`, and of each kind the oldest when there are more than
+- Credentials that were *refused* are such a miss of every host of their profile, also of those that are found later.
+- All of these are forgotten when they were not used for `forget_s`, and of each kind the oldest when there are more than
   `limit`. Another host is known only while a connection or a destination needs it. So memory is bounded, whatever name
   servers answer.
 
@@ -86,6 +87,8 @@ class DestDb:
         """In the order in which their last connections were closed."""
         self._missed: dict[Host, None] = {}
         """In the order in which they missed what their profile demands."""
+        self._refused: dict[Profile, tuple[float, float, Reply]] = {}
+        """Profiles whose credentials were refused, in that order: when, until when they are left alone, and why."""
         self._number = 0
         self.urgent_changes = 0
         """Rises when a host died, recovered, or was forgotten."""
@@ -103,6 +106,8 @@ class DestDb:
             endpoint = self._endpoint(address, port)
             host = self._known[address, port, profile] = Host(endpoint, profile, self.limits)
             self._hosts_at.setdefault(endpoint, WeakSet()).add(host)
+            if profile in self._refused:
+                self._miss(host, *self._refused[profile], met_tls=True)
         return host
 
     def _endpoint(self, address: str, port: int) -> Endpoint:
@@ -158,6 +163,8 @@ class DestDb:
         mx_set = connection.mx_set
         if host.misses:
             self._forget_miss(host)
+            if host.profile in self._refused:
+                self._forget_refused(host.profile)
         self._revive(host.endpoint, mx_set, now)
         if not connection.is_leaving:
             connection.stand()
@@ -229,17 +236,42 @@ class DestDb:
         """A time shortened at random: what failed together is not tried together."""
         return seconds * (1.0 - JITTER * self._chance())
 
-    def note_missed(self, connection: Connection, reply: Reply, now: float) -> bool:
+    def note_missed(self, connection: Connection, reply: Reply, now: float, *, met_tls: bool = False) -> bool:
         """Note that this connection missed what its profile demands, and why. Whether its host is dead for that profile from
-        now on: while other sessions of it stand, it only gets no more of them. Its endpoint has answered."""
+        now on: while other sessions of it stand, it only gets no more of them. Its endpoint has answered.
+        `met_tls`: what it missed is not TLS."""
         host = connection.host
         self._revive(host.endpoint, connection.mx_set, now)
-        host.miss(now, now + self._shortened(self._deaths.first_s), reply)
+        self._miss(host, now, now + self._shortened(self._deaths.first_s), reply, met_tls=met_tls)
+        return host.is_dead(now)
+
+    def note_refused(self, connection: Connection, reply: Reply, now: float) -> list[Host]:
+        """Note that the credentials of a connection's profile are no good, and why. Return the hosts that are dead for that
+        profile from now on."""
+        profile = connection.host.profile
+        self._revive(connection.host.endpoint, connection.mx_set, now)
+        until = now + self._shortened(self._deaths.first_s)
+        self._refused.pop(profile, None)
+        self._refused[profile] = now, until, reply
+        if len(self._refused) > self._limit:
+            self._forget_refused(next(iter(self._refused)))
+        hosts = [host for host in self.hosts() if host.profile is profile]
+        for host in hosts:
+            self._miss(host, now, until, reply, met_tls=True)
+        return [host for host in hosts if host.is_dead(now)]
+
+    def _miss(self, host: Host, now: float, until: float, reply: Reply, *, met_tls: bool) -> None:
+        host.miss(now, until, reply, met_tls=met_tls)
         self._missed.pop(host, None)
         self._missed[host] = None
         if len(self._missed) > self._limit:
             self._forget_miss(next(iter(self._missed)))
-        return host.is_dead(now)
+
+    def _forget_refused(self, profile: Profile) -> None:
+        """Forget that credentials were refused: they are good, or are to be tried."""
+        del self._refused[profile]
+        for host in [host for host in self._missed if host.profile is profile]:
+            self._forget_miss(host)
 
     def _forget_miss(self, host: Host) -> None:
         self._missed.pop(host, None)
@@ -264,6 +296,8 @@ class DestDb:
             self._note_change()
         for host in list(self._dead):
             self._forget_dead(host)
+        for profile in list(self._refused):
+            self._forget_refused(profile)
         for missed in list(self._missed):
             self._forget_miss(missed)
 
@@ -272,6 +306,8 @@ class DestDb:
         found = list(hosts)
         for host in found:
             self._forget_miss(host)
+            if host.profile in self._refused:
+                self._forget_refused(host.profile)
         dead = [host.endpoint for host in found if host.endpoint in self._dead]
         if dead:
             self._note_change()
@@ -291,6 +327,9 @@ class DestDb:
         for missed in [missed for missed, _ in zip(self._missed, range(count), strict=False)]:
             if missed.missed_until <= before:
                 self._forget_miss(missed)
+        for profile in [profile for profile, _ in zip(self._refused, range(count), strict=False)]:
+            if self._refused[profile][1] <= now:
+                del self._refused[profile]
 
     # ------------------------------------------------------------------ records
 

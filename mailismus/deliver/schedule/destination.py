@@ -149,11 +149,13 @@ class Destination:
         last = self._last_failed()
         return (last.reply if last is not None else None) or NO_HOST
 
-    @property
-    def is_missing(self) -> bool:
-        """Whether the last failure of a host is that it missed what the profile demands."""
+    def tls_of_failure(self) -> bytes:
+        """What the log says of TLS with the host that failed last, as `Job.begin` takes it."""
         last = self._last_failed()
-        return last is not None and last.is_missing
+        if last is None or not last.is_missing:
+            return b""
+        level = self.next_hop.profile.level.value.encode("ascii")
+        return level if last.met_tls else b"!" + level
 
     def _last_failed(self) -> Host | None:
         last = max(reversed(self.labels), key=lambda host: host.died_at, default=None)

@@ -108,8 +108,8 @@ class Host:
 
     __slots__ = (
         *("__weakref__", "_by_jobs", "_limits", "_listed", "_moved", "_numbers", "_room", "_trial", "address"),
-        *("connections", "endpoint", "idle", "missed", "missed_at", "missed_until", "misses", "port", "profile", "queued"),
-        "standing",
+        *("connections", "endpoint", "idle", "met_tls", "missed", "missed_at", "missed_until", "misses", "port", "profile"),
+        *("queued", "standing"),
     )
 
     def __init__(self, endpoint: Endpoint, profile: Profile, limits: ScheduleLimits) -> None:
@@ -140,6 +140,8 @@ class Host:
         self.missed_at = -math.inf
         self.missed: Reply | None = None
         """What was missed last."""
+        self.met_tls = False
+        """Whether that was not TLS."""
 
     # ------------------------------------------------------------------ what it is
 
@@ -294,9 +296,11 @@ class Host:
             endpoint.try_with(connection)
         self._trial = connection
 
-    def miss(self, now: float, until: float, reply: Reply) -> None:
-        """Note that it missed what the profile demands: it gets no connections for it until then."""
+    def miss(self, now: float, until: float, reply: Reply, *, met_tls: bool = False) -> None:
+        """Note that it missed what the profile demands: it gets no connections for it until then. `met_tls`: that was not
+        TLS."""
         self.misses, self.missed_at, self.missed_until, self.missed = self.misses + 1, now, until, reply
+        self.met_tls = met_tls
 
     def meet(self) -> None:
         """Forget what it missed."""

@@ -361,12 +361,21 @@ class Schedule:
                 self._give_up_made(sibling, label)
         self._owner.want_service()
 
-    def miss(self, connection: Connection, reply: Reply, label: bytes, now: float) -> None:
+    def miss(self, connection: Connection, reply: Reply, label: bytes, now: float, *, met_tls: bool = False) -> None:
         """Note that this connection missed what its profile demands, for this reason. Its jobs are placed anew, on another
-        host if there is one: this one is left alone for a while by this profile, and by no other."""
+        host if there is one: this one is left alone for a while by this profile, and by no other. `met_tls`: what it missed
+        is not TLS."""
         self._leave(connection, label)
-        if self.destdb.note_missed(connection, reply, now):
+        if self.destdb.note_missed(connection, reply, now, met_tls=met_tls):
             self._give_up_made(connection.host, label)
+        self._owner.want_service()
+
+    def refuse(self, connection: Connection, reply: Reply, label: bytes, now: float) -> None:
+        """Note that the credentials of its profile are no good, for this reason: this profile leaves all hosts alone for a
+        while."""
+        self._leave(connection, label)
+        for host in self.destdb.note_refused(connection, reply, now):
+            self._give_up_made(host, label)
         self._owner.want_service()
 
     def _give_up_made(self, host: Host, label: bytes) -> None:

@@ -11,8 +11,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from mailismus.config.values.settings import DeliverSettings, RelaySettings
 from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.limits.domains import Destinations
@@ -60,13 +58,13 @@ class TlsPolicy:
 
     def of_domain(self, domain: bytes) -> Profile:
         """The profile of the mail of this domain (lower case) for its MX hosts."""
-        return self._find(domain, None, None)
+        return self._find(domain, None)
 
-    def of_relay(self, relay: RelaySettings, domain: bytes, credentials: Hashable = None) -> Profile:
+    def of_relay(self, relay: RelaySettings, domain: bytes) -> Profile:
         """The profile of the mail of this domain for a relay."""
-        return self._find(domain, relay, credentials)
+        return self._find(domain, relay)
 
-    def _find(self, domain: bytes, relay: RelaySettings | None, credentials: Hashable) -> Profile:
+    def _find(self, domain: bytes, relay: RelaySettings | None) -> Profile:
         key = id(relay), domain
         known = self._known.get(key)
         if known is None:
@@ -75,7 +73,7 @@ class TlsPolicy:
             host = "" if relay is None else relay.host.lower()
             name = domain.decode("utf-8", "replace")
             requirement = requirement_of(self._settings_of(relay, domain), host, to_ascii(name) or name)
-            known = self._known[key] = self._profiles.of(requirement, credentials), relay
+            known = self._known[key] = self._profiles.of(requirement, None if relay is None else relay.auth), relay
         return known[0]
 
     def _settings_of(self, relay: RelaySettings | None, domain: bytes) -> TlsSettings:

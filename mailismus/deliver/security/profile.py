@@ -7,11 +7,11 @@ identity, which costs the hot path nothing.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from weakref import WeakValueDictionary
 
 import attrs
 
+from mailismus.config.values.auth import AuthSettings
 from mailismus.config.values.tls import ClientCertificate, TlsLevel, TlsVersion, TrustStore
 
 
@@ -62,7 +62,7 @@ class Profile:
     one object."""
 
     requirement: Requirement
-    credentials: Hashable = None
+    credentials: AuthSettings | None = None
 
     @property
     def level(self) -> TlsLevel:
@@ -79,9 +79,9 @@ class Profiles:
     """The profiles in use: one for each meaning. What nobody uses any more is forgotten."""
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[tuple[Requirement, Hashable], Profile] = WeakValueDictionary()
+        self._known: WeakValueDictionary[tuple[Requirement, AuthSettings | None], Profile] = WeakValueDictionary()
 
-    def of(self, requirement: Requirement, credentials: Hashable = None) -> Profile:
+    def of(self, requirement: Requirement, credentials: AuthSettings | None = None) -> Profile:
         """The profile of this meaning."""
         key = requirement, credentials
         known = self._known.get(key)

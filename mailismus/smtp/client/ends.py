@@ -114,6 +114,9 @@ class ClientEnds(Generic[T]):
         if self.state is ClientState.STARTTLS:
             self._miss_tls(TlsFailure(TlsFault.REFUSED, bytes(reply)))
             return
+        if self.state is ClientState.AUTH:
+            self._owner.on_auth_reply(421, raw)
+            return
         if self.state in OPENING_STATES:
             self._refuse_session(421, raw)
             return

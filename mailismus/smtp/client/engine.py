@@ -16,6 +16,7 @@
   fault, so it becomes 4xx.
 - TLS: STARTTLS where it is wanted, then EHLO again; nothing said before counts. Bytes behind the reply to STARTTLS end the
   session, and nothing of them is used.
+- Authentication, where it is wanted, comes once, between the last EHLO and the first transaction; the owner says the lines.
 - `smtp.client.state` says which state follows, `smtp.client.transaction` which phase.
 
 *Not here*: the ends of a session (`smtp.client.ends`), sockets, time (`waits_for_final` says which time-out applies), TLS
@@ -56,11 +57,12 @@ class ClientEngine(ClientEnds[T]):
 
     `name`: our name in EHLO; `max_pipeline`: commands per group, 0: no limit; `pipelining` and `needs_helo`: what is known
     of the host. `Trust.known` and `Opening.needs_helo` are what the session found out. `use`: whether it uses TLS.
+    `wants_auth`: whether the owner shows credentials.
     """
 
     __slots__ = (
         *("_begun", "_due", "_early", "_groups", "_max_pipeline", "_needs_reset", "_parser", "_tail", "_trial"),
-        "opening",
+        *("_wants_auth", "opening"),
     )
 
     def __init__(
@@ -71,6 +73,7 @@ class ClientEngine(ClientEnds[T]):
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
         use: TlsUse = TlsUse.NEVER,
+        wants_auth: bool = False,
     ) -> None:
         ClientEnds.__init__(self, owner, pipelining)  # a hot path: half the cost of `super`
         self._max_pipeline = max_pipeline or 1 << 30
@@ -89,6 +92,7 @@ class ClientEngine(ClientEnds[T]):
         """The last two bytes of content sent in pieces."""
         self._needs_reset = False
         """Whether RSET goes before the next MAIL."""
+        self._wants_auth = wants_auth
         self.opening = Opening(name, needs_helo, use)
         if use is TlsUse.FROM_START:
             self._move(ClientEvent.TLS_BEGUN)
@@ -158,6 +162,18 @@ class ClientEngine(ClientEnds[T]):
     def tls_failed(self, failure: TlsFailure) -> None:
         """End the session: TLS did not come about, or is not good enough."""
         self._miss_tls(failure)
+
+    def send_auth(self, line: bytes | bytearray) -> None:
+        """Send a line of the authentication; its reply comes by `on_auth_reply`."""
+        if not self._is_over:
+            self._due.append(Awaited.AUTH)
+            self._owner.send((line,))  # type: ignore[arg-type]  # a transport takes any bytes; these are overwritten later
+
+    def authenticated(self) -> None:
+        """Go on: the server has accepted the credentials."""
+        if not self._is_over:
+            self._move(_OPENED)
+            self._be_open()
 
     def begin(self, transaction: T) -> None:
         """Begin a transaction: from `on_ready`, or while the session is idle."""
@@ -230,6 +246,9 @@ class ClientEngine(ClientEnds[T]):
             self._on_opening(code, raw)
         elif awaited is _TO_RESET:
             self._on_reset(code, raw)
+        elif awaited is Awaited.AUTH:
+            if not self._early or code >= 400:  # a refusal counts, even if the server says goodbye in the same breath
+                self._owner.on_auth_reply(code, raw)
         else:
             self._on_lone_dot(code, raw)
 
@@ -241,17 +260,25 @@ class ClientEngine(ClientEnds[T]):
             return self._refuse_session(code, raw) if failure is None else self._miss_tls(failure)
         if self._early:
             return self._miss_tls(TlsFailure(TlsFault.INJECTED)) if event is ClientEvent.TLS_BEGUN else None
+        if event is _OPENED and self._wants_auth:
+            event = ClientEvent.AUTH_BEGUN
         self._move(event)
-        if event is ClientEvent.TLS_BEGUN:
+        if event is _OPENED:
+            self._be_open()
+        elif event is ClientEvent.TLS_BEGUN:
             self._owner.start_tls()
-        elif event is _OPENED:
-            if opening.offers.pipelining and self._max_pipeline > 1:
-                self.trust.offer()
-            self._owner.on_ready()
+        elif event is ClientEvent.AUTH_BEGUN:
+            self._owner.start_auth()
         else:
             self._due.append(_TO_OPENING)
             self._owner.send((opening.command_of(event),))
         return None
+
+    def _be_open(self) -> None:
+        """The session is open for transactions."""
+        if self.opening.offers.pipelining and self._max_pipeline > 1:
+            self.trust.offer()
+        self._owner.on_ready()
 
     def _on_reset(self, code: int, raw: bytes) -> None:
         if code // 100 != 2:

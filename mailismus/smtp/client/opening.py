@@ -14,6 +14,7 @@ import functools
 
 import attrs
 
+from mailismus.smtp.auth.selection import parse_offer
 from mailismus.smtp.client.reply_parser import list_keywords, make_reply
 from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
 from mailismus.smtp.client.state import ClientEvent, ClientState
@@ -39,6 +40,8 @@ class Offers:
     max_size_bytes: int = 0
     starttls: bool = False
     utf8: bool = False
+    auth: frozenset[str] = frozenset()
+    """Mechanisms of authentication."""
 
 
 NOTHING = Offers()
@@ -113,4 +116,5 @@ def _read_offers(raw: bytes) -> Offers:
         int(size) if size.isdigit() and len(size) <= MAX_SIZE_DIGITS else 0,
         b"STARTTLS" in keywords,
         b"SMTPUTF8" in keywords,
+        parse_offer(keywords.get(b"AUTH", b"")),
     )

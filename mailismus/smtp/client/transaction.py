@@ -191,6 +191,13 @@ class TransactionOwner(Protocol[T]):
     def start_tls(self) -> None:
         """STARTTLS was accepted. Negotiate TLS, then call `tls_started` or `tls_failed`; plain bytes end here."""
 
+    def start_auth(self) -> None:
+        """EHLO was accepted, over TLS where it is wanted. Show the credentials by `send_auth`, then call `authenticated`, or
+        `lost`."""
+
+    def on_auth_reply(self, code: int, raw: bytes) -> None:
+        """The reply to a line of `send_auth`; 421 comes at any time."""
+
     def on_unusable(self, reply: Reply) -> None:
         """The session did not open: greeting or EHLO was refused, or the connection was lost before. `reply` is always 4xx.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 
+from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.route import NextHop
@@ -30,6 +31,9 @@ def desk(**options: object) -> Desk:
     return made
 
 
+CREDENTIALS = AuthSettings(("PLAIN",), "joe", SecretSource("relay.secret", b"1"), None)
+
+
 def destdb(limit: int = 10_000) -> DestDb:
     return DestDb(ScheduleLimits(), Deaths(300.0, 7200.0, 7200.0), limit)
 
@@ -41,7 +45,7 @@ def connect(hosts: DestDb, profile: Profile, now: float = 0.0, address: str = AD
 def test_equal_profiles_are_one_object_and_others_are_not() -> None:
     assert PROFILES.of(Requirement(TlsLevel.ENCRYPT, "<tls> in line 1")) is ENCRYPT
     assert PROFILES.of(Requirement(TlsLevel.ENCRYPT, "<tls> in line 9")) is not ENCRYPT
-    assert PROFILES.of(ENCRYPT.requirement, "joe") is not ENCRYPT
+    assert PROFILES.of(ENCRYPT.requirement, CREDENTIALS) is not ENCRYPT
     gc.collect()
     assert len(PROFILES) == 2  # what nobody uses is forgotten
 
@@ -317,3 +321,76 @@ def hosts_missed_nothing(hosts: DestDb) -> bool:
     """Whether a host of which nothing is known has missed nothing."""
     host = hosts.find(ADDRESS, 25, VERIFY)
     return (host.misses, host.missed_at, host.is_missing, host.is_dead(0.0)) == (0, -math.inf, False, False)
+
+
+# ---------------------------------------------------------------------- credentials
+
+WITH_AUTH = Profiles()
+AUTH = WITH_AUTH.of(ENCRYPT.requirement, CREDENTIALS)
+OTHER_AUTH = WITH_AUTH.of(ENCRYPT.requirement, AuthSettings(("PLAIN",), "ann", SecretSource("ann.secret", b"1"), None))
+NO_LOGIN = MISSED._replace(enhanced=b"4.7.8", text=b"authentication as joe failed: 535 no")
+
+
+def refused(hosts: DestDb, now: float = 1.0) -> list[Host]:
+    """Credentials that were refused by the first of two hosts; the hosts that are dead for them."""
+    first = connect(hosts, AUTH)
+    hosts.leave(first)
+    return hosts.note_refused(first, NO_LOGIN, now)
+
+
+def test_refused_credentials_are_a_miss_of_every_host_of_their_profile_alone() -> None:
+    hosts = destdb()
+    others = [hosts.find("192.0.2.2", 25, profile) for profile in (AUTH, OTHER_AUTH, ENCRYPT, PLAIN)]
+    assert {host.address for host in refused(hosts)} == {ADDRESS, "192.0.2.2"}
+    assert [host.is_dead(2.0) for host in others] == [True, False, False, False]
+    later = hosts.find("192.0.2.3", 25, AUTH)
+    assert (later.is_dead(2.0), later.dead_until, later.reply) == (True, 301.0, NO_LOGIN)
+    assert not hosts.find("192.0.2.3", 25, OTHER_AUTH).is_dead(2.0)
+
+
+def test_a_session_that_stands_clears_the_refusal_at_all_hosts() -> None:
+    hosts = destdb()
+    kept = [hosts.find("192.0.2.2", 25, AUTH)]
+    refused(hosts)
+    trial = connect(hosts, AUTH, 302.0)
+    hosts.stand(trial, 302.0)
+    assert [host.misses for host in kept] == [0]
+    assert not hosts.find("192.0.2.3", 25, AUTH).misses
+
+
+def test_a_flush_and_time_clear_a_refusal() -> None:
+    for forget in (DestDb.forget_deaths, lambda hosts: hosts.forget_deaths_of([hosts.find(ADDRESS, 25, AUTH)])):
+        hosts = destdb()
+        refused(hosts)
+        forget(hosts)
+        assert not hosts.find("192.0.2.3", 25, AUTH).is_dead(2.0)
+    hosts = destdb()
+    refused(hosts)
+    hosts.collect(300.0)
+    assert hosts.find("192.0.2.3", 25, AUTH).misses
+    hosts.collect(301.0)
+    assert not hosts.find("192.0.2.4", 25, AUTH).misses
+
+
+def test_refusals_are_bounded_in_number() -> None:
+    hosts = destdb(limit=2)
+    profiles = [
+        WITH_AUTH.of(ENCRYPT.requirement, AuthSettings(("PLAIN",), name, SecretSource(name, b"1"), None)) for name in "abc"
+    ]
+    for number, profile in enumerate(profiles):
+        one = connect(hosts, profile, 0.0)
+        hosts.leave(one)
+        hosts.note_refused(one, NO_LOGIN, float(number))
+    assert [hosts.find("192.0.2.9", 25, profile).misses for profile in profiles] == [0, 1, 1]
+
+
+def test_what_the_log_says_of_tls_tells_a_miss_of_tls_from_one_of_credentials() -> None:
+    for met_tls, words in ((False, b"!encrypt"), (True, b"encrypt")):
+        one = desk()
+        one.add(1, next_hop=ENCRYPT_HOP)
+        (connection,) = one.opened
+        destination = one.schedule.destinations[ENCRYPT_HOP]
+        assert destination.tls_of_failure() == b""
+        one.schedule.destdb.leave(connection)
+        one.schedule.destdb.note_missed(connection, MISSED, one.now, met_tls=met_tls)
+        assert destination.tls_of_failure() == words

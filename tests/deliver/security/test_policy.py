@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.settings import DestinationSettings
 from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.security.policy import TlsPolicy, requirement_of
@@ -118,5 +119,6 @@ def test_mail_with_credentials_never_goes_plain() -> None:
     profiles = Profiles()
     requirement = requirement_of(ANY, "relay.example", "a.example")
     assert profiles.of(requirement).may_fall_back
-    assert not profiles.of(requirement, "joe").may_fall_back
+    credentials = AuthSettings(("PLAIN",), "joe", SecretSource("relay.secret", b"1"), None)
+    assert not profiles.of(requirement, credentials).may_fall_back
     assert not profiles.of(requirement_of(OF_RELAY, "relay.example", "a.example")).may_fall_back
