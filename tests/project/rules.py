@@ -67,7 +67,7 @@ PURE = (
     *("config.advice.sentence", "config.advice.delivery", "config.read.destinations"),
     *("config.read.source", "config.read.encoding"),
     *("config.edit.path", "config.edit.escape", "config.edit.layout", "config.edit.change"),
-    "config.advice.places",
+    *("config.advice.places", "config.advice.certificates"),
     *("dns.name", "dns.guard", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
     *("observe.audit", "observe.metrics", "observe.text"),

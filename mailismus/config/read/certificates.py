@@ -28,7 +28,6 @@ MAX_BYTES = 2**20
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _KEY = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
 _TRIAL = b"whether this key signs what its certificate verifies"
-DAY_S = 86400.0
 
 
 @attrs.frozen
@@ -134,13 +133,6 @@ def _try_rsa(key: RSAPrivateKey) -> None:
         raise UnitError(
             "it is damaged: what it signs, its certificate does not verify; restore it, or make a new pair"
         ) from None
-
-
-def describe_end(ends_at: float, now: float) -> str:
-    """`ends in 42 days`, `ended 3 days ago`."""
-    days = int(abs(ends_at - now) // DAY_S)
-    text = f"{days} day" if days == 1 else f"{days} days"
-    return f"ends in {text}" if ends_at >= now else f"ended {text} ago"
 
 
 def _read(path: str, files: Files, line: int) -> Content:
