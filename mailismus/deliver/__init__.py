@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     queue_seam  the queue manager as delivery uses it
+    security    what a host must show before it gets mail. Pure
     route       a recipient's route: local, relay, MX, or none. Pure
     concurrency  how many workers have a job of a message. Pure
     job         the recipients of a message for one next hop

@@ -40,6 +40,8 @@ from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import Local, NextHop, Router
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths, DestDb
+from mailismus.deliver.security.policy import TlsPolicy
+from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.watch import HangWatch
@@ -144,6 +146,7 @@ class DeliverTask:
             self._held,
             self._destdb.limits,
         )
+        self._profiles = Profiles()
         self._adopt(settings, directory)
         self._is_open = dict.fromkeys(_AREAS, True)
         self._empty_takes = dict.fromkeys(_AREAS, 0)
@@ -164,7 +167,8 @@ class DeliverTask:
 
     def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
         self._settings = settings
-        self._router = Router(directory, settings.relays, settings.client.mxport)
+        policy = TlsPolicy(settings, self._profiles)
+        self._router = Router(directory, settings.relays, settings.client.mxport, policy)
         cache = settings.queuecache or 1 << 30
         self._held.set_limit(cache)
         self._enough_room = max(1, self._held.kept // 4)

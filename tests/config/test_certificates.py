@@ -285,3 +285,23 @@ def test_a_key_that_everybody_can_read_is_a_note(place: Path) -> None:
 def test_ends_are_described_by_date_and_days() -> None:
     assert describe_end(10 * DAY_S, 0) == "ends 1970-01-11, in 10 days"
     assert describe_end(0, DAY_S) == "ended 1970-01-01, 1 day ago"
+
+
+def test_certificates_and_issuers_towards_other_servers_are_named_too(tmp_path: Path) -> None:
+    made, old, new = make_certificate(days=20.5), make_certificate("old.example", days=-5), make_certificate("new.example")
+    (tmp_path / "cert.pem").write_bytes(made.pem + made.key_pem)
+    (tmp_path / "ca.pem").write_bytes(new.pem + old.pem)
+    file = tmp_path / "m.xml"
+    file.write_text(f"""<mailserver><mta><deliver>
+<relays><relay address="r.example:587"><tls level="verify" cafile="{tmp_path}/ca.pem"/></relay></relays>
+<client><tls level="encrypt" certificate="{tmp_path}/cert.pem"/></client>
+</deliver></mta></mailserver>
+""")
+    found = {one.path: one for one in load(str(file)).settings.certificates}
+    own, issuers = found[f"{tmp_path}/cert.pem"], found[f"{tmp_path}/ca.pem"]
+    assert (own.use, own.line) == ("<tls> in line 3", 3)
+    assert own.ends_at == made.certificate.not_valid_after_utc.timestamp()
+    assert (issuers.use, issuers.line) == ("cafile of <tls> in line 2", 2)
+    assert issuers.ends_at == new.certificate.not_valid_after_utc.timestamp(), (
+        "one that has ended may stand beside its successor"
+    )

@@ -21,6 +21,7 @@ from mailismus.config.values.settings import (
     RetrySettings,
     ScheduleSettings,
 )
+from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths
@@ -166,6 +167,7 @@ def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
         "eightbit": EightBit.SEND,
         "mxport": 25,
         "loopback": False,
+        "tls": TlsSettings(TlsLevel.OPPORTUNISTIC),
     }
     whole: dict[str, Any] = {
         "queuecache": 2500,

@@ -89,7 +89,7 @@ PURE = (
         "deliver.blame",
         "deliver.concurrency",
     ),
-    *("deliver.hanging", "deliver.turns", "deliver.limits", "deliver.schedule"),
+    *("deliver.hanging", "deliver.turns", "deliver.limits", "deliver.schedule", "deliver.security"),
     *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
     "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),

@@ -17,13 +17,15 @@ from mailismus.config.read.destinations import assemble_destinations
 from mailismus.config.read.effective import Key, Lowered
 from mailismus.config.read.files import Files
 from mailismus.config.read.lists import Names, digest_of, read_names
-from mailismus.config.read.relays import assemble_relays
+from mailismus.config.read.relays import SUBMISSIONS_PORT, assemble_relays
+from mailismus.config.read.tls import TlsReader
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
 from mailismus.config.table import queue as que
 from mailismus.config.table import report as rep
 from mailismus.config.table import submit as sub
 from mailismus.config.table.root import MTA
+from mailismus.config.table.tls import CLIENT_TLS
 from mailismus.config.table.words import Setting
 from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.names import check_socket_path, parse_domain, parse_user
@@ -57,7 +59,6 @@ from mailismus.errors import ConfigError
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 
-SUBMISSIONS_PORT = 465
 _RAISE = "ulimit -Hn, or LimitNOFILE= of systemd"
 
 
@@ -83,7 +84,10 @@ class Assembly:
         block = self.top.one(app.DIRECTORY)
         domains = self._names(block, app.DOMAINS, parse_domain)
         directory = self._directory(block, domains.all)
-        relays = assemble_relays(deliver.one(dlv.RELAYS), self.file)
+        tls = TlsReader(
+            self.file, self.files, self.notes, self.contents, self.certificates, deliver.one(dlv.CLIENT).one(CLIENT_TLS)
+        )
+        relays = assemble_relays(deliver.one(dlv.RELAYS), self.file, tls.read)
         names = self._listener_names()
         self._settle_ports()
         self._check_listeners()
@@ -98,7 +102,7 @@ class Assembly:
                 self._listener(listener, name, limit)
                 for listener, name, limit in zip(self.listeners, names, limits, strict=False)
             ),
-            deliver=self._deliver(deliver, relays, limits[-1]),
+            deliver=self._deliver(deliver, relays, tls, limits[-1]),
             report=self._report(domains.first or application.announcehost),
             admin=self._admin(),
             certificates=tuple(self.certificates),
@@ -258,11 +262,13 @@ class Assembly:
             ),
         )
 
-    def _deliver(self, block: Given, relays: tuple[RelaySettings, ...], maxconnections: int) -> DeliverSettings:
+    def _deliver(
+        self, block: Given, relays: tuple[RelaySettings, ...], tls: TlsReader, maxconnections: int
+    ) -> DeliverSettings:
         client, dns = block.one(dlv.CLIENT), block.one(dlv.DNS)
         return DeliverSettings(
             relays=relays,
-            destinations=assemble_destinations(block.one(dlv.DESTINATIONS), self.file),
+            destinations=assemble_destinations(block.one(dlv.DESTINATIONS), self.file, tls.read),
             queuecache=block.get(dlv.QUEUECACHE),
             maxconnections=maxconnections,
             maxserverconnections=block.get(dlv.MAXSERVERCONNECTIONS),
@@ -284,6 +290,7 @@ class Assembly:
                 eightbit=EightBit(client.get(dlv.EIGHTBIT)),
                 mxport=client.get(dlv.MXPORT),
                 loopback=client.get(dlv.LOOPBACK),
+                tls=tls.client,
             ),
             dns=DnsSettings(dns.get(dlv.DNS_SERVERS), dns.get(dlv.DNS_TIMEOUT), dns.get(dlv.DNS_TRUSTAD)),
             audit=_audit(block.get(dlv.AUDIT), block.get(dlv.AUDIT_FORMAT)),

@@ -7,6 +7,7 @@ Modules, each with what it is:
     application     `<application>`, `<directory>`, `<message_store>`, `<admin>`
     queue           `<queue>`
     submit          `<submit>`
+    tls             `<tls>`
     deliver         `<deliver>`
     report          `<report>`
     root            the whole file

@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     effective     one setting in force, as it is shown
+    tls           levels of TLS towards other servers, and what each `<tls>` demands
     settings      the whole configuration as frozen values
     certificates  certificates that the configuration names, and when they end
     units         numbers, times, sizes, booleans, lists

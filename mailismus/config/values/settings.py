@@ -12,6 +12,7 @@ import attrs
 
 from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.effective import Effective
+from mailismus.config.values.tls import TlsSettings
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 
@@ -128,7 +129,7 @@ class ListenerSettings:
 @attrs.frozen
 class RelaySettings:
     """`<relay>`: a rule that routes. `destdomains` and `senders` (addresses, domains) are in lower case; both empty: the
-    default relay. `sendernets` None: whatever client the mail came from."""
+    default relay. `sendernets` None: whatever client the mail came from. `tls` None: as for mail without a relay."""
 
     address: str
     host: str
@@ -137,6 +138,7 @@ class RelaySettings:
     senders: tuple[bytes, ...]
     sendernets: Networks | None
     line: int
+    tls: TlsSettings | None = None
 
 
 class EightBit(enum.Enum):
@@ -158,6 +160,7 @@ class ClientSettings:
     eightbit: EightBit
     mxport: int
     loopback: bool
+    tls: TlsSettings
 
 
 @attrs.frozen
@@ -188,13 +191,14 @@ class AuditSettings:
 @attrs.frozen
 class DestinationSettings:
     """`<destination>`: other limits for some domains. `domains`: in lower case, `*.` before one stands for all below
-    it. A limit that is None is that of `<deliver>`, 0 is none. `line`: where it stands."""
+    it. A limit that is None is that of `<deliver>`, 0 is none; `tls` None: that of `<client>`. `line`: where it stands."""
 
     domains: tuple[bytes, ...]
     maxserverconnections: int | None
     messages_per_minute: int | None
     recipients_per_minute: int | None
     line: int
+    tls: TlsSettings | None = None
 
 
 @attrs.frozen
