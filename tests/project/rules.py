@@ -31,6 +31,7 @@ LEVELS = {
     "report": 5,
     "admin": 5,
     "start": 6,
+    "probe": 6,
     "providers": 6,
     "app": 7,
     "run": 8,
@@ -94,6 +95,7 @@ PURE = (
     "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
+    *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
@@ -104,8 +106,8 @@ PURE_EXEMPT = {
     ): "inet_pton alone, a plain function of text: three times as fast as ipaddress, for each client",
 }
 
-REACTOR_USERS = frozenset({"start.maker"})
-"""The start-up code: whoever else needs the reactor is given it."""
+REACTOR_USERS = frozenset({"start.maker", "probe.run"})
+"""The start-up code, and the one command that connects with other servers: whoever else needs the reactor is given it."""
 
 PROVIDERS = f"{ROOT}.queue.providers"
 PROVIDER_TABLE = "providers"
