@@ -10,7 +10,7 @@ import pytest
 from mailismus.config.values.tls import TlsLevel
 from mailismus.probe.certificate import CertificateFacts
 from mailismus.probe.render import MAX_SHOWN, host_json, host_lines, last_lines, way_lines
-from mailismus.probe.report import HostReport, TlsFacts, ProbeVerdict, Way, judge
+from mailismus.probe.report import HostReport, ProbeVerdict, TlsFacts, Way, judge
 
 NOW = 1_790_000_000.0
 WAY = Way("c.example", "the mail hosts of the domain (MX)", TlsLevel.VERIFY, "<tls> in line 9", "c.example")
