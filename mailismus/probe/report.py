@@ -42,7 +42,7 @@ class TlsFacts:
 class HostReport:
     """What one address of one host showed.
 
-    `preference`: of its MX record; None: it has none. `greeting`, `starttls`: replies; `offers`: lines of the reply to EHLO
+    `preference`: of its MX record; None: it has none. `has_answered`: anything came from it. `greeting`, `starttls`: replies; `offers`: lines of the reply to EHLO
     before TLS, `offers_under_tls`: after; empty: there was none. `tls` None: there is no TLS.
 
     `reached`: the highest level that the host reached; None: no session. `trouble`: why no mail goes to the host, in the
@@ -53,6 +53,7 @@ class HostReport:
     address: str
     port: int
     preference: int | None
+    has_answered: bool = False
     greeting: bytes = b""
     offers: tuple[bytes, ...] = ()
     starttls: bytes = b""
@@ -74,7 +75,7 @@ class ProbeVerdict(enum.Enum):
 
 def judge(reports: Sequence[HostReport]) -> ProbeVerdict:
     """What these hosts come to. A host that does not answer counts only if no other does: not every network has IPv6."""
-    answered = [report for report in reports if report.reached is not None or report.greeting]
+    answered = [report for report in reports if report.has_answered]
     if not answered:
         return ProbeVerdict.SILENT
     return ProbeVerdict.MISSED if any(report.trouble for report in answered) else ProbeVerdict.GOOD

@@ -60,7 +60,7 @@ async def _probe(
     hosts = await _locate(text, target, locator)
     demanded = target.next_hop.profile.requirement
     way = Way(text, target.route, demanded.level, demanded.demanded_by, demanded.names.describe())
-    prober = Prober(target.next_hop, settings, reactor)
+    prober = Prober(target, settings, reactor)
     reports: list[HostReport] = []
     if not is_json:
         _print(way_lines(way))

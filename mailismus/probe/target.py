@@ -28,10 +28,23 @@ _NO_PORT = 0
 
 @attrs.frozen
 class Target:
-    """The next hop, and the rule that leads to it."""
+    """The next hop, and the rule that leads to it. No connection shows credentials."""
 
     next_hop: NextHop
     route: str
+    profiles: Profiles = attrs.Factory(Profiles)
+
+    def profile_at(self, level: TlsLevel) -> Profile:
+        """The profile of a connection that demands this level of a host, all else as the configuration says."""
+        requirement = self.next_hop.profile.requirement
+        if level is not requirement.level:
+            names = requirement.names
+            if level is TlsLevel.VERIFY and not names:
+                host, is_host = self.next_hop.host, self.next_hop.finding is HostFinding.ADDRESS
+                settings = attrs.evolve(BUILT_IN, level=level)
+                names = requirement_of(settings, host if is_host else "", "" if is_host else host).names
+            requirement = attrs.evolve(requirement, level=level, names=names)
+        return self.profiles.of(requirement)
 
 
 def find_target(text: str, settings: Settings) -> Target:

@@ -19,6 +19,7 @@ CERTIFICATE = CertificateFacts(
 )
 GOOD = HostReport(
     *("mx.c.example", "192.0.2.1", 25, 10),
+    has_answered=True,
     greeting=b"220 mx.c.example ESMTP",
     offers=(b"PIPELINING", b"STARTTLS"),
     starttls=b"220 2.0.0 go on",
@@ -29,6 +30,7 @@ GOOD = HostReport(
 )
 NO_TLS = HostReport(
     *("mx.c.example", "192.0.2.1", 25, 10),
+    has_answered=True,
     greeting=b"220 a\n220 b",
     offers=(b"PIPELINING",),
     reached=TlsLevel.NONE,
@@ -119,7 +121,7 @@ def test_a_hostile_host_is_escaped_and_cut() -> None:
         ([NO_SESSION], ProbeVerdict.SILENT),
         ([GOOD, NO_TLS], ProbeVerdict.MISSED),
         ([NO_SESSION, NO_TLS], ProbeVerdict.MISSED),
-        ([attrs.evolve(NO_SESSION, greeting=b"554 go away")], ProbeVerdict.MISSED),
+        ([attrs.evolve(NO_SESSION, has_answered=True)], ProbeVerdict.MISSED),
     ],
 )
 def test_hosts_that_do_not_answer_count_only_without_others(reports: list[HostReport], verdict: ProbeVerdict) -> None:

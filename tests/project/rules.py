@@ -95,7 +95,7 @@ PURE = (
     "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
-    *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.wording"),
+    *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.assess", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
