@@ -16,6 +16,8 @@ Modules, each with what it is:
     capabilities  why a host can't take a message, by its EHLO. Pure
     limits      how much another server may get at a time, and in a minute. Pure
     schedule    which job goes over which connection, and when; what is known of hosts. Pure
+    tls_clients  TLS for sessions: contexts, sessions that are resumed
+    misses      sessions that missed TLS: what follows, logged and counted
     locator     the hosts of a next hop, by preference
     lookups     the look-ups under way, for the schedule
     connector   makes the connection of a session, and says why there is none

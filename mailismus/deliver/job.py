@@ -16,7 +16,7 @@ NOWHERE = NextHop("", 0)
 class Job(Transaction):
     """Entries of one message with the same route."""
 
-    __slots__ = ("begun_at", "concurrency", "entries", "message", "next_hop", "put_backs", "queued_at", "setup_s")
+    __slots__ = ("begun_at", "concurrency", "entries", "message", "next_hop", "put_backs", "queued_at", "setup_s", "tls")
 
     def __init__(
         self,
@@ -36,14 +36,16 @@ class Job(Transaction):
         self.begun_at = queued_at
         self.setup_s = 0.0
         """The share of the waiting time that the connection's set-up took."""
+        self.tls = b""
+        """The level of TLS that its attempt has met, as it is logged, with `!` before it if it was missed; empty: no TLS."""
         self.put_backs = 0
         """How often it was begun and not tried."""
         recipients = [entries[0].recipient] if len(entries) == 1 else [entry.recipient for entry in entries]
         Transaction.__init__(self, message.sender, recipients, message.size_bytes, message.eightbit)
 
-    def begin(self, now: float) -> None:
-        """Note when its attempt begins, or when it is settled without one. Monotonic seconds."""
-        self.begun_at = now
+    def begin(self, now: float, tls: bytes = b"") -> None:
+        """Note when its attempt begins, or when it is settled without one. Monotonic seconds. `tls`: as `Job.tls`."""
+        self.begun_at, self.tls = now, tls
 
     def extend(self, entries: list[Entry]) -> None:
         """Add entries of the message with the same route. Its attempt has not begun."""

@@ -72,6 +72,20 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
         "Of these, those without a session.",
         lambda t: t.counters.connections_failed,
     ),
+    counter(
+        "mailismus_deliver_tls_sessions_total",
+        "Sessions over TLS by demanded `level`, and whether the `handshake` was full or resumed an earlier session.",
+        lambda t: {**t.counters.tls_sessions},
+        "level",
+        "handshake",
+    ),
+    counter(
+        "mailismus_deliver_tls_failures_total",
+        "Sessions that missed TLS, by demanded `level` and `failure`. At opportunistic the mail goes without it.",
+        lambda t: {**t.counters.tls_failures},
+        "level",
+        "failure",
+    ),
     gauge("mailismus_deliver_next_hops", "Next hops with state in memory.", lambda t: len(t.sessions.schedule.destinations)),
     gauge(
         "mailismus_deliver_waiting_jobs",

@@ -8,6 +8,7 @@
 - Memory is bounded: the next piece of content is fetched when no bytes wait in the transport.
 - A message that the host can't take, by its EHLO reply, fails without a transaction.
 - Quirks of the host that a session finds are remembered (`quirks`).
+- A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over.
 
 *Not here*: reading content in pieces (`content`), the choice of the next job, the consequences of an outcome (`sessions`,
 `settling`).
@@ -30,7 +31,9 @@ from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.content import PieceReader
 from mailismus.deliver.job import Job
 from mailismus.deliver.quirks import HostQuirks, QuirkMemory
+from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.schedule.host import Connection
+from mailismus.deliver.tls_clients import TlsClients, TlsConnection
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -39,6 +42,7 @@ from mailismus.net.send import Sent, send_now, when_drained
 from mailismus.queue.interface import IContent
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.state import ClientState
 from mailismus.smtp.client.transaction import Phase
 
 QUIT_S = 5.0
@@ -60,6 +64,8 @@ class ClientSessionState(enum.Enum):
     CONNECTING = "connecting"
     GREETING = "greeting"
     """Waiting for greeting and EHLO."""
+    HANDSHAKE = "handshake"
+    """Negotiating TLS."""
     BUSY = "busy"
     IDLE = "idle"
     QUITTING = "quitting"
@@ -69,7 +75,7 @@ class ClientSessionState(enum.Enum):
 # Read for each event: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _CONNECTING, _GREETING, _BUSY = ClientSessionState.CONNECTING, ClientSessionState.GREETING, ClientSessionState.BUSY
 _IDLE, _QUITTING, _GONE = ClientSessionState.IDLE, ClientSessionState.QUITTING, ClientSessionState.GONE
-_OVER = Phase.OVER
+_HANDSHAKE, _OVER = ClientSessionState.HANDSHAKE, Phase.OVER
 _WAITING = Sent.WAITING
 
 
@@ -78,8 +84,12 @@ class ClientSessionOwner(Seam):
 
     monotonic: Callable[[], float]
     quirks: QuirkMemory
+    tls: TlsClients
     max_idle_s: float
     """How long a session stays open without work."""
+
+    def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
+        """Note that TLS is established, as its profile demands."""
 
     def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
@@ -122,11 +132,12 @@ class ClientSession(Protocol):
         self,
         owner: ClientSessionOwner,
         connection: Connection,
+        found: FoundHost,
         label: bytes,
         name: bytes,
         settings: ClientSettings,
     ) -> None:
-        """`label`: the host as logged behind `relay=`, by the name under which it was found first; `name`: ours."""
+        """`found`: the host as it was found first; `label`: as logged behind `relay=`; `name`: ours."""
         self._owner = owner
         self._settings = settings
         self._monotonic = owner.monotonic
@@ -139,7 +150,14 @@ class ClientSession(Protocol):
         host = connection.host
         self._host = (host.address, host.port)
         self._quirks = quirks = owner.quirks.of(self._host, self.opened_at)
-        self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo)
+        use = owner.tls.use_of(host.profile, self._host, self.opened_at)
+        self.client: ClientEngine[Job] = ClientEngine(
+            self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo, use
+        )
+        self._found = found
+        self._tls: TlsConnection | None = None
+        self.tls = b""
+        """The level that was met over TLS; empty: there is no TLS."""
         self._capabilities = ALL_CAPABILITIES
         self.setup_s = 0.0
         """Duration of connection, greeting and EHLO; 0 once it was charged to a job."""
@@ -177,6 +195,8 @@ class ClientSession(Protocol):
         now = self.now = self._monotonic()
         self._cap = now + SETUP_STEPS * self._settings.timeout_s
         self.deadline = now + self._settings.timeout_s
+        if self.client.state is ClientState.HANDSHAKE:
+            self.start_tls()
 
     def dataReceived(self, data: bytes) -> None:
         if self.state is _QUITTING:
@@ -188,6 +208,33 @@ class ClientSession(Protocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._end(b"connection lost")
+
+    # ------------------------------------------------------------------ called by TLS
+
+    def handshake_completed(self, tls: bytes) -> None:
+        """See `net.tls.TlsSession`."""
+        connection = self._tls
+        if self.state is not _HANDSHAKE or connection is None:
+            return
+        now = self.now = self._monotonic()
+        failure = connection.find_failure()
+        if failure is not None:
+            self.client.tls_failed(failure)
+            return
+        self.state = _GREETING
+        self.tls = self.connection.host.profile.level.value.encode("ascii")
+        self._cap = now + SETUP_STEPS * self._settings.timeout_s
+        self.deadline = now + self._settings.timeout_s
+        self._owner.tls_established(self, is_resumed=connection.transport.is_resumed)
+        self.client.tls_started()
+
+    def handshake_failed(self, why: bytes) -> None:
+        """See `net.tls.TlsSession`."""
+        connection = self._tls
+        if self.state is _HANDSHAKE and connection is not None:
+            self.now = self._monotonic()
+            self._owner.tls.forget(connection)
+            self.client.tls_failed(connection.failure_of(why))
 
     # ------------------------------------------------------------------ called by the owner
 
@@ -229,7 +276,7 @@ class ClientSession(Protocol):
         if self.state is _IDLE:
             self.quit()
             self._socket.loseConnection()
-        elif self.state in (_CONNECTING, _GREETING, _BUSY):
+        elif self.state in (_CONNECTING, _GREETING, _HANDSHAKE, _BUSY):
             waits = self.client.cut_off()
             self._stop_reading()
             if not waits:
@@ -241,6 +288,12 @@ class ClientSession(Protocol):
 
     def send(self, parts: Sequence[bytes]) -> None:
         self._sent = send_now(self._socket, parts)
+
+    def start_tls(self) -> None:
+        self.state = _HANDSHAKE
+        self.deadline = self.now + self._settings.timeout_connect_s
+        self._tls = self._owner.tls.begin(self._socket, self, self.connection.host.profile, self._found, self.now)
+        self._socket = self._tls.transport
 
     def on_ready(self) -> None:
         if self.state is _GREETING:
@@ -349,6 +402,8 @@ class ClientSession(Protocol):
         self.setup_s = self.now - self.opened_at
         self.state = _BUSY
         self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
+        if self._tls is not None:
+            self._owner.tls.keep(self._tls, self.now)
         self._owner.session_established(self)
 
     def _next_job(self, *, is_ahead: bool) -> Job | None:
@@ -364,7 +419,7 @@ class ClientSession(Protocol):
         reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
         if reply is None:
             return True
-        job.begin(self.now)
+        job.begin(self.now, self.tls)
         self._owner.settle(self, job, reply)
         return False
 
@@ -389,7 +444,7 @@ class ClientSession(Protocol):
     def _charge(self, job: Job) -> None:
         now, message = self.now, job.message
         self._cap = now + self._steps_s + (message.size_bytes + message.stuffed_dots) / SLOWEST_BYTES_S
-        job.begin(now)
+        job.begin(now, self.tls)
         if self.setup_s:
             job.charge(min(self.setup_s, max(0.0, now - job.queued_at)))
             self.setup_s = 0.0
@@ -404,7 +459,7 @@ class ClientSession(Protocol):
             self.deadline = deadline if deadline < self._cap else self._cap
 
     def _end(self, why: bytes) -> None:
-        if self.state in (_GREETING, _BUSY, _IDLE):
+        if self.state in (_GREETING, _HANDSHAKE, _BUSY, _IDLE):
             self.client.lost(why)
         self._leave()
 

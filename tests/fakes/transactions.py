@@ -89,6 +89,9 @@ class RecordingOwner:
         self.fates.append(f"{transaction.name} untried")
         transaction.renew()  # it is begun elsewhere, at any time from now on
 
+    def start_tls(self) -> None:
+        self.fates.append("start TLS")
+
     def on_unusable(self, reply: Reply) -> None:
         self.fates.append(f"unusable {reply.code}")
         self.texts.append(bytes(reply))

@@ -35,7 +35,7 @@ def offers_of(*lines: bytes) -> Offers:
         ((b"SIZE \xb2\xb3",), Offers(size=True)),
         ((b"SIZE 1e3",), Offers(size=True)),
         ((b"SIZE 1 2",), Offers(size=True)),
-        ((b"\0\xff", b"", b" ", b"X" * 2000, b"STARTTLS", b"SIZE 7"), Offers(size=True, max_size_bytes=7)),
+        ((b"\0\xff", b"", b" ", b"X" * 2000, b"STARTTLS", b"SIZE 7"), Offers(size=True, max_size_bytes=7, starttls=True)),
     ],
 )
 def test_offers_are_read_and_nonsense_is_none(lines: tuple[bytes, ...], offers: Offers) -> None:

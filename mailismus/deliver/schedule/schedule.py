@@ -340,10 +340,23 @@ class Schedule:
         host = connection.host
         self._leave(connection, label)
         if self.destdb.note_failure(connection, reply, kind, now, was_broken=was_broken):
-            for other in host.being_made():
-                host.unlist(other)
-                self._make_homeless(other, label)
+            for sibling in self.destdb.hosts_at(host.endpoint):
+                self._give_up_made(sibling, label)
         self._owner.want_service()
+
+    def miss(self, connection: Connection, reply: Reply, label: bytes, now: float) -> None:
+        """Note that this connection missed what its profile demands, for this reason. Its jobs are placed anew, on another
+        host if there is one: this one is left alone for a while by this profile, and by no other."""
+        self._leave(connection, label)
+        if self.destdb.note_missed(connection, reply, now):
+            self._give_up_made(connection.host, label)
+        self._owner.want_service()
+
+    def _give_up_made(self, host: Host, label: bytes) -> None:
+        """Place the jobs of connections that are being made anew: their host is dead."""
+        for other in host.being_made():
+            host.unlist(other)
+            self._make_homeless(other, label)
 
     def leave(self, connection: Connection) -> None:
         """Note that a connection takes no more jobs; those that have not begun are placed anew. Harmless when repeated."""

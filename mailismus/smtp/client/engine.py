@@ -14,10 +14,12 @@
 - 2xx to the final dot is delivered, 251 and 252 to RCPT are accepted, 552 to a later RCPT means "too many recipients"
   (RFC 5321 4.5.3.1.10), 421 ends the session at any point. 5xx to the greeting or to EHLO and HELO is not the message's
   fault, so it becomes 4xx.
+- TLS: STARTTLS where it is wanted, then EHLO again; nothing said before counts. Bytes behind the reply to STARTTLS end the
+  session, and nothing of them is used.
 - `smtp.client.state` says which state follows, `smtp.client.transaction` which phase.
 
-*Not here*: the ends of a session (`smtp.client.ends`), sockets, time (`waits_for_final` says which time-out applies), TLS,
-what follows from an outcome.
+*Not here*: the ends of a session (`smtp.client.ends`), sockets, time (`waits_for_final` says which time-out applies), TLS
+itself (the owner negotiates it), what follows from an outcome.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from mailismus.smtp.client.groups import Group, make_groups
 from mailismus.smtp.client.opening import Opening
 from mailismus.smtp.client.pipelining import Pipelining
 from mailismus.smtp.client.reply_parser import RawReply, ReplyParser, make_reply
+from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
 from mailismus.smtp.client.state import OPENING_STATES, Awaited, ClientEvent, ClientState
 from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 
@@ -52,7 +55,7 @@ class ClientEngine(ClientEnds[T]):
     """One session.
 
     `name`: our name in EHLO; `max_pipeline`: commands per group, 0: no limit; `pipelining` and `needs_helo`: what is known
-    of the host. `Trust.known` and `Opening.needs_helo` are what the session found out.
+    of the host. `Trust.known` and `Opening.needs_helo` are what the session found out. `use`: whether it uses TLS.
     """
 
     __slots__ = (
@@ -67,6 +70,7 @@ class ClientEngine(ClientEnds[T]):
         max_pipeline: int,
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
+        use: TlsUse = TlsUse.NEVER,
     ) -> None:
         ClientEnds.__init__(self, owner, pipelining)  # a hot path: half the cost of `super`
         self._max_pipeline = max_pipeline or 1 << 30
@@ -85,7 +89,9 @@ class ClientEngine(ClientEnds[T]):
         """The last two bytes of content sent in pieces."""
         self._needs_reset = False
         """Whether RSET goes before the next MAIL."""
-        self.opening = Opening(name, needs_helo)
+        self.opening = Opening(name, needs_helo, use)
+        if use is TlsUse.FROM_START:
+            self._move(ClientEvent.TLS_BEGUN)
 
     @property
     def waits_for_final(self) -> bool:
@@ -136,6 +142,22 @@ class ClientEngine(ClientEnds[T]):
         if self._early:
             self._break(parser.broken or b"a reply came before its command")
         return count
+
+    def tls_started(self) -> None:
+        """Go on over TLS: send EHLO, or wait for the greeting where TLS came first."""
+        is_first = self.opening.use is TlsUse.FROM_START
+        self._parser = ReplyParser()
+        self.opening.begin_anew()
+        if is_first:
+            self._move(ClientEvent.TLS_FIRST)
+        else:
+            self._move(ClientEvent.EHLO_SENT)
+            self._due.append(_TO_OPENING)
+            self._owner.send((self.opening.command_of(ClientEvent.EHLO_SENT),))
+
+    def tls_failed(self, failure: TlsFailure) -> None:
+        """End the session: TLS did not come about, or is not good enough."""
+        self._miss_tls(failure)
 
     def begin(self, transaction: T) -> None:
         """Begin a transaction: from `on_ready`, or while the session is idle."""
@@ -214,11 +236,14 @@ class ClientEngine(ClientEnds[T]):
         opening = self.opening
         event = opening.judge(self.state, code, raw)
         if event is _END:
-            return self._refuse_session(code, raw)
+            failure = opening.failure
+            return self._refuse_session(code, raw) if failure is None else self._miss_tls(failure)
         if self._early:
-            return None
+            return self._miss_tls(TlsFailure(TlsFault.INJECTED)) if event is ClientEvent.TLS_BEGUN else None
         self._move(event)
-        if event is _OPENED:
+        if event is ClientEvent.TLS_BEGUN:
+            self._owner.start_tls()
+        elif event is _OPENED:
             if opening.offers.pipelining and self._max_pipeline > 1:
                 self.trust.offer()
             self._owner.on_ready()

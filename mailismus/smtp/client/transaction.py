@@ -182,6 +182,9 @@ class TransactionOwner(Protocol[T]):
     def on_untried(self, transaction: T) -> None:
         """All recipients that are left were not tried: no attempt was made."""
 
+    def start_tls(self) -> None:
+        """STARTTLS was accepted. Negotiate TLS, then call `tls_started` or `tls_failed`; plain bytes end here."""
+
     def on_unusable(self, reply: Reply) -> None:
         """The session did not open: greeting or EHLO was refused, or the connection was lost before. `reply` is always 4xx.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver.schedule import choice, destdb, destinations, host, line, parked, pool, schedule
-from tests.deliver.schedule import test_destdb, test_schedule
+from mailismus.deliver.schedule import choice, destdb, destinations, endpoint, host, line, parked, pool, schedule
+from tests.deliver.schedule import test_destdb, test_profiles, test_schedule
 from tests.deliver.schedule.mutants import Mutant, apply, is_caught, rules_of
 
 MUTANTS = (
@@ -56,19 +56,33 @@ MUTANTS = (
     Mutant(choice, "if not found.jobs]", "]"),
     Mutant(choice, "return max(fresh, key=_age)", "return min(fresh, key=_age)"),
     # hosts
-    Mutant(host, "return now < self.dead_until", "return now <= self.dead_until"),
-    Mutant(host, "return count < most and", "return count <= most and"),
-    Mutant(host, "(window is None or window.allows(count, now))", "True"),
-    Mutant(host, "if count < jobs), default=0)", "if count <= jobs), default=0)"),
+    Mutant(host, "return now < self.endpoint.dead_until or", "return now <= self.endpoint.dead_until or"),
     Mutant(
         host,
+        "(now < self.missed_until and not self.standing)",
+        "(now <= self.missed_until and not self.standing)",
+        test_profiles,
+    ),
+    Mutant(host, "(now < self.missed_until and not self.standing)", "now < self.missed_until", test_profiles),
+    Mutant(host, "return now >= self.missed_until and self", "return self", test_profiles),
+    Mutant(host, "return self._trial or self.endpoint.trial", "return self._trial", test_profiles),
+    Mutant(host, "            if endpoint.trial is self._trial:\n", "            if True:\n", test_profiles),
+    Mutant(host, "        elif endpoint.failures:\n", "        else:\n", test_profiles),
+    Mutant(host, "return self.endpoint.failures or self.misses", "return self.endpoint.failures", test_profiles),
+    Mutant(host, "(self.misses > 0 and not self.standing)", "False", test_profiles),
+    Mutant(host, "self.missed_at >= self.endpoint.died_at", "True", test_profiles),
+    Mutant(endpoint, "return count < most and", "return count <= most and"),
+    Mutant(endpoint, "(window is None or window.allows(count, now))", "True"),
+    Mutant(host, "if count < jobs), default=0)", "if count <= jobs), default=0)"),
+    Mutant(
+        endpoint,
         "size=standing)\n        self.window.note_refused",
         ")\n        self.window.note_refused",
         test_destdb,
     ),
-    Mutant(host, "size=standing)\n        self.window.note_cut", ")\n        self.window.note_cut", test_destdb),
+    Mutant(endpoint, "size=standing)\n        self.window.note_cut", ")\n        self.window.note_cut", test_destdb),
     Mutant(host, "queue.insert(2 * sum(", "queue.insert(sum(", test_destdb),
-    Mutant(host, "self.connections > window.size", "self.connections >= window.size", test_destdb),
+    Mutant(endpoint, "self.connections > window.size", "self.connections >= window.size", test_destdb),
     Mutant(host, "if most > self._limits.backlog else None", "if most >= self._limits.backlog else None", test_schedule),
     # the pool
     Mutant(pool, "return count < self._limits.message_workers or", "return count <= self._limits.message_workers or"),
@@ -104,13 +118,23 @@ MUTANTS = (
     Mutant(destdb, "            elif was_broken:\n", "            elif False:\n"),
     Mutant(destdb, "(1.0 - JITTER * self._chance())", "(1.0 + JITTER * self._chance())"),
     Mutant(destdb, " * (1.0 - JITTER * self._chance())", ""),
-    Mutant(destdb, "            host.live()\n            self._dead.pop(host, None)\n", ""),
-    Mutant(destdb, "if host.failures and not host.standing:", "if False:"),
+    Mutant(
+        destdb,
+        "            self._forget_dead(endpoint)\n            self._note_change()\n            if not",
+        "            if not",
+    ),
+    Mutant(destdb, "        self._revive(host.endpoint, mx_set, now)\n", ""),
+    Mutant(destdb, "        self._revive(host.endpoint, connection.mx_set, now)\n", "", test_profiles),
+    Mutant(destdb, "        if host.misses:\n            self._forget_miss(host)\n", "", test_profiles),
+    Mutant(destdb, "        for host in found:\n            self._forget_miss(host)\n", "", test_profiles),
+    Mutant(destdb, "if missed.missed_until <= before:", "if missed.missed_until < before:", test_profiles),
+    Mutant(destdb, "if len(self._missed) > self._limit:", "if False:", test_profiles),
+    Mutant(destdb, "if host.needs_trial:", "if False:"),
     Mutant(destdb, "if not mx_set.standing:", "if True:"),
     Mutant(destdb, "if not mx_set.standing:", "if False:"),
-    Mutant(destdb, "host.remember(connection.made_at, now)", "host.remember(now, now)"),
-    Mutant(destdb, "if not host.connections and connection.is_standing:", "if connection.is_standing:"),
-    Mutant(destdb, "if not host.connections and connection.is_standing:", "if not host.connections:"),
+    Mutant(destdb, "endpoint.remember(connection.made_at, now)", "endpoint.remember(now, now)"),
+    Mutant(destdb, "if not endpoint.connections and connection.is_standing:", "if connection.is_standing:"),
+    Mutant(destdb, "if not endpoint.connections and connection.is_standing:", "if not host.connections:"),
     Mutant(destdb, "if host.closed_at > before:", "if host.closed_at >= before:"),
     Mutant(destdb, "if host.dead_until <= before:", "if host.dead_until < before:"),
     Mutant(destdb, "if len(self._dead) > self._limit:", "if False:"),
@@ -130,7 +154,9 @@ MUTANTS = (
     Mutant(schedule, "job = line.take(self._may_go)", "job = line.take(_any)"),
     Mutant(schedule, "        self._spread(now)\n", ""),
     Mutant(schedule, "        self._serve_line(now)\n", ""),
-    Mutant(schedule, "            for other in host.being_made():\n", "            for other in ():\n"),
+    Mutant(schedule, "        for other in host.being_made():\n", "        for other in ():\n"),
+    Mutant(schedule, "in self.destdb.hosts_at(host.endpoint):", "in (host,):", test_profiles),
+    Mutant(schedule, "            self._give_up_made(connection.host, label)\n", "            pass\n", test_profiles),
     Mutant(schedule, "        if host.queued and not connection.jobs:\n", "        if False:\n"),
     Mutant(schedule, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.newest_below(99)"),
     Mutant(schedule, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.most_crowded()"),
