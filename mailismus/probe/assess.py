@@ -26,14 +26,14 @@ _AUTH = b"AUTH "
 @attrs.frozen
 class Attempt:
     """One connection. `level`: what was demanded; `tls` None: no handshake was completed; `fault`: how TLS failed; `reply`:
-    why there is no session, as the log says it; empty: there is one; `short_reply`: the same without who demands it."""
+    why there is no session, as the log says it; empty: there is one; `words`: its text without who demands it."""
 
     level: TlsLevel
     transcript: Transcript
     tls: TlsFacts | None
     fault: TlsFault | None
     reply: bytes
-    short_reply: bytes
+    words: bytes
 
 
 def next_level(first: Attempt) -> TlsLevel | None:
@@ -55,15 +55,13 @@ def assess(host: HostReport, attempts: Sequence[Attempt]) -> HostReport:
     transcript = best.transcript
     reached = _reached(attempts)
     offers = transcript.offers(1) or transcript.offers(0)
-    if best.tls is not None and not transcript.reply_to(b"STARTTLS"):  # TLS from the start
-        under_tls, before = transcript.offers(0), ()
-    else:
-        under_tls, before = transcript.offers(1), transcript.offers(0)
+    is_immediate = best.tls is not None and not transcript.reply_to(b"STARTTLS")
+    under_tls = transcript.offers(0 if is_immediate else 1)
     return attrs.evolve(
         host,
         has_answered=any(attempt.transcript.has_bytes for attempt in attempts),
         greeting=transcript.reply_to(GREETING),
-        offers=before,
+        offers=() if is_immediate else transcript.offers(0),
         starttls=transcript.reply_to(b"STARTTLS"),
         tls=best.tls,
         offers_under_tls=under_tls,
@@ -88,9 +86,9 @@ def _why_not_higher(attempts: Sequence[Attempt]) -> bytes:
     first = attempts[0]
     for one in attempts:
         if one.level is TlsLevel.VERIFY:
-            return one.short_reply
-    if first.short_reply:
-        return first.short_reply
+            return one.words
+    if first.words:
+        return first.words
     if first.level is TlsLevel.NONE:
         return b"TLS is not used"
     reply = first.transcript.reply_to(b"STARTTLS")

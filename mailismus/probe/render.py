@@ -31,8 +31,9 @@ def way_lines(way: Way) -> Iterator[str]:
 def host_lines(report: HostReport, way: Way, now: float) -> Iterator[str]:
     """Return the lines about one host. `now`: UTC seconds."""
     preference = "" if report.preference is None else f", preference {report.preference}"
+    authenticated = ", by an authenticated MX answer" if report.is_secure else ""
     yield ""
-    yield f"{_label(report)}{preference}"
+    yield f"{_label(report)}{preference}{authenticated}"
     if report.greeting:
         yield from _lines("greeting", report.greeting)
     if report.offers:
@@ -70,6 +71,7 @@ def host_json(report: HostReport, way: Way) -> str:
             "address": report.address,
             "port": report.port,
             "preference": report.preference,
+            "mx_is_authenticated": report.is_secure,
             "route": way.route,
             "demanded": way.level.value,
             "demanded_by": way.demanded_by,

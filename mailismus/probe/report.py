@@ -20,7 +20,7 @@ MAX_LINES = 50
 @attrs.frozen
 class Way:
     """How hosts were found and what they must show. `title`: what was asked for; `route`: which rule leads to the hosts;
-    `names`: names that count at `verify`; `""`: none."""
+    `names`: names that count at `verify`; empty: none."""
 
     title: str
     route: str
@@ -42,8 +42,9 @@ class TlsFacts:
 class HostReport:
     """What one address of one host showed.
 
-    `preference`: of its MX record; None: it has none. `has_answered`: anything came from it. `greeting`, `starttls`: replies; `offers`: lines of the reply to EHLO
-    before TLS, `offers_under_tls`: after; empty: there was none. `tls` None: there is no TLS.
+    `preference`: of its MX record; None: it has none. `is_secure`: found by an MX answer that was authenticated, so that
+    its own name counts. `has_answered`: anything came from it. `greeting`, `starttls`: replies; empty: there was none.
+    `offers`: lines of the reply to EHLO before TLS, `offers_under_tls`: after. `mechanisms`: of AUTH, as offered last.
 
     `reached`: the highest level that the host reached; None: no session. `trouble`: why no mail goes to the host, in the
     words of the log; empty: mail goes. `not_higher`: why a higher level was not reached; empty: there is none.
@@ -53,6 +54,7 @@ class HostReport:
     address: str
     port: int
     preference: int | None
+    is_secure: bool = False
     has_answered: bool = False
     greeting: bytes = b""
     offers: tuple[bytes, ...] = ()

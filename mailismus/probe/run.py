@@ -13,6 +13,7 @@ from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import Settings
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.security.profile import ReferenceNames
 from mailismus.dns.mx import MxHost
 from mailismus.errors import StartError
 from mailismus.mail.outcome import Outcome, OutcomeKind
@@ -59,7 +60,7 @@ async def _probe(
 ) -> int:
     hosts = await _locate(text, target, locator)
     demanded = target.next_hop.profile.requirement
-    way = Way(text, target.route, demanded.level, demanded.demanded_by, demanded.names.describe())
+    way = Way(text, target.route, demanded.level, demanded.demanded_by, _names_of(demanded.names))
     prober = Prober(target, settings, reactor)
     reports: list[HostReport] = []
     if not is_json:
@@ -70,6 +71,11 @@ async def _probe(
     if not is_json:
         _print(last_lines(reports))
     return _STATUS[judge(reports)]
+
+
+def _names_of(names: ReferenceNames) -> str:
+    """The names that count at `verify`, for people."""
+    return ", ".join((*((f"{names.domain} and all below it",) if names.domain else ()), *names.exact))
 
 
 async def _locate(title: str, target: Target, locator: Locator) -> Sequence[MxHost]:

@@ -72,7 +72,7 @@ class _NotedTls(TlsClients):
         """What the host showed, once its handshake is completed."""
         if self.connection is None:
             return None
-        handle = self.connection.transport.getHandle()
+        handle = self.connection.transport.getHandle()  # type: ignore[no-untyped-call]  # Twisted's
         chain = handle.get_peer_cert_chain(as_cryptography=True) or []
         cipher = f"{handle.get_cipher_name()} ({handle.get_cipher_bits()} bits)"
         return TlsFacts(handle.get_protocol_version_name(), cipher, tuple(map(describe, chain[:MAX_CHAIN])))
@@ -116,7 +116,8 @@ class _Owner:
     max_idle_s = 0.0
 
     def __init__(self, reactor: ProbeReactor, profile: Profile) -> None:
-        self.tls = _NotedTls(reactor)
+        self.noted = _NotedTls(reactor)
+        self.tls: TlsClients = self.noted
         self._profile = profile
         self.monotonic: Callable[[], float] = time.monotonic
         self.quirks = QuirkMemory()
@@ -183,10 +184,16 @@ class _Owner:
         failure = session.client.tls_failure
         if failure is not None:
             self._failure = reply_of(failure, session.label, requirement)
-        reply = b"" if self._failure is None else bytes(self._failure)
+        reply = self._failure
         end = f", demanded by {requirement.demanded_by}".encode("ascii", "replace")
-        fault = None if failure is None else failure.fault
-        return Attempt(requirement.level, session.transcript, session.facts, fault, reply, reply.removesuffix(end))
+        return Attempt(
+            requirement.level,
+            session.transcript,
+            session.facts,
+            fault=None if failure is None else failure.fault,
+            reply=b"" if reply is None else bytes(reply),
+            words=b"" if reply is None else reply.text.removesuffix(end),
+        )
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         raise NotImplementedError
@@ -217,7 +224,8 @@ class Prober:
         if level is not None:
             attempts.append(await self._connect(host, address, level))
         preference = host.preference if hop.finding is HostFinding.MX else None
-        return assess(HostReport(host.name, address, hop.port, preference), attempts)
+        report = HostReport(host.name, address, hop.port, preference, is_secure=host.is_secure)
+        return assess(report, attempts)
 
     def _connect(self, host: MxHost, address: str, level: TlsLevel) -> Deferred[Attempt]:
         port = self._target.next_hop.port
@@ -227,6 +235,6 @@ class Prober:
         connection = Connection(0, there, MxSet(((), 0), Window(None), None), time.monotonic())
         label = b"%b[%b]:%d" % (host.name.encode("ascii", "replace"), address.encode("ascii"), port)
         found = FoundHost(host.name, host.preference, there, host.is_secure)
-        session = ProbeSession(owner, owner.tls, connection, found, label, self._name, self._settings.client)
+        session = ProbeSession(owner, owner.noted, connection, found, label, self._name, self._settings.client)
         connector = Connector(self._settings, self._name, self._reactor, time.monotonic, DeliveryCounters())
         return owner.run(session, connector)

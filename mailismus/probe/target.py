@@ -15,10 +15,11 @@ import attrs
 
 from mailismus.config.values.names import parse_host_port
 from mailismus.config.values.settings import RelaySettings, Settings
+from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.config.values.units import UnitError
 from mailismus.deliver.route import HostFinding, Local, NextHop, Router
 from mailismus.deliver.security.policy import TlsPolicy, requirement_of
-from mailismus.deliver.security.profile import Profiles
+from mailismus.deliver.security.profile import NO_NAMES, Profile, Profiles
 from mailismus.dns.name import to_ascii
 from mailismus.errors import StartError
 from mailismus.mail.outcome import Outcome
@@ -39,9 +40,9 @@ class Target:
         requirement = self.next_hop.profile.requirement
         if level is not requirement.level:
             names = requirement.names
-            if level is TlsLevel.VERIFY and not names:
+            if level is TlsLevel.VERIFY and names == NO_NAMES:
                 host, is_host = self.next_hop.host, self.next_hop.finding is HostFinding.ADDRESS
-                settings = attrs.evolve(BUILT_IN, level=level)
+                settings = TlsSettings(level)
                 names = requirement_of(settings, host if is_host else "", "" if is_host else host).names
             requirement = attrs.evolve(requirement, level=level, names=names)
         return self.profiles.of(requirement)

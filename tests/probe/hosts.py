@@ -6,6 +6,7 @@ import socket
 import ssl
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,9 +51,10 @@ def _context(play: Play) -> ssl.SSLContext:
     assert play.made is not None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if play.most is not ssl.TLSVersion.MAXIMUM_SUPPORTED:
-        context.minimum_version = ssl.TLSVersion.TLSv1
         context.set_ciphers("ALL:@SECLEVEL=0")
-        context.maximum_version = play.most
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version = context.maximum_version = play.most
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "chain.pem"
         path.write_bytes(play.made.pem + b"".join(one.pem for one in play.issuers) + play.made.key_pem)
