@@ -24,7 +24,7 @@ _AUTH = b"AUTH "
 
 
 @attrs.frozen
-class Attempt:
+class ProbedConnection:
     """One connection. `level`: what was demanded; `tls` None: no handshake was completed; `fault`: how TLS failed; `reply`:
     why there is no session, as the log says it; empty: there is one; `words`: its text without who demands it."""
 
@@ -36,7 +36,7 @@ class Attempt:
     words: bytes
 
 
-def next_level(first: Attempt) -> TlsLevel | None:
+def next_level(first: ProbedConnection) -> TlsLevel | None:
     """The level of a second connection; None: there is none."""
     match first.level:
         case TlsLevel.VERIFY if first.fault is TlsFault.UNTRUSTED:
@@ -48,7 +48,7 @@ def next_level(first: Attempt) -> TlsLevel | None:
     return None
 
 
-def assess(host: HostReport, attempts: Sequence[Attempt]) -> HostReport:
+def assess(host: HostReport, attempts: Sequence[ProbedConnection]) -> HostReport:
     """Complete a report of a host about which nothing else is known."""
     first, last = attempts[0], attempts[-1]
     best = next((attempt for attempt in attempts if attempt.tls is not None), first)
@@ -72,7 +72,7 @@ def assess(host: HostReport, attempts: Sequence[Attempt]) -> HostReport:
     )
 
 
-def _reached(attempts: Sequence[Attempt]) -> TlsLevel | None:
+def _reached(attempts: Sequence[ProbedConnection]) -> TlsLevel | None:
     if any(one.level is TlsLevel.VERIFY and one.tls is not None and one.fault is None for one in attempts):
         return TlsLevel.VERIFY
     if any(one.tls is not None for one in attempts):
@@ -82,7 +82,7 @@ def _reached(attempts: Sequence[Attempt]) -> TlsLevel | None:
     return None
 
 
-def _why_not_higher(attempts: Sequence[Attempt]) -> bytes:
+def _why_not_higher(attempts: Sequence[ProbedConnection]) -> bytes:
     first = attempts[0]
     for one in attempts:
         if one.level is TlsLevel.VERIFY:

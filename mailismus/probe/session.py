@@ -38,7 +38,7 @@ from mailismus.dns.sockets import DnsReactor
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.net.tls import TlsSession
-from mailismus.probe.assess import Attempt, assess, next_level
+from mailismus.probe.assess import ProbedConnection, assess, next_level
 from mailismus.probe.certificate import describe
 from mailismus.probe.report import HostReport, TlsFacts
 from mailismus.probe.target import Target
@@ -125,9 +125,9 @@ class _Owner:
         self._timer: IDelayedCall | None = None
         self._failure: Reply | None = NOT_DONE
         self._session: ProbeSession
-        self._over: Deferred[Attempt] = Deferred()
+        self._over: Deferred[ProbedConnection] = Deferred()
 
-    def run(self, session: ProbeSession, connector: Connector) -> Deferred[Attempt]:
+    def run(self, session: ProbeSession, connector: Connector) -> Deferred[ProbedConnection]:
         """Connect, and tell what that came to."""
         self._session = session
         self._tick()
@@ -179,14 +179,14 @@ class _Owner:
             self._timer.cancel()
             self._over.callback(self._assess())
 
-    def _assess(self) -> Attempt:
+    def _assess(self) -> ProbedConnection:
         session, requirement = self._session, self._profile.requirement
         failure = session.client.tls_failure
         if failure is not None:
             self._failure = reply_of(failure, session.label, requirement)
         reply = self._failure
         end = f", demanded by {requirement.demanded_by}".encode("ascii", "replace")
-        return Attempt(
+        return ProbedConnection(
             requirement.level,
             session.transcript,
             session.facts,
@@ -227,7 +227,7 @@ class Prober:
         report = HostReport(host.name, address, hop.port, preference, is_secure=host.is_secure)
         return assess(report, attempts)
 
-    def _connect(self, host: MxHost, address: str, level: TlsLevel) -> Deferred[Attempt]:
+    def _connect(self, host: MxHost, address: str, level: TlsLevel) -> Deferred[ProbedConnection]:
         port = self._target.next_hop.port
         profile = self._target.profile_at(level)
         owner = _Owner(self._reactor, profile)
