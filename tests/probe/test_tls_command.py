@@ -112,6 +112,10 @@ ROWS: dict[tuple[str, str], tuple[Play, int, str, str, str]] = {
         *(Play(WRONG), 75, "encrypt", "451 4.7.5 Server certificate not verified: is for other.example, not localhost"),
         "Server certificate not verified: is for other.example, not localhost",
     ),
+    ("leaves under TLS", ENCRYPT): (
+        *(Play(GOOD, under_tls=b"421 4.3.2 busy\r\n"), 75, "encrypt", "451 4.3.2 host refused the session: 421 4.3.2 busy"),
+        "host refused the session: 421 4.3.2 busy",
+    ),
     ("injected", OPPORTUNISTIC): (
         *(
             Play(GOOD, after_220=b"250-evil\r\n250 AUTH PLAIN\r\n"),
@@ -132,7 +136,7 @@ def test_each_kind_of_host_is_told(tmp_path: Path, name: str, level: str) -> Non
     assert found["demanded_by"] == "<tls> in line 4"
     assert found["trouble"].startswith(trouble.format(label=found["label"]))
     assert bool(found["trouble"]) is bool(trouble)
-    assert not trouble or found["trouble"].endswith(", demanded by <tls> in line 4")
+    assert not trouble or found["trouble"].endswith(", demanded by <tls> in line 4") or "session" in trouble
     assert found["not_higher"].startswith(not_higher.format(label=found["label"]))
     assert bool(found["not_higher"]) is (reached != "verify")
     shows_tls = reached in ("encrypt", "verify")
@@ -227,6 +231,12 @@ def test_a_host_that_speaks_a_byte_at_a_time_has_its_time(tmp_path: Path) -> Non
         over.set()
     assert status == 75
     assert "timed out" in json.loads(out)["trouble"]
+
+
+def test_a_host_that_takes_no_mail_now_is_not_good(tmp_path: Path) -> None:
+    status, found, there = probe(tmp_path, Play(GOOD, greeting=b"421 4.3.2 too many connections\r\n"), "opportunistic")
+    assert (status, found["level"], len(there.connections)) == (75, None, 1)
+    assert found["trouble"] == "451 4.3.2 host refused the session: 421 4.3.2 too many connections"
 
 
 def test_words_that_mean_no_host_and_hosts_that_are_not_there(tmp_path: Path) -> None:
