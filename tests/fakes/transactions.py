@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.starttls import TlsUse
 from mailismus.smtp.client.transaction import Transaction
 
 PIPELINING = b"250-mx\r\n250 PIPELINING\r\n"
@@ -44,6 +45,7 @@ class RecordingOwner:
         behind: bool = True,
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
+        use: TlsUse = TlsUse.NEVER,
     ) -> None:
         self.waiting = deque(letters)
         self.behind = behind
@@ -52,7 +54,7 @@ class RecordingOwner:
         self.fates: list[str] = []
         self.texts: list[bytes] = []
         self.streamed: list[Letter] = []
-        self.client: ClientEngine[Letter] = ClientEngine(self, b"me.example", max_pipeline, pipelining, needs_helo)
+        self.client: ClientEngine[Letter] = ClientEngine(self, b"me.example", max_pipeline, pipelining, needs_helo, use)
 
     def take_written(self) -> bytes:
         """What was written since the last time."""

@@ -7,6 +7,7 @@
 - A connection without jobs takes one that waits for its destinations, or one that has not begun on a connection that is
   slower or has more jobs; else it becomes idle.
 - When a limit grows, a job that has not begun leaves the most crowded connection, and may make another one.
+- Where a host's limit is reached, an idle connection of another profile ends: nothing else would use it.
 - Jobs of a connection that ends are placed anew. A job whose hosts are all dead has been tried.
 - A next hop without jobs and look-up is forgotten.
 
@@ -168,6 +169,8 @@ class Schedule:
             self._park(job, destination)
             if job.put_backs >= FRESH_AFTER:
                 self._end_an_idle_one(destination)
+            elif choice is Wait.LIMIT:
+                self._end_one_of_others(destination)
 
     def _give(self, job: Job, connection: Connection) -> None:
         """Queue a job on a connection, which begins if it was idle."""
@@ -214,6 +217,20 @@ class Schedule:
                 carrier = next(iter(host.idle)).carrier
                 assert carrier is not None
                 carrier.quit()
+                return
+
+    def _end_one_of_others(self, destination: Destination) -> None:
+        """Make room at the limits of these hosts: an idle connection of another profile ends, if none ends already."""
+        for host in destination.labels:
+            if host.endpoint.connections == host.connections:  # the usual case: there are no others
+                continue
+            others = [other for other in self.destdb.hosts_at(host.endpoint) if other is not host]
+            if any(other.has_leaving for other in others):
+                return
+            idle = next((next(iter(other.idle)) for other in others if other.idle), None)
+            if idle is not None:
+                assert idle.carrier is not None
+                idle.carrier.quit()
                 return
 
     def _defer(self, job: Job, destination: Destination, now: float, label: bytes) -> None:

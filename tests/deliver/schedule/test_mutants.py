@@ -166,6 +166,10 @@ MUTANTS = (
     Mutant(schedule, "            if room >= reserve:\n                break\n", ""),
     Mutant(schedule, "if now - job.queued_at <= SLOW_AFTER_S:", "if now - job.queued_at < SLOW_AFTER_S:"),
     Mutant(schedule, "if now - job.queued_at <= SLOW_AFTER_S:", "if False:"),
+    Mutant(schedule, "            elif choice is Wait.LIMIT:\n", "            elif False:\n", test_profiles),
+    Mutant(
+        schedule, "            if any(other.has_leaving for other in others):\n                return\n", "", test_profiles
+    ),
     # destinations
     Mutant(destinations, "if destination.located_until > now and len", "if len"),
     Mutant(destinations, "if not destination.entries and not destination.is_locating:", "if not destination.is_locating:"),

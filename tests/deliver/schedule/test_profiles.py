@@ -72,6 +72,38 @@ def test_profiles_share_the_limit_of_connections_to_a_host() -> None:
     assert one.host().endpoint.connections == 2
 
 
+def test_an_idle_connection_makes_room_for_another_profile() -> None:
+    one = desk(server_limit=1)
+    one.add(1, next_hop=PLAIN_HOP)
+    (plain,) = one.opened
+    one.stand(plain)
+    one.deliver(plain)
+    assert plain.is_idle
+    job = one.add(2, next_hop=ENCRYPT_HOP)
+    assert plain.is_leaving
+    assert len(one.opened) == 1
+    other = one.add(3, next_hop=ENCRYPT_HOP)
+    one.close(plain)
+    one.serve()
+    (_, private) = one.opened
+    one.stand(private)
+    assert one.begun(private) == [job]
+    assert list(private.queue) == [other]
+
+
+def test_no_more_idle_connections_end_than_are_needed() -> None:
+    one = desk(server_limit=2, limits=ScheduleLimits(backlog=1))
+    for number in range(2):
+        one.add(number + 1, next_hop=PLAIN_HOP)
+    for connection in one.opened:
+        one.stand(connection)
+    for connection in one.opened:
+        one.deliver(connection)
+    one.add(3, next_hop=ENCRYPT_HOP)
+    one.add(4, next_hop=ENCRYPT_HOP)
+    assert [connection.is_leaving for connection in one.opened] == [True, False]
+
+
 def test_profiles_share_the_window_of_a_host() -> None:
     hosts = destdb()
     plain = hosts.find(ADDRESS, 25)
