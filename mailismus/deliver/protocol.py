@@ -8,7 +8,8 @@
 - Memory is bounded: the next piece of content is fetched when no bytes wait in the transport.
 - A message that the host can't take, by its EHLO reply, fails without a transaction.
 - Quirks of the host that a session finds are remembered (`quirks`).
-- A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over.
+- A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over. What a host says in
+  terms of TLS before its first reply over it belongs to the handshake: with TLS 1.3 that is how it refuses our certificate.
 
 *Not here*: reading content in pieces (`content`), the choice of the next job, the consequences of an outcome (`sessions`,
 `settling`).
@@ -207,6 +208,9 @@ class ClientSession(Protocol):
             self._extend()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        connection = self._tls
+        if self.state is _GREETING and connection is not None and connection.is_broken(reason):
+            self.client.tls_failed(connection.failure_of(connection.transport.explain_failure(reason)))
         self._end(b"connection lost")
 
     # ------------------------------------------------------------------ called by TLS

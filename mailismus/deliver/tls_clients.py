@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from OpenSSL import SSL
 from twisted.internet.interfaces import IReactorTime, ITransport
+from twisted.python.failure import Failure
 
 from mailismus.config.values.tls import TlsLevel, TlsVersion
 from mailismus.deliver.schedule.destination import FoundHost
@@ -122,6 +123,11 @@ class TlsConnection:
             return None
         words = find_mismatch(self.transport.certificate, self._names)
         return TlsFailure(TlsFault.WRONG_NAME, words.encode("ascii", "replace")) if words else None
+
+    @staticmethod
+    def is_broken(reason: Failure) -> bool:
+        """Whether a connection ended by an error of TLS."""
+        return isinstance(reason.value, SSL.Error)
 
     def failure_of(self, why: bytes) -> TlsFailure:
         """Why the handshake failed. `why`: in words of TLS."""

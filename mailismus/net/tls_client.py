@@ -61,8 +61,8 @@ class Demands:
 
 
 def make_client_context(demands: Demands) -> SSL.Context:
-    """A context for these demands. `config.read.tls` has checked the files. Raises `ValueError`, `SSL.Error` or
-    `crypto.Error`."""
+    """A context for these demands. `config.read.tls` has checked the files. Raises `ValueError`, or errors of
+    OpenSSL."""
     context = SSL.Context(SSL.TLS_CLIENT_METHOD)
     context.set_min_proto_version(SSL.TLS1_3_VERSION if demands.is_1_3 else SSL.TLS1_2_VERSION)
     context.set_cipher_list(_VERIFIED_CIPHERS if demands.is_verified else _ANY_CIPHERS)

@@ -290,6 +290,7 @@ HANDED_OUT = {
     "dns.sockets.UdpSocket": "the reactor's list of readers: it calls in a later turn",
     "net.send._Drain": "the transport's producer: Twisted calls it in a later turn",
     "net.tls.TlsServer": "Twisted's factory of TLS layers, which calls for a connection",
+    "net.tls_client.TlsClient": "as `net.tls.TlsServer`",
     "net.tls.TlsTransport": "the two layers of one connection, made together; bytes come later",
     "start.observation.Observation": "called at once, of parts that are made before",
     "start.signals.Signals": "the system's signal handler, which notes a number in parts that are made before",

@@ -112,6 +112,24 @@ def test_an_address_is_sent_as_no_name(server: DeliverServer) -> None:
     assert host.contexts.server_names == [None]
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_without_issuers_of_its_own_it_trusts_the_systems(
+    server: DeliverServer, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    if is_known:
+        (tmp_path / "system.pem").write_bytes(ISSUER.pem)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system.pem"))  # where OpenSSL looks for the system's
+    port = listen(server, sink(server))
+    route(server, 1, "one.example")
+    server.deliver_to(client_mxport=port, client_tls=attrs.evolve(VERIFY, trust=None))
+    server.put(b"r@one.example")
+    server.run_until(server.statuses)
+    fields = outcomes(server)["r@one.example"]
+    assert fields["status"] == ("sent" if is_known else "deferred")
+    if not is_known:
+        assert fields["reply"].startswith("451 4.7.5 Server certificate not trusted: unable to get the issuer's certificate")
+
+
 # ---------------------------------------------------------------------- profiles
 
 
@@ -195,7 +213,13 @@ def test_a_host_that_asks_for_a_certificate_gets_ours(server: DeliverServer, is_
     server.deliver_to(client_mxport=port, client_tls=attrs.evolve(ENCRYPT, certificate=shown if is_shown else None))
     server.put(b"r@one.example")
     server.run_until(server.statuses)
-    assert outcomes(server)["r@one.example"]["status"] == ("sent" if is_shown else "deferred")
+    fields = outcomes(server)["r@one.example"]
+    if is_shown:
+        assert fields["status"] == "sent"
+    else:
+        assert fields["reply"].startswith("451 4.7.5 Cannot start TLS with host mx1.one.example[127.0.0.1]")
+        assert fields["tls"] == "!encrypt"
+        assert not server.task.hosts.remembered
 
 
 # ---------------------------------------------------------------------- falling back
