@@ -75,7 +75,7 @@ def assess(host: HostReport, attempts: Sequence[ProbedConnection]) -> HostReport
 def _reached(attempts: Sequence[ProbedConnection]) -> TlsLevel | None:
     if any(one.level is TlsLevel.VERIFY and one.tls is not None and one.fault is None for one in attempts):
         return TlsLevel.VERIFY
-    if any(one.tls is not None for one in attempts):
+    if any(one.tls is not None and one.fault in (None, TlsFault.WRONG_NAME) for one in attempts):
         return TlsLevel.ENCRYPT
     if any(one.fault is not None or not one.reply for one in attempts):
         return TlsLevel.NONE

@@ -36,6 +36,7 @@ class Play:
     after_220: bytes = b""
     is_immediate: bool = False
     hangs_in_handshake: bool = False
+    wants_certificate: bool = False
     most: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED
 
 
@@ -50,6 +51,8 @@ class Host:
 def _context(play: Play) -> ssl.SSLContext:
     assert play.made is not None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if play.wants_certificate:
+        context.verify_mode = ssl.CERT_REQUIRED
     if play.most is not ssl.TLSVersion.MAXIMUM_SUPPORTED:
         context.set_ciphers("ALL:@SECLEVEL=0")
         with warnings.catch_warnings():

@@ -58,6 +58,12 @@ def test_a_second_connection_is_made_where_something_is_open(first: ProbedConnec
             *(NONE, b"451 why", b"why"),
         ),
         ([connection(VERIFY, TLS, TlsFault.WRONG_NAME, b"why")], ENCRYPT, b"451 why", b"why"),
+        (
+            [connection(ENCRYPT, TLS, TlsFault.HANDSHAKE, b"our certificate")],
+            NONE,
+            b"451 our certificate",
+            b"our certificate",
+        ),
         ([connection(ENCRYPT, None, TlsFault.NOT_OFFERED, b"why")], NONE, b"451 why", b"why"),
         ([connection(OPPORTUNISTIC, None, TlsFault.HANDSHAKE, b"why"), connection(NONE)], NONE, b"", b"why"),
         (
