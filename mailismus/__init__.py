@@ -21,6 +21,7 @@ first; a package imports only packages above it in this list (`docs/architecture
     deliver     from the queue to a mail host or a maildir
     report      non-delivery reports
     admin       commands about the queue, the admin socket, the shell
+    probe       what other servers show of TLS: the command `mailismus tls`
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
     providers   the table of queue providers, each imported when it is asked for
     app         composition: the one module that names every class but those of providers

@@ -32,6 +32,7 @@ LEVELS = {
     "report": 5,
     "admin": 5,
     "start": 6,
+    "probe": 6,
     "providers": 6,
     "app": 7,
     "run": 8,
@@ -68,7 +69,7 @@ PURE = (
     *("config.advice.sentence", "config.advice.delivery", "config.read.destinations"),
     *("config.read.source", "config.read.encoding"),
     *("config.edit.path", "config.edit.escape", "config.edit.layout", "config.edit.change"),
-    "config.advice.places",
+    *("config.advice.places", "config.advice.certificates"),
     *("dns.name", "dns.guard", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
     *("observe.audit", "observe.metrics", "observe.text"),
@@ -102,6 +103,7 @@ PURE = (
     "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
+    *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.assess", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
@@ -112,8 +114,8 @@ PURE_EXEMPT = {
     ): "inet_pton alone, a plain function of text: three times as fast as ipaddress, for each client",
 }
 
-REACTOR_USERS = frozenset({"start.maker"})
-"""The start-up code: whoever else needs the reactor is given it."""
+REACTOR_USERS = frozenset({"start.maker", "probe.run"})
+"""The start-up code, and the one command that connects with other servers: whoever else needs the reactor is given it."""
 
 PROVIDERS = f"{ROOT}.queue.providers"
 PROVIDER_TABLE = "providers"

@@ -28,6 +28,7 @@ from mailismus.config.table import submit as sub
 from mailismus.config.table.root import MTA
 from mailismus.config.table.tls import CLIENT_TLS
 from mailismus.config.table.words import Setting
+from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.names import check_socket_path, parse_domain, parse_user
 from mailismus.config.values.open_files import PER_CONNECTION, Demand, TooMany, fit, reserve_of
 from mailismus.config.values.settings import (
@@ -73,6 +74,7 @@ class Assembly:
     hard_limit: int | None
     files: Files
     notes: list[str] = attrs.Factory(list)
+    certificates: list[NamedCertificate] = attrs.Factory(list)
     changed: dict[Key, Lowered] = attrs.Factory(dict)
     contents: dict[Key, bytes] = attrs.Factory(dict)
 
@@ -83,7 +85,9 @@ class Assembly:
         block = self.top.one(app.DIRECTORY)
         domains = self._names(block, app.DOMAINS, parse_domain)
         directory = self._directory(block, domains.all)
-        tls = TlsReader(self.file, self.files, self.notes, self.contents, deliver.one(dlv.CLIENT).one(CLIENT_TLS))
+        tls = TlsReader(
+            self.file, self.files, self.notes, self.contents, self.certificates, deliver.one(dlv.CLIENT).one(CLIENT_TLS)
+        )
         relays = assemble_relays(
             deliver.one(dlv.RELAYS), self.file, tls.read, AuthReader(self.file, self.files, self.contents).read
         )
@@ -104,6 +108,7 @@ class Assembly:
             deliver=self._deliver(deliver, relays, tls, limits[-1]),
             report=self._report(domains.first or application.announcehost),
             admin=self._admin(),
+            certificates=tuple(self.certificates),
         )
 
     def _refuse(self, line: int, text: str) -> NoReturn:
@@ -198,7 +203,7 @@ class Assembly:
             if ssl and not ssl[0].get(sub.LATENT) and not listener.is_written(sub.PORT):
                 listener.values[sub.PORT.key] = Value(sub.PORT, SUBMISSIONS_PORT, 0)
 
-    def _ssl(self, listener: Given) -> SslSettings | None:
+    def _ssl(self, listener: Given, name: str) -> SslSettings | None:
         block = next(iter(listener.all(sub.SSL)), None)
         if block is None:
             return None
@@ -214,13 +219,13 @@ class Assembly:
         self.contents[id(block), sub.PRIVATEKEY.key] = digest_of((key.pem,))
         if key.is_readable_by_all:
             self.notes.append(f"the private key {block.get(setting)} can be read by everybody: chmod o= it")
+        path, line = block.get(sub.CERTIFICATE), block.line_of(sub.CERTIFICATE)
+        self.certificates.append(NamedCertificate(path, f"listener {name}", line, chain.begins_at, chain.ends_at))
         return SslSettings(
             latent=block.get(sub.LATENT),
             mandatory=block.get(sub.MANDATORY),
-            certificate_path=block.get(sub.CERTIFICATE),
+            certificate_path=path,
             privatekey_path=block.get(sub.PRIVATEKEY),
-            begins_at=chain.begins_at,
-            ends_at=chain.ends_at,
             chain_pem=chain.pem,
             key_pem=key.pem,
         )
@@ -247,7 +252,7 @@ class Assembly:
             name=name,
             interface=listener.get(sub.INTERFACE),
             port=listener.get(sub.PORT),
-            ssl=self._ssl(listener),
+            ssl=self._ssl(listener, name),
             server=ServerSettings(
                 relay_clients=Networks.of(server.get(sub.RELAY_CLIENTS)),
                 maxmsgsize=server.get(sub.MAXMSGSIZE),

@@ -29,7 +29,6 @@ MAX_BYTES = 2**20
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _KEY = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
 _TRIAL = b"whether this key signs what its certificate verifies"
-DAY_S = 86400.0
 
 
 @attrs.frozen
@@ -43,7 +42,8 @@ class Chain:
 
 @attrs.frozen
 class Issuers:
-    """Certificates of issuers in PEM. `ends_at`: UTC seconds, of the one that ends first."""
+    """Certificates of issuers in PEM. `ends_at`: UTC seconds, of the one that ends last: a file may hold the next one beside
+    one that has ended."""
 
     pem: bytes
     ends_at: float
@@ -80,20 +80,22 @@ def _parse_chain(data: bytes, path: str) -> Chain:
 def read_trust(path: str, files: Files, line: int) -> Issuers:
     """The certificates of trusted issuers in a file that stands in that line. Raises `UnitError`."""
     chain = read_chain(path, files, line)
-    files.make("trust", chain.pem, lambda: _try_trust(chain.pem, path))
-    return Issuers(chain.pem, chain.ends_at)
+    return Issuers(chain.pem, files.make("trust", chain.pem, lambda: _try_trust(chain.pem, path)))
 
 
-def _try_trust(pem: bytes, path: str) -> None:
+def _try_trust(pem: bytes, path: str) -> float:
+    """Return the end of the certificate that ends last, if OpenSSL takes all of them."""
     from cryptography import x509
     from OpenSSL import crypto
 
     store = crypto.X509Store()
+    certificates = x509.load_pem_x509_certificates(pem)
     try:
-        for certificate in x509.load_pem_x509_certificates(pem):
+        for certificate in certificates:
             store.add_cert(crypto.X509.from_cryptography(certificate))
     except (ValueError, crypto.Error):
         raise UnitError(f"{path} holds a certificate that OpenSSL does not take") from None
+    return max(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
 
 
 def read_key(path: str, files: Files, line: int) -> Key:
@@ -162,13 +164,6 @@ def _try_rsa(key: RSAPrivateKey) -> None:
         raise UnitError(
             "it is damaged: what it signs, its certificate does not verify; restore it, or make a new pair"
         ) from None
-
-
-def describe_end(ends_at: float, now: float) -> str:
-    """`ends in 42 days`, `ended 3 days ago`."""
-    days = int(abs(ends_at - now) // DAY_S)
-    text = f"{days} day" if days == 1 else f"{days} days"
-    return f"ends in {text}" if ends_at >= now else f"ended {text} ago"
 
 
 def _read(path: str, files: Files, line: int) -> Content:

@@ -18,6 +18,7 @@ from mailismus.config.read.files import Files
 from mailismus.config.read.lists import digest_of
 from mailismus.config.table import tls
 from mailismus.config.table.words import Setting
+from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.tls import ClientCertificate, TlsLevel, TlsSettings, TlsVersion, TrustStore
 from mailismus.config.values.units import UnitError
 from mailismus.errors import ConfigError
@@ -29,12 +30,21 @@ BUILT_IN = TlsSettings(TlsLevel.OPPORTUNISTIC)
 
 
 class TlsReader:
-    """Reads the `<tls>` of one configuration. `notes`: sentences for the log; `contents`: digests of files by setting; both
-    are added to. `client`: the `<tls>` of `<client>`. The constructor and `read` raise `ConfigError`."""
+    """Reads the `<tls>` of one configuration. `notes`: sentences for the log; `contents`: digests of files by setting;
+    `certificates`: those that it names; all are added to. `client`: the `<tls>` of `<client>`. The constructor and `read`
+    raise `ConfigError`."""
 
-    def __init__(self, file: str, files: Files, notes: list[str], contents: dict[Key, bytes], client: Given) -> None:
+    def __init__(
+        self,
+        file: str,
+        files: Files,
+        notes: list[str],
+        contents: dict[Key, bytes],
+        certificates: list[NamedCertificate],
+        client: Given,
+    ) -> None:
         self._file, self._files = file, files
-        self._notes, self._contents = notes, contents
+        self._notes, self._contents, self._certificates = notes, contents, certificates
         self.client = self._assemble(client, BUILT_IN, tls.CLIENT_LEVEL)
 
     def read(self, block: Given | None, of_relay: bool = False, auth_line: int = 0) -> TlsSettings | None:
@@ -96,6 +106,8 @@ class TlsReader:
             return None
         trust = self._of_file(block, tls.CAFILE, lambda: read_trust(path, self._files, block.line))
         self._contents[id(block), tls.CAFILE.key] = digest_of((trust.pem,))
+        use = f"cafile of {_demand(block)}"
+        self._certificates.append(NamedCertificate(path, use, block.line, 0.0, trust.ends_at))
         return TrustStore(path, trust.ends_at, trust.pem)
 
     def _certificate(self, block: Given) -> ClientCertificate | None:
@@ -113,6 +125,7 @@ class TlsReader:
         self._contents[id(block), tls.PRIVATEKEY.key] = digest_of((key.pem,))
         if key.is_readable_by_all:
             self._notes.append(f"the private key {key_path} can be read by everybody: chmod o= it")
+        self._certificates.append(NamedCertificate(path, _demand(block), line, chain.begins_at, chain.ends_at))
         return ClientCertificate(path, key_path, chain.begins_at, chain.ends_at, chain.pem, key.pem)
 
     def _of_file(self, block: Given, setting: Setting[str], read: Callable[[], T]) -> T:

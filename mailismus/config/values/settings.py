@@ -11,6 +11,7 @@ import enum
 import attrs
 
 from mailismus.config.values.auth import AuthSettings
+from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.effective import Effective
 from mailismus.config.values.tls import TlsSettings
 from mailismus.mail.directory import Directory
@@ -105,14 +106,12 @@ class ServerSettings:
 @attrs.frozen
 class SslSettings:
     """`<ssl>`: STARTTLS if `latent`, otherwise TLS from the start. `chain_pem` and `key_pem` are what the files hold,
-    checked; the chain is valid from `begins_at` to `ends_at` (UTC seconds)."""
+    checked."""
 
     latent: bool
     mandatory: bool
     certificate_path: str
     privatekey_path: str
-    begins_at: float
-    ends_at: float
     chain_pem: bytes = attrs.field(repr=False)
     key_pem: bytes = attrs.field(repr=False)
 
@@ -279,8 +278,8 @@ class AdminSettings:
 
 @attrs.frozen
 class Settings:
-    """The whole configuration of one server. `file`: where it was read from; `effective`: every value as it is shown, in the
-    table's order."""
+    """The whole configuration of one server. `file`: where it was read from; `certificates`: every file of certificates that
+    it names, once for each use; `effective`: every value as it is shown, in the table's order."""
 
     file: str
     application: ApplicationSettings
@@ -291,4 +290,5 @@ class Settings:
     deliver: DeliverSettings
     report: ReportSettings
     admin: AdminSettings
+    certificates: tuple[NamedCertificate, ...] = ()
     effective: tuple[Effective, ...] = attrs.field(default=(), eq=False, repr=False)

@@ -46,7 +46,7 @@ class TlsVersion(enum.Enum):
 
 @attrs.frozen
 class TrustStore:
-    """`cafile`: the certificates of trusted issuers. `ends_at`: of the one that ends first, UTC seconds."""
+    """`cafile`: the certificates of trusted issuers. `ends_at`: of the one that ends last, UTC seconds."""
 
     path: str
     ends_at: float
