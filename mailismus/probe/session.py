@@ -18,7 +18,9 @@ from twisted.internet.interfaces import IDelayedCall, IReactorCore, ITransport
 
 from mailismus.config.values.settings import ClientSettings, Settings
 from mailismus.config.values.tls import TlsLevel
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.connector import Connector
+from mailismus.deliver.conversion import Conversions
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import MxSet
@@ -44,6 +46,7 @@ from mailismus.probe.report import HostReport, TlsFacts
 from mailismus.probe.target import Target
 from mailismus.probe.transcript import Transcript
 from mailismus.queue.interface import IContent
+from mailismus.queue.stopped import AtOnceWorker
 
 CONNECT_S = 10.0
 STEP_S = 10.0
@@ -121,6 +124,8 @@ class _Owner:
         self._profile = profile
         self.monotonic: Callable[[], float] = time.monotonic
         self.quirks = QuirkMemory()
+        self.secrets = Secrets(AtOnceWorker())  # no session of a probe has credentials
+        self.conversions = Conversions(self.read)  # nor mail
         self._reactor = reactor
         self._timer: IDelayedCall | None = None
         self._failure: Reply | None = NOT_DONE
@@ -150,6 +155,9 @@ class _Owner:
     def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
         """It knows already."""
 
+    def session_authenticated(self, session: ClientSession) -> None:
+        """No credentials are shown."""
+
     def session_established(self, session: ClientSession) -> None:
         self._failure = None
 
@@ -161,6 +169,9 @@ class _Owner:
 
     def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
         """There are no jobs."""
+
+    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
+        """As above."""
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
         """As above."""
