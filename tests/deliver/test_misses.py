@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
+from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.misses import TlsMisses
@@ -16,10 +17,11 @@ from mailismus.smtp.client.starttls import TlsFailure, TlsFault
 
 LABEL = b"mx.example[192.0.2.1]:25"
 FAILURE = TlsFailure(TlsFault.HANDSHAKE, b"timed out")
+CREDENTIALS = AuthSettings(("PLAIN",), "joe", SecretSource("relay.secret", b"1"), None)
 PROFILES = Profiles()
 STRICT = PROFILES.of(Requirement(TlsLevel.ENCRYPT, "<tls> in line 42"))
 LAX = PROFILES.of(Requirement(TlsLevel.OPPORTUNISTIC, "the default of <tls>"))
-SECRET = PROFILES.of(Requirement(TlsLevel.OPPORTUNISTIC, "the default of <tls>"), "joe")
+SECRET = PROFILES.of(Requirement(TlsLevel.OPPORTUNISTIC, "the default of <tls>"), CREDENTIALS)
 REPLY = b"451 4.7.5 Cannot start TLS with host mx.example[192.0.2.1]:25: timed out, demanded by <tls> in line 42"
 ENDPOINT = Endpoint("192.0.2.1", 25)
 
