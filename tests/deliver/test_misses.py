@@ -17,10 +17,10 @@ from mailismus.smtp.client.starttls import TlsFailure, TlsFault
 
 LABEL = b"mx.example[192.0.2.1]:25"
 FAILURE = TlsFailure(TlsFault.HANDSHAKE, b"timed out")
+CREDENTIALS = AuthSettings(("PLAIN",), "joe", SecretSource("relay.secret", b"1"), None)
 PROFILES = Profiles()
 STRICT = PROFILES.of(Requirement(TlsLevel.ENCRYPT, "<tls> in line 42"))
 LAX = PROFILES.of(Requirement(TlsLevel.OPPORTUNISTIC, "the default of <tls>"))
-CREDENTIALS = AuthSettings(("PLAIN",), "joe", SecretSource("/secret", b""), None)
 SECRET = PROFILES.of(Requirement(TlsLevel.OPPORTUNISTIC, "the default of <tls>"), CREDENTIALS)
 REPLY = b"451 4.7.5 Cannot start TLS with host mx.example[192.0.2.1]:25: timed out, demanded by <tls> in line 42"
 ENDPOINT = Endpoint("192.0.2.1", 25)
