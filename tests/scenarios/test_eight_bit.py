@@ -18,10 +18,7 @@ HOSTS: dict[str, Script] = {
     "xn--bcher-kva.example": {"EHLO": b"250-mx\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8\r\n"},
 }
 SMALL = "Subject: s\r\n\r\nGrüße\r\n.dot\r\n".encode()
-LARGE = (
-    b"Subject: s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
-    + "Grüße aus der Stadt\r\n.\r\n".encode() * 50_000
-)
+LARGE = b"Subject: s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + "Grüße aus der Stadt\r\n.\r\n".encode() * 50_000
 HEADER = "Subject: Grüße\r\n\r\nx\r\n".encode()
 
 

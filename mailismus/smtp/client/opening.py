@@ -79,5 +79,5 @@ def _read_offers(raw: bytes) -> Offers:
         b"SIZE" in keywords,
         b"8BITMIME" in keywords,
         int(size) if size.isdigit() and len(size) <= MAX_SIZE_DIGITS else 0,
-        b"SMTPUTF8" in keywords,
+        utf8=b"SMTPUTF8" in keywords,
     )
