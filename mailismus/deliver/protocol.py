@@ -284,6 +284,17 @@ class ClientSession(Protocol):
         self._go_on()
         self._extend()
 
+    def drop_conversion(self) -> bool:
+        """Give back the job whose message is converted: settings change. Return whether nothing is under way now: `begin`
+        follows."""
+        if self._converting is None:
+            return False
+        self._put_back_converting()
+        if not self.client.is_idle:
+            return False
+        self.state = _IDLE
+        return True
+
     def extend_deadlines(self, seconds: float) -> None:
         """Extend the deadlines: the process did not run for so long, and a reply may wait in the socket."""
         self.deadline += seconds

@@ -199,7 +199,10 @@ class Sessions:
         self.schedule.follow_settings()
         if is_other:
             self.schedule.destdb.relist()
+        free = [session for session in self._all if session.drop_conversion()]
         self.giving_back.give_back_all()
+        for session in free:
+            session.begin()
 
     def forget_hosts(self) -> None:
         """Distrust all knowledge of hosts: new connections decide, and idle sessions end."""

@@ -16,7 +16,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, IContent
 from mailismus.queue.providers.memory.content import MemoryContent
-from tests.deliver.harness import Bench
+from tests.deliver.harness import Bench, deliver_settings, relay
 from tests.fakes.sink import Act, Received, SinkFactory
 from tests.fakes.stuffing import unstuff
 
@@ -146,6 +146,22 @@ def test_a_disk_that_hangs_meanwhile_costs_the_session_and_not_the_message(monke
     disk.go_on()
     bench.run(2)
     assert bench.statuses() == {"sent": 1}
+
+
+def test_a_reload_meanwhile_gives_the_message_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Slow(monkeypatch)
+    bench, sink = world(large_bytes=10)
+    bench.put(b"r@b.example", content=LARGE)
+    bench.task.start()
+    bench.run(1)
+    (session,) = bench.task.sessions.all
+    bench.task.sessions.reload(deliver_settings(relay("192.0.2.1"), client_eightbit=EightBit.CONVERT))
+    assert not session.underway
+    disk.go_on()
+    bench.run(5)
+    assert bench.statuses() == {"sent": 1}
+    assert len(sink.received) == 1
+    assert bench.task.held == 0
 
 
 def test_a_stop_meanwhile_gives_the_message_back(monkeypatch: pytest.MonkeyPatch) -> None:

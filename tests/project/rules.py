@@ -88,6 +88,7 @@ PURE = (
         "deliver.host_records",
         "deliver.quirks",
         "deliver.capabilities",
+        "deliver.smtputf8",
         "deliver.blame",
         "deliver.concurrency",
     ),

@@ -24,6 +24,7 @@ def offers_of(*lines: bytes) -> Offers:
     [
         ((), NOTHING),
         ((b"PIPELINING", b"8BITMIME"), Offers(pipelining=True, eightbit=True)),
+        ((b"8BITMIME", b"SMTPUTF8"), Offers(eightbit=True, utf8=True)),
         ((b"pipelining ", b"8bitmime"), Offers(pipelining=True, eightbit=True)),
         ((b"SIZE",), Offers(size=True)),
         ((b"SIZE 0",), Offers(size=True)),
