@@ -125,7 +125,7 @@ class _Owner:
         self.monotonic: Callable[[], float] = time.monotonic
         self.quirks = QuirkMemory()
         self.secrets = Secrets(AtOnceWorker())  # no session of a probe has credentials
-        self.conversions = Conversions(self.read)  # nor mail
+        self.conversions = Conversions(_read)  # nor mail
         self._reactor = reactor
         self._timer: IDelayedCall | None = None
         self._failure: Reply | None = NOT_DONE
@@ -207,7 +207,11 @@ class _Owner:
         )
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        raise NotImplementedError
+        return _read(spool_id)
+
+
+def _read(spool_id: SpoolId) -> bytes | Deferred[IContent]:
+    raise NotImplementedError
 
 
 class Prober:

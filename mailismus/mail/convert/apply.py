@@ -16,9 +16,9 @@ from mailismus.mail.convert.encoding import (
     Base64Decoder,
     Base64Encoder,
     Coder,
-    Plain,
     QuotedPrintableDecoder,
     QuotedPrintableEncoder,
+    Verbatim,
 )
 from mailismus.mail.convert.fields import Header, Kind, with_encoding, without_encoding
 from mailismus.mail.convert.fingerprint import Fingerprint
@@ -46,7 +46,7 @@ class Converter:
         self._dots, self._stuffer = Unstuffer(), Stuffer()
         self._structure = Structure()
         self._part = -1
-        self._coder: Coder = Plain()
+        self._coder: Coder = Verbatim()
         self._out: list[bytes] = []
         self._tail = b""
 
@@ -77,7 +77,7 @@ class Converter:
         change = part.change
         raw = header.raw
         self._out.append(raw if change is Change.NONE else with_encoding(raw, part.encoding, part.additions))
-        self._coder = _ENCODERS.get(change, Plain)()
+        self._coder = _ENCODERS.get(change, Verbatim)()
 
     def on_body(self, data: bytes) -> None:
         """Bytes of a body."""
@@ -106,7 +106,7 @@ class Proof:
         self._structure = Structure()
         self._fingerprint = Fingerprint()
         self._part = -1
-        self._coder: Coder = Plain()
+        self._coder: Coder = Verbatim()
         self._encoding = b""
         self._is_broken = False
         self.size_bytes = 0
@@ -139,7 +139,7 @@ class Proof:
         part = self._plan.parts[self._part]
         self._fingerprint.add_header(without_encoding(header.raw, part.additions))
         if header.kind is Kind.LEAF or header.kind is Kind.SEALED:
-            self._coder, self._encoding = _DECODERS.get(part.change, Plain)(), header.encoding
+            self._coder, self._encoding = _DECODERS.get(part.change, Verbatim)(), header.encoding
         else:
             self._fingerprint.add_encoding(header.encoding)
 

@@ -31,7 +31,7 @@ class Coder(Protocol):
         """Return the rest."""
 
 
-class Plain:
+class Verbatim:
     """Changes nothing."""
 
     __slots__ = ()
