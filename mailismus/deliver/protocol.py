@@ -45,10 +45,12 @@ from mailismus.mail.reply import Reply
 from mailismus.net.channel_binding import channel_binding
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import Sent, send_now, when_drained
+from mailismus.net.tls_client import has_plain_bytes
 from mailismus.queue.interface import IContent
 from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.starttls import TlsFailure, TlsFault
 from mailismus.smtp.client.state import ClientState
 from mailismus.smtp.client.transaction import Phase
 
@@ -315,6 +317,9 @@ class ClientSession(Protocol):
         self._sent = send_now(self._socket, parts)
 
     def start_tls(self) -> None:
+        if has_plain_bytes(self._socket):
+            self.client.tls_failed(TlsFailure(TlsFault.INJECTED))
+            return
         self.state = _HANDSHAKE
         self.deadline = self.now + self._settings.timeout_connect_s
         self._tls = self._owner.tls.begin(self._socket, self, self.connection.host.profile, self._found, self.now)

@@ -210,6 +210,8 @@ class Sessions:
         destination = self.schedule.destinations.get(next_hop)
         if destination is not None and destination.labels:
             self.schedule.destdb.forget_deaths_of(destination.labels)
+            for host in destination.labels:
+                self.tls.fallbacks.forget((host.address, host.port))
         elif not self.lookups.forgive(next_hop):
             self.schedule.destdb.forget_deaths()
 

@@ -258,8 +258,9 @@ class DeliverTask:
         self._context.secret_workers.leave()
 
     def forget_deaths(self) -> None:
-        """Treat no host as dead any more (after a flush)."""
+        """Treat no host as dead any more, nor its TLS as broken (after a flush)."""
         self._destdb.forget_deaths()
+        self.sessions.tls.fallbacks.clear()
 
     def forget_deaths_of(self, message: Message, entry: Entry) -> None:
         """Treat no host of this entry as dead any more (after a flush of it)."""

@@ -86,7 +86,8 @@ class TlsClients:
         key: _Key = (profile, found.host.address, found.host.port, server_name)
         transport = self._client_of(profile).begin(tcp, session, server_name, self._sessions.of(key, now))
         names = profile.requirement.names.with_host(found.name, is_secure=found.is_secure)
-        return TlsConnection(transport, names if profile.level is TlsLevel.VERIFY else None, key)
+        is_first = profile.requirement.is_immediate
+        return TlsConnection(transport, names if profile.level is TlsLevel.VERIFY else None, key, is_first=is_first)
 
     def keep(self, connection: TlsConnection, now: float) -> None:
         """Keep the TLS session of a connection that met its profile."""
@@ -110,12 +111,14 @@ class TlsClients:
 
 
 class TlsConnection:
-    """TLS of one connection to a host. `names` None: none is compared."""
+    """TLS of one connection to a host. `names` None: none is compared. `is_first`: it came before SMTP."""
 
-    __slots__ = ("_names", "key", "transport")
+    __slots__ = ("_is_first", "_names", "key", "transport")
 
-    def __init__(self, transport: ClientTlsTransport, names: ReferenceNames | None, key: _Key) -> None:
-        self.transport, self._names, self.key = transport, names, key
+    def __init__(
+        self, transport: ClientTlsTransport, names: ReferenceNames | None, key: _Key, *, is_first: bool = False
+    ) -> None:
+        self.transport, self._names, self.key, self._is_first = transport, names, key, is_first
 
     def find_failure(self) -> TlsFailure | None:
         """What is wrong with the certificate, now that the handshake is over; None: nothing."""
@@ -132,6 +135,8 @@ class TlsConnection:
     def failure_of(self, why: bytes) -> TlsFailure:
         """Why the handshake failed. `why`: in words of TLS."""
         untrusted = self.transport.untrusted
+        if self.transport.has_begun_plainly and not self._is_first:
+            return TlsFailure(TlsFault.INJECTED)  # they came in a later packet than its 220
         if untrusted:
             return TlsFailure(TlsFault.UNTRUSTED, untrusted.encode("ascii", "replace"))
         return TlsFailure(TlsFault.HANDSHAKE, why)

@@ -18,11 +18,14 @@
 
 from __future__ import annotations
 
+import socket
+
 import attrs
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from OpenSSL import SSL, crypto
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorTime, ITransport
+from twisted.internet.tcp import Connection
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from zope.interface import implementer
 
@@ -139,6 +142,16 @@ class TlsClient:
         return transport
 
 
+def has_plain_bytes(tcp: ITransport) -> bool:
+    """Whether bytes wait in the socket of a TCP connection before TLS has begun: they can't belong to it."""
+    if not isinstance(tcp, Connection):
+        return False
+    try:
+        return bool(tcp.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+    except OSError:  # there are none
+        return False
+
+
 class ClientTlsTransport(TlsTransport):
     """TLS of one connection to another server. `untrusted`: what is wrong with its chain, if that ended the handshake."""
 
@@ -154,9 +167,17 @@ class ClientTlsTransport(TlsTransport):
     ) -> None:
         self.server_name, self.known = server_name, known
         self.untrusted = ""
-        self._is_shown = False
+        self.has_begun_plainly = False
+        """Whether its first byte is that of a reply of SMTP that accepts something, in place of TLS."""
+        self._is_shown = self._is_begun = False
         super().__init__(factory, tcp, session)
         self._head = None  # the size of a hello is a rule for clients
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take encrypted bytes of the host."""
+        if not self._is_begun:
+            self._is_begun, self.has_begun_plainly = True, data[:1] in (b"2", b"3")
+        super().dataReceived(data)
 
     def note_certificate(self) -> None:
         """Note that the host showed a certificate."""

@@ -31,6 +31,7 @@ class Flaw(enum.Enum):
     GARBAGE = "it says what is no TLS in place of a handshake"
     OLD = "it takes TLS 1.1 at most"
     INJECTS = "it sends a reply behind the one to STARTTLS"
+    INJECTS_APART = "it sends that reply in a packet of its own"
     HALF = "it sends a part of a reply behind the one to STARTTLS"
 
 
@@ -122,6 +123,9 @@ class TlsSink(Sink):
             transport.write(b"220 go\r\n250 injected" + (b"\r\n" if flaw is Flaw.INJECTS else b""))
         else:
             transport.write(b"220 go\r\n")
+            if flaw is Flaw.INJECTS_APART:
+                transport.doWrite()
+                transport.socket.send(b"250 injected\r\n")
             if flaw is Flaw.HANGS_UP:
                 transport.loseConnection()
             elif flaw is Flaw.GARBAGE:

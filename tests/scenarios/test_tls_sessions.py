@@ -102,6 +102,15 @@ def test_a_relay_is_known_by_its_host_name(server: DeliverServer, made: Made, is
     assert (b"STARTTLS" in host.connections[0].commands) is not is_immediate
 
 
+def test_a_relay_that_speaks_first_where_tls_should_is_no_forger(server: DeliverServer) -> None:
+    port = listen(server, sink(server))
+    server.deliver_by(deliver_settings(attrs.evolve(relay("127.0.0.1", port), tls=attrs.evolve(ENCRYPT, is_immediate=True))))
+    server.put(b"r@one.example")
+    server.run_until(server.statuses)
+    reply = outcomes(server)["r@one.example"]["reply"]
+    assert reply.startswith(f"451 4.7.5 Cannot start TLS with host 127.0.0.1[127.0.0.1]:{port}: ")
+
+
 def test_an_address_is_sent_as_no_name(server: DeliverServer) -> None:
     host = sink(server)
     port = listen(server, host)

@@ -87,6 +87,7 @@ ROWS = (
     Row("expired", OVER_TLS, OVER_TLS, _UNTRUSTED + "certificate has expired", chain=(EXPIRED,)),
     Row("wrong name", OVER_TLS, OVER_TLS, _UNVERIFIED + "is for mail.other.example, not d.example", chain=(WRONG_NAME,)),
     Row("a reply behind its 220", _INJECTED, _INJECTED, _INJECTED, Flaw.INJECTS),
+    Row("a reply in a packet of its own", _INJECTED, _INJECTED, _INJECTED, Flaw.INJECTS_APART),
     Row("a part of one", _INJECTED, _INJECTED, _INJECTED, Flaw.HALF),
 )
 

@@ -30,6 +30,14 @@ class Fallbacks:
             return False
         return True
 
+    def forget(self, host: tuple[str, int]) -> None:
+        """Try TLS with this host again."""
+        self._failed_at.pop(host, None)
+
+    def clear(self) -> None:
+        """Try TLS with all hosts again."""
+        self._failed_at.clear()
+
     def note(self, host: tuple[str, int], now: float) -> None:
         """Note that TLS with this host fails."""
         self._failed_at.pop(host, None)

@@ -56,6 +56,17 @@ def test_a_host_without_tls_is_forgotten_after_an_hour() -> None:
     assert len(hosts) == 0
 
 
+def test_a_flush_lets_tls_be_tried_again() -> None:
+    hosts = Fallbacks()
+    for number in range(3):
+        hosts.note(("192.0.2.1", number), 0.0)
+    hosts.forget(("192.0.2.1", 1))
+    hosts.forget(("192.0.2.1", 9))
+    assert [hosts.has(("192.0.2.1", number), 0.0) for number in range(3)] == [True, False, True]
+    hosts.clear()
+    assert len(hosts) == 0
+
+
 def test_a_bounded_number_of_hosts_is_remembered_the_newest() -> None:
     hosts = Fallbacks()
     for number in range(MAX_HOSTS + 5):
