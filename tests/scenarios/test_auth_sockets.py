@@ -448,3 +448,12 @@ def test_a_host_that_leaves_in_the_middle_is_left_alone_by_this_profile(
     assert relay.deliver() == [f"deferred (451 4.7.0 authentication as joe failed: {text})"]
     assert relay.exchanges == [["PLAIN"], ["PLAIN"]]
     assert relay.server.task.troubled_hosts == 0  # for others they are alive
+
+
+def test_a_wrong_password_is_tried_once_though_much_mail_waits(make_relay: Any) -> None:
+    relay = make_relay()
+    relay.write(relay.password, b"not-it")
+    relay.start("SCRAM-SHA-256")
+    said = "deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 wrong credentials)"
+    assert relay.deliver(100) == [said] * 100
+    assert relay.exchanges == [["SCRAM-SHA-256"], []]

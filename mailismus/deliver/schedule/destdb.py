@@ -163,8 +163,8 @@ class DestDb:
         mx_set = connection.mx_set
         if host.misses:
             self._forget_miss(host)
-            if host.profile in self._refused:
-                self._forget_refused(host.profile)
+        if self._refused and host.profile in self._refused:
+            self._forget_refused(host.profile)
         self._revive(host.endpoint, mx_set, now)
         if not connection.is_leaving:
             connection.stand()
@@ -306,8 +306,9 @@ class DestDb:
         found = list(hosts)
         for host in found:
             self._forget_miss(host)
-            if host.profile in self._refused:
-                self._forget_refused(host.profile)
+        for profile in {host.profile for host in found}:
+            if profile in self._refused:
+                self._forget_refused(profile)
         dead = [host.endpoint for host in found if host.endpoint in self._dead]
         if dead:
             self._note_change()

@@ -142,6 +142,26 @@ MUTANTS = (
     Mutant(destdb, "        for host in found:\n            self._forget_miss(host)\n", "", test_profiles),
     Mutant(destdb, "if missed.missed_until <= before:", "if missed.missed_until < before:", test_profiles),
     Mutant(destdb, "if len(self._missed) > self._limit:", "if False:", test_profiles),
+    Mutant(
+        destdb,
+        "            if profile in self._refused:\n                self._miss(",
+        "            if False:\n                self._miss(",
+        test_profiles,
+    ),
+    Mutant(destdb, "        if self._refused and host.profile in self._refused:", "        if False:", test_profiles),
+    Mutant(
+        destdb,
+        "            if profile in self._refused:\n                self._forget",
+        "            if False:\n                self._forget",
+        test_profiles,
+    ),
+    Mutant(
+        destdb, "        for profile in list(self._refused):\n            self._forget_refused(profile)\n", "", test_profiles
+    ),
+    Mutant(destdb, "for host in self.hosts() if host.profile is profile]", "for host in self.hosts()]", test_profiles),
+    Mutant(destdb, "if self._refused[profile][1] <= now:", "if self._refused[profile][1] < now:", test_profiles),
+    Mutant(destdb, "if len(self._refused) > self._limit:", "if False:", test_profiles),
+    Mutant(destdb, "for host in self._missed if host.profile is profile]", "for host in ()]", test_profiles),
     Mutant(destdb, "if host.needs_trial:", "if False:"),
     Mutant(destdb, "if not mx_set.standing:", "if True:"),
     Mutant(destdb, "if not mx_set.standing:", "if False:"),
