@@ -461,7 +461,9 @@ class Schedule:
             del self._crowded[host]
             while (crowded := host.most_crowded()) is not None:
                 self._crowded[host] = None
-                if not crowded.queue or not self._move(crowded.queue[0], crowded, now):
+                queue = crowded.queue
+                ends = (queue[0], queue[-1]) if len(queue) > 1 else tuple(queue)  # they may be for other hosts, too
+                if not any(self._move(job, crowded, now) for job in ends):
                     break
 
     def relieve(self, connection: Connection, now: float) -> None:
