@@ -53,7 +53,7 @@ from mailismus.queue.interface import IContent
 from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
-from mailismus.smtp.client.starttls import TlsFailure, TlsFault
+from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
 from mailismus.smtp.client.state import ClientState
 from mailismus.smtp.client.transaction import Phase
 
@@ -342,7 +342,8 @@ class ClientSession(Protocol):
         self._sent = send_now(self._socket, parts)
 
     def start_tls(self) -> None:
-        if has_plain_bytes(self._socket):
+        is_first = self.client.opening.use is TlsUse.FROM_START
+        if not is_first and has_plain_bytes(self._socket):
             self.client.tls_failed(TlsFailure(TlsFault.INJECTED))
             return
         self.state = _HANDSHAKE

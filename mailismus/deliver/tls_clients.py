@@ -91,9 +91,10 @@ class TlsClients:
 
     def keep(self, connection: TlsConnection, now: float) -> None:
         """Keep the TLS session of a connection that met its profile."""
-        session = connection.transport.keep()
+        transport = connection.transport
+        session = transport.keep()
         if session is not None:
-            self._sessions.keep(connection.key, session, now)
+            self._sessions.keep(connection.key, session, now, transport.known if transport.is_resumed else None)
 
     def forget(self, connection: TlsConnection) -> None:
         """Resume this one no more: it failed."""

@@ -1,7 +1,10 @@
-"""TLS sessions that may be resumed: kept for an hour, at most a thousand.
+"""TLS sessions that may be resumed: for an hour after their whole handshake, at most a thousand.
 
-*Rules*: the key says who may resume a session. The caller puts into it all that was demanded and checked when it was
-made, so that none is resumed for somebody who demands more.
+*Rules*
+- What a resumed connection gives takes the place of what it resumed, and gets no more time: certificates are judged in
+  whole handshakes alone, and none must count for long after its end (RFC 8446 4.6.1).
+- The key says who may resume a session. The caller puts into it all that was demanded and checked when it was made, so that
+  none is resumed for somebody who demands more.
 """
 
 from __future__ import annotations
@@ -35,8 +38,13 @@ class TlsSessions(Generic[S]):
             return None
         return known[1]
 
-    def keep(self, key: Hashable, session: S, now: float) -> None:
-        """Keep a session. One that was itself resumed is kept as a new one."""
+    def keep(self, key: Hashable, session: S, now: float, resumed: S | None = None) -> None:
+        """Keep a session. `resumed`: the one that its connection resumed; None: its handshake was a whole one."""
+        if resumed is not None:
+            known = self._known.get(key)
+            if known is not None and known[1] is resumed:
+                self._known[key] = known[0], session
+            return
         self._known.pop(key, None)
         while len(self._known) >= self._limit:
             del self._known[next(iter(self._known))]

@@ -75,6 +75,13 @@ def test_a_reply_with_more_behind_it_ends_the_session(data: bytes) -> None:
     assert owner.fates[1:] != ["auth 235"]
 
 
+def test_words_that_come_too_early_may_repeat_the_secret_and_are_not_told() -> None:
+    owner = authenticating()
+    owner.client.send_auth(b"AUTH PLAIN x\r\n")
+    owner.client.receive(b"334 \r\n535 hunter2 is wrong\r\n")
+    assert owner.texts == [b"451 4.4.2 a reply came before its command while the session was set up"]
+
+
 def test_421_goes_to_the_owner_at_any_time() -> None:
     owner = authenticating()
     owner.client.receive(b"421 4.7.0 too many failures\r\n")

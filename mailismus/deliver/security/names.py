@@ -28,10 +28,10 @@ SHOWN = 3
 
 
 def find_mismatch(certificate: x509.Certificate | None, names: ReferenceNames) -> str:
-    """`is for A, not B` if a certificate is for none of these names; empty: it is for one."""
+    """`is for A, not B` if a certificate is for none of these names, in printable ASCII; empty: it is for one."""
     try:
         patterns = [] if certificate is None else list(extract_patterns(certificate))
-    except (CertificateError, ValueError) as error:
+    except (CertificateError, ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         return f"names nobody can rely on ({error}), not {names.describe()}"
     if _is_below(patterns, names.domain) or any(_is_for(patterns, name) for name in (names.domain, *names.exact) if name):
         return ""
@@ -65,6 +65,6 @@ def _is_below(patterns: list[CertificatePattern], domain: str) -> bool:
 
 
 def _show(pattern: CertificatePattern) -> str:
-    if isinstance(pattern, DNSPattern):
-        return pattern.pattern.decode("ascii", "replace")
+    if isinstance(pattern, DNSPattern):  # any bytes may stand in a certificate, line ends too
+        return "".join(chr(byte) if 32 < byte < 127 else "?" for byte in pattern.pattern)
     return str(pattern.pattern) if isinstance(pattern, IPAddressPattern) else ""

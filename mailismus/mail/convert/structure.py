@@ -26,6 +26,9 @@ MAX_DEPTH = 50
 _MAX_PADDING = 100
 _MAX_DELIMITER = MAX_BOUNDARY + _MAX_PADDING + 8
 _BEGINNINGS = (b"\r\n-", b"\r\n", b"\r")
+_LINES = re.compile(rb"\r\n--([^\r\n]{0,%d}[^\r\n\t ])[ \t]{0,%d}(?=\r\n|\Z)" % (MAX_BOUNDARY + 2, _MAX_PADDING)).finditer
+"""Lines that may be delimiter lines. One pattern for all messages: to compile one of the boundaries would cost milliseconds
+for each multipart."""
 
 
 class PartHandler(Protocol):
@@ -47,7 +50,7 @@ class PartHandler(Protocol):
 class Structure:
     """Reads one message for one handler. `feed` and `end` raise `NotConvertible`."""
 
-    __slots__ = ("_buffer", "_depth", "_done", "_in_header", "_is_leaf", "_open", "_parts", "_search", "_types")
+    __slots__ = ("_buffer", "_depth", "_done", "_in_header", "_is_leaf", "_open", "_parts", "_rank", "_types")
 
     def __init__(self) -> None:
         self._buffer = b"\r\n"  # a line end stands before the first line too
@@ -61,7 +64,8 @@ class Structure:
         self._types = ["text/plain"]
         """The default type of a part at each depth (RFC 2046 5.1.5)."""
         self._parts = self._depth = 0
-        self._search: re.Pattern[bytes] | None = None
+        self._rank: dict[bytes, int] = {}
+        """The places of the boundaries in `_open`."""
 
     def feed(self, data: bytes, handler: PartHandler) -> None:
         """Take the next bytes."""
@@ -91,7 +95,7 @@ class Structure:
             raise refuse(b"a header is larger than %d bytes" % MAX_HEADER)
         if blank < 0:
             return False
-        if self._search is not None and self._search.search(buffer, done - 2, end):
+        if self._rank and self._find(buffer, done - 2, end) is not None:
             raise refuse(b"a part ends within its header")
         self._parts += 1
         if self._parts > MAX_PARTS:
@@ -115,16 +119,24 @@ class Structure:
         if kind is Kind.MESSAGE:
             self._types.append("")
             return
-        if any(boundary == header.boundary for boundary, _ in self._open):
+        if header.boundary in self._rank:
             raise refuse(b"two multiparts within each other have the same boundary")
         self._open.append((header.boundary, len(self._types)))
         self._types.append("message/rfc822" if header.media_type == "multipart/digest" else "text/plain")
-        self._compile()
+        self._rank[header.boundary] = len(self._rank)
 
-    def _compile(self) -> None:
-        names = b"|".join(re.escape(boundary) for boundary, _ in self._open)
-        pattern = rb"\r\n--(%b)(--)?[ \t]{0,%d}(?=\r\n|\Z)" % (names, _MAX_PADDING)
-        self._search = re.compile(pattern) if self._open else None
+    def _find(self, buffer: bytes, start: int, end: int) -> tuple[re.Match[bytes], bytes, bool] | None:
+        """The first delimiter line: with the CRLF before it, its boundary, and whether it is the last of its multipart."""
+        rank = self._rank
+        for found in _LINES(buffer, start, end):
+            text = found[1]
+            first = rank.get(text)
+            last = rank.get(text[:-2]) if text.endswith(b"--") else None
+            if last is not None and (first is None or last < first):  # of two readings that of the outer multipart counts
+                return found, text[:-2], True
+            if first is not None:
+                return found, text, False
+        return None
 
     # -- bodies, and what stands between them
 
@@ -132,14 +144,15 @@ class Structure:
         """Read up to the next delimiter line. False: none has come yet."""
         buffer, done = self._buffer, self._done
         stop = len(buffer)
-        if self._search is not None:
+        if self._rank:
             if not is_end:
                 stop = self._safe_end(buffer)
-            found = self._search.search(buffer, 0, len(buffer) if is_end else _whole_lines(buffer))
-            if found is not None:
+            delimiter = self._find(buffer, 0, len(buffer) if is_end else _whole_lines(buffer))
+            if delimiter is not None:
+                found, boundary, is_last = delimiter
                 self._give(buffer[done : found.start()], handler)
                 end = found.end() + 2
-                self._leave(found[1], handler, is_last=found[2] is not None)
+                self._leave(boundary, handler, is_last=is_last)
                 handler.on_between(buffer[max(done, found.start()) : end])
                 self._buffer, self._done = buffer[end - 2 :] if end <= len(buffer) else b"\r\n", 2
                 return True
@@ -167,16 +180,13 @@ class Structure:
         if self._is_leaf:
             handler.on_body_end()
         self._is_leaf = False
-        before = len(self._open)
         while self._open[-1][0] != boundary:
-            self._open.pop()
+            del self._rank[self._open.pop()[0]]
         depth = self._open[-1][1]
         if is_last:
-            self._open.pop()
+            del self._rank[self._open.pop()[0]]
         del self._types[depth + (0 if is_last else 1) :]
         self._in_header = not is_last
-        if len(self._open) != before:
-            self._compile()
 
 
 def _whole_lines(buffer: bytes) -> int:

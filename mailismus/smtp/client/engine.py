@@ -42,7 +42,7 @@ _DOT = b".\r\n"
 _RSET = b"RSET\r\n"
 
 # Read for each reply: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
-_OPEN, _STOPPING, _OVER = ClientState.OPEN, ClientState.STOPPING, Phase.OVER
+_AUTH, _OPEN, _STOPPING, _OVER = ClientState.AUTH, ClientState.OPEN, ClientState.STOPPING, Phase.OVER
 _OPENED, _END = ClientEvent.OPENED, ClientEvent.END
 _MAIL_SENT, _MAIL_ACCEPTED, _DATA_ACCEPTED = PhaseEvent.MAIL_SENT, PhaseEvent.MAIL_ACCEPTED, PhaseEvent.DATA_ACCEPTED
 _DOT_SENT, _DOT_ANSWERED = PhaseEvent.DOT_SENT, PhaseEvent.DOT_ANSWERED
@@ -140,7 +140,8 @@ class ClientEngine(ClientEnds[T]):
                 else:
                     self._on_other(awaited, code, raw)
             else:
-                self._break(b"a reply came before its command: " + bytes(make_reply(code, raw)))
+                said = b"" if self.state is _AUTH else b": " + bytes(make_reply(code, raw))  # it may repeat the secret
+                self._break(b"a reply came before its command" + said)
             if self._is_over:
                 return count
         if self._early:

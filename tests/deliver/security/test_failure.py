@@ -100,6 +100,20 @@ def test_a_tls_session_is_resumed_for_an_hour_by_its_own_key() -> None:
     assert len(sessions) == 0
 
 
+def test_a_session_that_was_resumed_gets_no_more_time() -> None:
+    """A certificate that has ended counts no longer because mail goes there all the time."""
+    sessions: TlsSessions[str] = TlsSessions()
+    sessions.keep("key", "whole", 0.0)
+    sessions.keep("key", "resumed", KEPT_S / 2, "whole")
+    assert sessions.of("key", KEPT_S) == "resumed"
+    assert sessions.of("key", KEPT_S + 0.1) is None
+    sessions.keep("key", "of an older connection", KEPT_S + 0.2, "resumed")
+    assert sessions.of("key", KEPT_S + 0.2) is None
+    sessions.keep("key", "whole again", KEPT_S + 0.3)
+    sessions.keep("key", "of an older connection", KEPT_S + 0.4, "resumed")
+    assert sessions.of("key", KEPT_S + 0.4) == "whole again"
+
+
 def test_a_thousand_sessions_are_kept_the_newest() -> None:
     sessions: TlsSessions[int] = TlsSessions()
     for number in range(MAX_SESSIONS + 1):

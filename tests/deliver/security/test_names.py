@@ -8,6 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtensionOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,15 @@ def certificate(*names: str) -> x509.Certificate:
             found.append(x509.IPAddress(ipaddress.ip_address(name)))
         except ValueError:
             found.append(x509.DNSName(name))
-    builder = (
+    builder = unsigned()
+    if found:
+        builder = builder.add_extension(x509.SubjectAlternativeName(found), critical=False)
+    return builder.sign(KEY, hashes.SHA256())
+
+
+def unsigned() -> x509.CertificateBuilder:
+    """A certificate without extensions that is not signed yet."""
+    return (
         x509.CertificateBuilder()
         .subject_name(BASE.subject)
         .issuer_name(BASE.subject)
@@ -36,9 +45,6 @@ def certificate(*names: str) -> x509.Certificate:
         .not_valid_before(BASE.not_valid_before_utc)
         .not_valid_after(BASE.not_valid_after_utc)
     )
-    if found:
-        builder = builder.add_extension(x509.SubjectAlternativeName(found), critical=False)
-    return builder.sign(KEY, hashes.SHA256())
 
 
 def is_met(names: ReferenceNames, *of_certificate: str) -> bool:
@@ -98,6 +104,17 @@ def test_the_reply_says_for_whom_it_is_and_whom_it_should_be_for() -> None:
     names = ReferenceNames(("mx.example", "192.0.2.1"), "bank.example")
     found = find_mismatch(certificate("a.example", "b.example", "192.0.2.9", "c.example", "d.example"), names)
     assert found == "is for a.example, b.example, c.example and 2 more, not bank.example, mx.example, 192.0.2.1"
+
+
+def test_what_a_certificate_says_can_write_no_line_of_a_log() -> None:
+    found = find_mismatch(certificate("a.example\r\n0000000000000001: to=<b@c>"), ReferenceNames(("mx.example",)))
+    assert found == "is for a.example??0000000000000001:?to=<b@c>, not mx.example"
+
+
+def test_a_certificate_with_a_name_of_a_kind_that_nobody_reads_is_for_no_host() -> None:
+    san = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, b"\x30\x02\xa3\x00")  # an x400Address
+    odd = unsigned().add_extension(san, critical=False).sign(KEY, hashes.SHA256())
+    assert find_mismatch(odd, ReferenceNames(("mx.example",))).startswith("names nobody can rely on (")
 
 
 def test_a_domain_that_can_be_no_name_is_nobodys() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from mailismus.mail.convert.plan import Plan
@@ -214,3 +217,21 @@ def test_a_result_that_is_another_message_is_not_proved() -> None:
         assert old in result
         assert not is_proved(plan, result.replace(old, new)), old
     assert not is_proved(plan, b"")
+
+
+def test_no_boundary_is_compiled_into_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of multiparts, dozens around each other: a pattern of their boundaries for each would take seconds."""
+    compiled: list[object] = []
+    compile_pattern = re.compile
+
+    def note(*arguments: Any) -> re.Pattern[Any]:
+        compiled.append(arguments)
+        return compile_pattern(*arguments)
+
+    headers = [f'Content-Type: multipart/mixed; boundary="{number:04}"\n\n' for number in range(MAX_PARTS - 60)]
+    outer = "".join(f"{header}--{number:04}\n" for number, header in enumerate(headers[: MAX_DEPTH - 2]))
+    message = lines(MIME + outer + f"--{MAX_DEPTH - 3:04}\n".join(headers[MAX_DEPTH - 2 :]))
+    plan_of(message)  # the standard library compiles what it needs itself
+    monkeypatch.setattr(re, "compile", note)
+    assert isinstance(plan_of(message), Plan)
+    assert not compiled
