@@ -86,6 +86,7 @@ def test_mail_is_counted_and_audited_and_the_audit_is_rotated(config: Path) -> N
     assert {name.removesuffix("_count").removesuffix("_sum") for name in shown} <= described
     missing = {"mailismus_checkpoint_last_timestamp_seconds", "mailismus_certificate_expiry_timestamp_seconds"}
     missing |= {f"mailismus_deliver_tls_{what}_total" for what in ("sessions", "failures")}
+    missing.add("mailismus_deliver_auth_failures_total")
     assert described - shown <= missing
     assert (logs / next(path.name for path in logs.glob("bounced-*"))).read_text() == ""
 
