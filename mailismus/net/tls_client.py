@@ -29,6 +29,7 @@ from twisted.internet.tcp import Connection
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from zope.interface import implementer
 
+from mailismus.net.channel_binding import peer_certificate
 from mailismus.net.tls import TlsSession, TlsTransport, start_pump
 
 _VERIFIED_CIPHERS = b"DEFAULT:!aNULL"
@@ -189,9 +190,9 @@ class ClientTlsTransport(TlsTransport):
 
     @property
     def certificate(self) -> x509.Certificate | None:
-        """The host's own certificate."""
+        """The host's own certificate; None: it has none that can be read."""
         connection: SSL.Connection = self.getHandle()  # type: ignore[no-untyped-call]  # Twisted's
-        return connection.get_peer_certificate(as_cryptography=True)
+        return peer_certificate(connection)
 
     def keep(self) -> SSL.Session | None:
         """What a later connection can resume. Of TLS 1.3 it comes with the first bytes behind the handshake."""
