@@ -307,6 +307,8 @@ class ClientSession(Protocol):
         else:
             if self.state is _CONNECTING:
                 self._owner.session_failed(self, Reply(451, b"4.4.1", b"connect timed out"))
+            elif self._auth is not None:
+                self._auth.stop_looking()
             self.give_up(b"timed out")
 
     def quit(self) -> None:

@@ -7,6 +7,7 @@ tell whether that was used. A certificate whose signature names no hash (Ed25519
 
 from __future__ import annotations
 
+from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from OpenSSL import SSL
@@ -23,7 +24,7 @@ def channel_binding(connection: SSL.Connection) -> tuple[bytes, bytes] | None:
     none."""
     if connection.get_protocol_version() >= SSL.TLS1_3_VERSION:
         return EXPORTER, connection.export_keying_material(_LABEL, _EXPORTED, b"")
-    certificate = connection.get_peer_certificate(as_cryptography=True)
+    certificate = peer_certificate(connection)
     if certificate is None:
         return None
     try:
@@ -33,3 +34,11 @@ def channel_binding(connection: SSL.Connection) -> tuple[bytes, bytes] | None:
     if algorithm is None:
         return None
     return END_POINT, certificate.fingerprint(hashes.SHA256() if algorithm.name in _WEAK else algorithm)
+
+
+def peer_certificate(connection: SSL.Connection) -> x509.Certificate | None:
+    """Return the certificate of the other side; None: it showed none, or one that OpenSSL takes and nobody else can read."""
+    try:
+        return connection.get_peer_certificate(as_cryptography=True)
+    except (ValueError, x509.InvalidVersion):
+        return None

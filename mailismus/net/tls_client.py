@@ -10,7 +10,8 @@
   caller's concern: `certificate` gives it.
 - Without it nothing is checked, and old ciphers and small keys are taken: nothing better would come of a refusal than a
   connection without TLS.
-- A session is resumed from `known`, which an earlier transport gave as `keep`. Who may use it is the caller's concern.
+- A session is resumed from `known`, which an earlier transport gave as `keep`. Who may use it is the caller's concern. It
+  holds the host's chain, in about ten times the bytes; one with more than `MAX_KEPT` is not given.
 
 *Not here*: STARTTLS (`smtp.client`), time-outs (`deliver.protocol`), names (`deliver.security`), which sessions are kept
 (`net.tls_sessions`).
@@ -29,8 +30,11 @@ from twisted.internet.tcp import Connection
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from zope.interface import implementer
 
+from mailismus.net.channel_binding import peer_certificate
 from mailismus.net.tls import TlsSession, TlsTransport, start_pump
 
+MAX_KEPT = 16384
+"""Bytes received up to EHLO under TLS, most of them the chain: usually 2 to 8 KB."""
 _VERIFIED_CIPHERS = b"DEFAULT:!aNULL"
 _ANY_CIPHERS = b"DEFAULT:@SECLEVEL=1"
 _WHY = {
@@ -170,6 +174,7 @@ class ClientTlsTransport(TlsTransport):
         self.has_begun_plainly = False
         """Whether its first byte is that of a reply of SMTP that accepts something, in place of TLS."""
         self._is_shown = self._is_begun = False
+        self._received = 0
         super().__init__(factory, tcp, session)
         self._head = None  # the size of a hello is a rule for clients
 
@@ -177,6 +182,7 @@ class ClientTlsTransport(TlsTransport):
         """Take encrypted bytes of the host."""
         if not self._is_begun:
             self._is_begun, self.has_begun_plainly = True, data[:1] in (b"2", b"3")
+        self._received += len(data)
         super().dataReceived(data)
 
     def note_certificate(self) -> None:
@@ -189,12 +195,15 @@ class ClientTlsTransport(TlsTransport):
 
     @property
     def certificate(self) -> x509.Certificate | None:
-        """The host's own certificate."""
+        """The host's own certificate; None: it has none that can be read."""
         connection: SSL.Connection = self.getHandle()  # type: ignore[no-untyped-call]  # Twisted's
-        return connection.get_peer_certificate(as_cryptography=True)
+        return peer_certificate(connection)
 
     def keep(self) -> SSL.Session | None:
-        """What a later connection can resume. Of TLS 1.3 it comes with the first bytes behind the handshake."""
+        """What a later connection can resume; None: nothing worth its memory. Of TLS 1.3 it comes with the first bytes
+        behind the handshake."""
+        if self._received > MAX_KEPT:
+            return None
         connection: SSL.Connection = self.getHandle()  # type: ignore[no-untyped-call]  # Twisted's
         return connection.get_session()
 

@@ -15,6 +15,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtensionOID
+from OpenSSL import crypto
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -52,6 +53,15 @@ def describe(certificate: x509.Certificate) -> CertificateFacts:
         key=_read(lambda: _key_of(certificate), UNREADABLE),
         sha256=certificate.fingerprint(SHA256()).hex(":").upper(),
     )
+
+
+def describe_shown(certificate: crypto.X509) -> CertificateFacts:
+    """The same of one that a host showed: OpenSSL takes some that can't be read at all. Raises nothing."""
+    try:
+        return describe(certificate.to_cryptography())
+    except (ValueError, x509.InvalidVersion):
+        sha256 = certificate.digest("sha256").decode("ascii")
+        return CertificateFacts(UNREADABLE, UNREADABLE, (UNREADABLE,), 0, None, None, UNREADABLE, sha256)
 
 
 def _names_of(certificate: x509.Certificate) -> Sequence[str]:

@@ -41,7 +41,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.net.tls import TlsSession
 from mailismus.probe.assess import ProbedConnection, assess, next_level
-from mailismus.probe.certificate import describe
+from mailismus.probe.certificate import describe_shown
 from mailismus.probe.report import HostReport, TlsFacts
 from mailismus.probe.target import Target
 from mailismus.probe.transcript import Transcript
@@ -76,9 +76,9 @@ class _NotedTls(TlsClients):
         if self.connection is None:
             return None
         handle = self.connection.transport.getHandle()  # type: ignore[no-untyped-call]  # Twisted's
-        chain = handle.get_peer_cert_chain(as_cryptography=True) or []
+        chain = handle.get_peer_cert_chain() or []
         cipher = f"{handle.get_cipher_name()} ({handle.get_cipher_bits()} bits)"
-        return TlsFacts(handle.get_protocol_version_name(), cipher, tuple(map(describe, chain[:MAX_CHAIN])))
+        return TlsFacts(handle.get_protocol_version_name(), cipher, tuple(map(describe_shown, chain[:MAX_CHAIN])))
 
 
 class ProbeSession(ClientSession):

@@ -78,3 +78,12 @@ def test_a_certificate_without_a_hash_gives_none(has_certificate: bool) -> None:
     )
     certificate = builder.sign(ed25519.Ed25519PrivateKey.generate(), None) if has_certificate else None
     assert channel_binding(_Peer(certificate)) is None  # type: ignore[arg-type]  # a connection, as far as it is asked
+
+
+@pytest.mark.parametrize("error", [ValueError("error parsing asn1 value"), x509.InvalidVersion("5 is no version", 5)])
+def test_a_certificate_that_openssl_alone_can_read_gives_none(error: Exception) -> None:
+    class Odd(_Peer):
+        def get_peer_certificate(self, *, as_cryptography: bool) -> x509.Certificate | None:
+            raise error
+
+    assert channel_binding(Odd(None)) is None  # type: ignore[arg-type]  # as above

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import socket
@@ -18,7 +19,7 @@ import attrs
 import pytest
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from tests.fakes.certificates import Made, make_certificate
+from tests.fakes.certificates import Made, Unreadable, make_certificate
 from tests.probe.hosts import Host, Play, host
 from tests.project.runners import environment
 
@@ -193,6 +194,15 @@ def test_a_relay_with_tls_from_the_start_is_shown_by_its_own_rules(tmp_path: Pat
             assert (status, found["level"], found["route"]) == (0, "verify", "<relay> in line 2")
             assert (found["offers"], found["starttls"]) == ([], "")
             assert found["offers_under_tls"] == ["PIPELINING", "SIZE 5000", "AUTH PLAIN SCRAM-SHA-256"]
+
+
+def test_a_certificate_that_nobody_can_read_is_no_other_level(tmp_path: Path) -> None:
+    made = Unreadable(GOOD.certificate, GOOD.key)
+    status, found, _ = probe(tmp_path, Play(made), OPPORTUNISTIC)
+    assert (status, found["level"], found["trouble"]) == (0, "encrypt", "")
+    (shown,) = found["chain"]
+    assert (shown["subject"], shown["not_after"]) == ("can't be read", None)
+    assert shown["sha256"] == hashlib.sha256(made.der).digest().hex(":").upper()
 
 
 HOSTILE = {

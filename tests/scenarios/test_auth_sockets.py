@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 import pytest
+from twisted.internet.defer import Deferred
 
 from mailismus.config.values.auth import PASSWORD_TYPES, AuthSettings, SecretSource
 from mailismus.config.values.settings import MessageStoreSettings, RelaySettings
@@ -457,3 +458,17 @@ def test_a_wrong_password_is_tried_once_though_much_mail_waits(make_relay: Any) 
     said = "deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 wrong credentials)"
     assert relay.deliver(100) == [said] * 100
     assert relay.exchanges == [["SCRAM-SHA-256"], []]
+
+
+@pytest.mark.parametrize("last", [b"535 5.7.8 no", b"535 5.7.8 no\r\n421 4.7.0 bye"])
+def test_a_refusal_counts_though_the_file_never_says_whether_it_was_renewed(
+    make_relay: Any, monkeypatch: pytest.MonkeyPatch, last: bytes
+) -> None:
+    """The password would be refused again at the end of each time-out: its file system hangs."""
+    relay = make_relay()
+    for server in relay.servers:
+        server.answers["*"] = last
+    relay.start("PLAIN", client_timeout_s=0.5)
+    monkeypatch.setattr(relay.server.task.sessions.secrets, "is_changed", lambda *_: Deferred())
+    assert relay.deliver() == ["deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 no)"]
+    assert relay.exchanges == [["PLAIN"], []]

@@ -201,6 +201,19 @@ def test_one_full_handshake_in_fifty_connections(server: DeliverServer, tls: Tls
     assert len(host.connections) == 50
 
 
+def test_a_session_with_a_long_chain_is_not_kept(server: DeliverServer) -> None:
+    """A thousand of the longest chains would take a gigabyte."""
+    others = [make_certificate(f"{number}.one.example") for number in range(50)]
+    host = TlsSinkFactory((OF_ONE, *others), server.reactor)
+    port = listen(server, host)
+    route(server, 1, "one.example")
+    server.deliver_to(client_mxport=port, client_tls=OPPORTUNISTIC, maxmessages=1, maxserverconnections=1)
+    for number in range(3):
+        server.put(b"r%d@one.example" % number)
+    server.run_until(lambda: len(server.statuses()) == 3)
+    assert server.task.counters.tls_sessions == {("opportunistic", "full"): 3}
+
+
 def test_a_session_is_not_resumed_for_another_profile(server: DeliverServer) -> None:
     host = sink(server)
     port = listen(server, host)

@@ -103,6 +103,11 @@ class AuthAttempt:
         else:
             self._do(exchange.receive(code, raw))
 
+    def stop_looking(self) -> None:
+        """Take the refusal as it is, if the file has been looked at for too long."""
+        if self._refusal is not None and not self._is_closed:
+            self._fail(self._refusal)
+
     def failure_when_lost(self, why: bytes) -> AuthFailure:
         """Return what it is that the session ended for this reason."""
         return self._refusal or lost(why, self._settings.username)

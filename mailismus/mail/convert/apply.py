@@ -23,7 +23,7 @@ from mailismus.mail.convert.encoding import (
 from mailismus.mail.convert.fields import Header, Kind, with_encoding, without_encoding
 from mailismus.mail.convert.fingerprint import Fingerprint
 from mailismus.mail.convert.plan import Change, Plan
-from mailismus.mail.convert.refusal import NotConvertible
+from mailismus.mail.convert.refusal import NotConvertible, refuse
 from mailismus.mail.convert.structure import Structure
 
 _ENCODERS: dict[Change, type[Coder]] = {
@@ -37,7 +37,8 @@ _DECODERS: dict[Change, type[Coder]] = {
 
 
 class Converter:
-    """Converts one message: takes and returns content as on the wire, in pieces. `plan`: that of this content."""
+    """Converts one message: takes and returns content as on the wire, in pieces. `plan`: that of this content; with that of
+    another one `feed` and `end` may raise `NotConvertible`."""
 
     __slots__ = ("_coder", "_dots", "_out", "_part", "_plan", "_structure", "_stuffer", "_tail")
 
@@ -73,6 +74,8 @@ class Converter:
     def on_header(self, header: Header) -> None:
         """A header."""
         self._part += 1
+        if self._part >= len(self._plan.parts):
+            raise refuse(b"it has more parts than its plan")
         part = self._plan.parts[self._part]
         change = part.change
         raw = header.raw

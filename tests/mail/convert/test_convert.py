@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mailismus.mail.convert.plan import Plan
+from mailismus.mail.convert.refusal import NotConvertible
 from mailismus.mail.convert.structure import MAX_DEPTH, MAX_HEADER, MAX_PARTS
 from tests.mail.convert.converting import by_plan, converted, is_proved, lines, plan_of, why_not
 
@@ -235,3 +236,10 @@ def test_no_boundary_is_compiled_into_a_pattern(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(re, "compile", note)
     assert isinstance(plan_of(message), Plan)
     assert not compiled
+
+
+def test_a_message_with_more_parts_than_were_measured_is_refused() -> None:
+    plan = plan_of(lines(MIME + "{8bit}".format(**NAMES) + "\nü\n"))
+    assert isinstance(plan, Plan)
+    with pytest.raises(NotConvertible):
+        by_plan(lines(MIXED + "\n--b\n\na\n--b--\n"), plan)
