@@ -18,6 +18,7 @@ from mailismus.admin.commands.fsck import FsckTools
 from mailismus.admin.commands.fsck import register as register_fsck
 from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
+from mailismus.config.read.files import Files
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load
 from mailismus.config.values.settings import Settings
 from mailismus.disk.posix import Access, PosixDisk
@@ -78,9 +79,12 @@ class _Context:
         self._loaded: LoadedConfig | None = None
 
     def load_settings(self, arguments: argparse.Namespace) -> Settings:
-        """Return the settings that these arguments name. Raises `ConfigError`."""
+        """Return the settings that these arguments name, for a command that uses no secret. Raises `ConfigError`."""
         self._file = find_file(arguments.config)
-        self._loaded = load(self._file, Loader(providers=self.providers.names))
+        files = Files(needs_secrets=False)
+        self._loaded = load(self._file, Loader(files, self.providers.names))
+        for line, text in files.complaints:
+            complain(f"{self._file}:{line}: warning: {text}")
         return self._loaded.settings
 
     def load_or_default(self, arguments: argparse.Namespace) -> Settings:

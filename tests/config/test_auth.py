@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mailismus.config.read.files import Files
 from mailismus.config.read.load import Loader
 from mailismus.config.values.auth import TYPES, AuthSettings
 from mailismus.config.values.settings import RelaySettings, Settings
@@ -195,3 +196,31 @@ def test_settings_and_what_is_shown_of_them_hold_no_secret(directory: Path) -> N
     assert "relay.secret" in ran.stdout
     for secret in (PASSWORD, TOKEN):
         assert secret not in text + ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("mode", [0o644, None])
+def test_who_looks_at_the_queue_needs_no_secret(directory: Path, mode: int | None) -> None:
+    path, secret = directory / "mailismus.xml", directory / "relay.secret"
+    path.write_text(FILE.format(auth=auth_of(), tls="", client=""))
+    if mode is None:
+        secret.unlink()
+    else:
+        secret.chmod(mode)
+    files = Files(needs_secrets=False)
+    Loader(files).load(str(path))
+    ((line, text),) = files.complaints
+    assert line > 1
+    assert "<passwordfile>" in text
+    assert "relay.secret can't be used" in text
+    for command, status in ((["queue", "count"], 78), (["config", "check"], 78)):
+        ran = subprocess.run(
+            [sys.executable, "-m", "mailismus", "--config", str(path), *command],
+            env=environment(),
+            cwd=ROOT,
+            capture_output=True,
+            timeout=60,
+            text=True,
+        )
+        assert ran.returncode == status
+        assert ("warning: <passwordfile>" in ran.stderr) is (command[0] == "queue")
+        assert ("there is no queue" in ran.stderr) is (command[0] == "queue")

@@ -1,7 +1,8 @@
 """Assembling, part 5: `<auth>` of relays, with the files that it names.
 
 *Rules*: every mechanism has its secret, and every secret its mechanism. A file is read here to refuse at the start what
-could not be used later; nothing of it is kept but which file it was. No message quotes a secret.
+could not be used later; nothing of it is kept but which file it was. No message quotes a secret. For commands that use no
+secret a file that can't be used is a complaint: whoever looks at the queue may be somebody who may not read it.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ class AuthReader:
         try:
             content = self._files.read_secret(path, is_token, line)
         except SecretError as error:
-            self._refuse(line, f"{setting.title}: {path} can't be used: {error}")
+            text = f"{setting.title}: {path} can't be used: {error}"
+            if self._files.needs_secrets:
+                self._refuse(line, text)
+            self._files.complain(line, text)
+            return SecretSource(path, b"")
         try:
             if needs_prepared:
                 prepare(content.secret)

@@ -43,10 +43,16 @@ class Reading:
 
 
 class Files:
-    """The files of one load after another, one load at a time."""
+    """The files of one load after another, one load at a time. `needs_secrets`: whether a secret that can't be used is an
+    error; for who needs none it is a complaint."""
 
-    def __init__(self, read: Read = read_regular, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, read: Read = read_regular, monotonic: Callable[[], float] = time.monotonic, *, needs_secrets: bool = True
+    ) -> None:
         self._read, self._monotonic = read, monotonic
+        self.needs_secrets = needs_secrets
+        self.complaints: list[tuple[int, str]] = []
+        """Secrets that can't be used, in this load: the line of each, and why."""
         self._reading: Reading | None = None
         self._contents: dict[str, Content] = {}
         self._made: dict[_Key, object] = {}
@@ -54,7 +60,7 @@ class Files:
 
     def begin(self) -> None:
         """Begin a load: every file is read again."""
-        self._contents, self._made = {}, {}
+        self._contents, self._made, self.complaints = {}, {}, []
 
     def end(self) -> None:
         """End a load: keep the objects made in it for the next load, and no older ones."""
@@ -85,6 +91,10 @@ class Files:
             return read_secret(path, is_token=is_token)
         finally:
             self._reading = None
+
+    def complain(self, line: int, text: str) -> None:
+        """Note a secret that can't be used, where none is needed."""
+        self.complaints.append((line, text))
 
     def make(self, kind: str, data: bytes, make: Callable[[], T]) -> T:
         """Return the result of `make`, called once for equal contents of this `kind`. Its exceptions are passed on."""
