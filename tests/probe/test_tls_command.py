@@ -177,7 +177,7 @@ def test_a_host_is_shown_as_text(tmp_path: Path) -> None:
         "  AUTH:           PLAIN SCRAM-SHA-256",
         "  level:          verify: TLS with a certificate that was verified",
         "  mail:           goes here (verify)",
-        "1 address; mail would go to 1",
+        "1 address; mail would go to it",
     ):
         assert line in out.splitlines()
 
@@ -193,6 +193,31 @@ def test_a_relay_with_tls_from_the_start_is_shown_by_its_own_rules(tmp_path: Pat
             assert (status, found["level"], found["route"]) == (0, "verify", "<relay> in line 2")
             assert (found["offers"], found["starttls"]) == ([], "")
             assert found["offers_under_tls"] == ["PIPELINING", "SIZE 5000", "AUTH PLAIN SCRAM-SHA-256"]
+
+
+@pytest.mark.parametrize(
+    ("types", "status", "said"),
+    [
+        ("PLAIN", 0, "not tried (it would show the password)"),
+        ("SCRAM-SHA-256 | PLAIN", 0, "not tried (it would use the password)"),
+        ("SCRAM-SHA-256-PLUS | LOGIN", 75, "none of SCRAM-SHA-256-PLUS LOGIN is offered"),
+    ],
+)
+def test_of_credentials_it_is_told_whether_they_could_be_shown(tmp_path: Path, types: str, status: int, said: str) -> None:
+    secret = tmp_path / "relay.secret"
+    secret.write_text("s3cret\n")
+    secret.chmod(0o600)
+    with host(Play(GOOD)) as there:
+        auth = f'<auth types="{types}"><username>joe</username><passwordfile>{secret}</passwordfile></auth>'
+        relay = f'<relay address="localhost:{there.port}"><tls cafile="{tmp_path}/ca.pem"/>{auth}</relay>'
+        options = configure(tmp_path, "opportunistic", relays=relay)
+        found_status, out, _ = run([*options, "tls", "c.example"], tmp_path)
+    assert found_status == status
+    assert f"  authentication: {said}" in out.splitlines()
+    why = f"localhost[127.0.0.1]:{there.port} offers no authentication that is configured (offers PLAIN SCRAM-SHA-256)"
+    mail = "goes here (verify)" if status == 0 else f"does not go here: 451 4.7.4 host {why}"
+    assert f"  mail:           {mail}" in out.splitlines()
+    assert not [line for commands in there.connections for line in commands if line.startswith(b"AUTH")]
 
 
 HOSTILE = {
