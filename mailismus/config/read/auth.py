@@ -77,6 +77,8 @@ class AuthReader:
         try:
             content = self._files.read_secret(path, is_token, line)
         except SecretError as error:
+            if error.is_missing:  # the value may be the secret itself, written here by mistake
+                self._refuse(line, f"{setting.title}: there is no such file: write it, mode 600; the value is its path")
             self._refuse(line, f"{setting.title}: {path} can't be used: {error}")
         try:
             if needs_prepared:
