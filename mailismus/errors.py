@@ -56,10 +56,12 @@ class ProtocolError(MailismusError):
 
 @attrs.frozen
 class SecretError(MailismusError):
-    """The secret in a file can't be had. `why`: what is wrong with the file; `remedy`: what to do about it."""
+    """The secret in a file can't be had. `why`: what is wrong with the file; `remedy`: what to do about it; `is_missing`:
+    there is no file of that name."""
 
     why: str
     remedy: str
+    is_missing: bool = False
 
     def __str__(self) -> str:
         return f"{self.why}; {self.remedy}"

@@ -87,6 +87,8 @@ def read_secret(path: str, *, is_token: bool = False) -> SecretContent:
                 size += count
             version = _version_of(os.fstat(descriptor))
         secret = _take_line(buffer, size, path)
+    except FileNotFoundError as error:
+        raise SecretError(error.strerror, f"write it, mode 600, in {path}", is_missing=True) from None
     except OSError as error:
         raise SecretError(error.strerror or "unknown error", f"let this user read {path}, a regular file") from None
     finally:

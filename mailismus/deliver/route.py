@@ -149,7 +149,7 @@ class Router:
                 rule = self._by_sender.get(key)
                 if rule is not None and rule.is_for(client):
                     return self._next_hop(rule.relay, domain)
-        relay = self._by_domain.get(domain, self._default)
+        relay = self.relay_of(domain)
         if relay is None and not domain.isascii():
             return NO_DOMAIN
         next_hop = self._next_hop(relay, domain)
@@ -158,6 +158,10 @@ class Router:
                 self._known.clear()
             self._known[written] = next_hop
         return next_hop
+
+    def relay_of(self, domain: bytes) -> RelaySettings | None:
+        """The relay for mail to a domain (lower case) that no sender's rule routes; None: it goes by MX."""
+        return self._by_domain.get(domain, self._default)
 
     def _next_hop(self, relay: RelaySettings | None, domain: bytes) -> NextHop:
         """The next hop of the mail of a domain by this relay, or without one."""

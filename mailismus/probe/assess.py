@@ -15,9 +15,12 @@ from collections.abc import Sequence
 
 import attrs
 
+from mailismus.config.values.auth import TOKEN_TYPES, AuthSettings
 from mailismus.config.values.tls import TlsLevel
+from mailismus.deliver.authentication.failure import not_offered
 from mailismus.probe.report import HostReport, TlsFacts
 from mailismus.probe.transcript import GREETING, Transcript
+from mailismus.smtp.auth.selection import choose
 from mailismus.smtp.client.starttls import TlsFault
 
 _AUTH = b"AUTH "
@@ -70,6 +73,21 @@ def assess(host: HostReport, attempts: Sequence[ProbedConnection]) -> HostReport
         trouble=last.reply if last.level is TlsLevel.NONE else first.reply,
         not_higher=b"" if reached is TlsLevel.VERIFY else _why_not_higher(attempts),
     )
+
+
+def assess_authentication(report: HostReport, credentials: AuthSettings | None, label: bytes) -> HostReport:
+    """Complete a report by what is known of the credentials that mail would show there, without showing them: whether the
+    host offers a mechanism for them. `label`: the host as logged. That the channel can be bound is taken for granted."""
+    if credentials is None or report.trouble:
+        return report
+    offered = {mechanism.decode("ascii", "replace") for mechanism in report.mechanisms}
+    mechanism = choose(credentials.types, offered, can_bind=True)
+    if mechanism is None:
+        words = f"none of {' '.join(credentials.types)} is offered"
+        return attrs.evolve(report, authentication=words, trouble=bytes(not_offered(label, offered).reply))
+    shown = "token" if mechanism in TOKEN_TYPES else "password"
+    verb = "use" if mechanism.startswith("SCRAM") else "show"
+    return attrs.evolve(report, authentication=f"not tried (it would {verb} the {shown})")
 
 
 def _reached(attempts: Sequence[ProbedConnection]) -> TlsLevel | None:

@@ -1,4 +1,4 @@
-"""The command `mailismus tls HOST[:PORT]|DOMAIN`.
+"""The command `mailismus tls DOMAIN|HOST:PORT|IP`.
 
 *Not here*: what it does (`run`), which is imported when it is asked for: other commands need neither the deliverer nor TLS.
 """
@@ -38,7 +38,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
         epilog=wording.TLS_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", metavar="HOST[:PORT]|DOMAIN", help="a host, or a domain whose mail it would take")
+    parser.add_argument(
+        "target", metavar="DOMAIN|HOST:PORT|IP", help="a domain, for the hosts that take its mail, or a host"
+    )
     parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each address")
     parser.set_defaults(run=lambda arguments: _run(arguments, tools))
 

@@ -48,6 +48,8 @@ def host_lines(report: HostReport, way: Way, now: float) -> Iterator[str]:
         yield _line("under TLS", _listed(report.offers_under_tls))
     if report.mechanisms:
         yield _line("AUTH", " ".join(map(_said, report.mechanisms)))
+    if report.authentication:
+        yield _line("authentication", report.authentication)
     yield _line("level", _level_of(report))
     if report.not_higher and not report.trouble:
         yield _line("not higher", _said(report.not_higher))
@@ -58,8 +60,10 @@ def last_lines(reports: Sequence[HostReport]) -> Iterator[str]:
     """Return the lines behind the last host."""
     good = sum(not report.trouble for report in reports)
     yield ""
-    what = "address" if len(reports) == 1 else "addresses"
-    yield f"{len(reports)} {what}; mail would go to {good}"
+    if len(reports) == 1:
+        yield f"1 address; mail {'would' if good else 'would not'} go to it"
+    else:
+        yield f"{len(reports)} addresses; mail would go to {good or 'none'}"
 
 
 def host_json(report: HostReport, way: Way) -> str:
@@ -84,6 +88,7 @@ def host_json(report: HostReport, way: Way) -> str:
             "chain": [_certificate_json(certificate) for certificate in tls.chain] if tls else [],
             "offers_under_tls": [_said(line) for line in report.offers_under_tls],
             "auth": [_said(mechanism) for mechanism in report.mechanisms],
+            "authentication": report.authentication,
             "level": report.reached.value if report.reached else None,
             "not_higher": _said(report.not_higher),
             "trouble": _said(report.trouble),
@@ -121,7 +126,7 @@ def _certificate_lines(certificate: CertificateFacts, number: int, now: float) -
 def _level_of(report: HostReport) -> str:
     match report.reached:
         case None:
-            return "none: no session"
+            return "unknown: no session"
         case TlsLevel.NONE:
             return "none: no TLS"
         case TlsLevel.ENCRYPT:

@@ -46,6 +46,8 @@ class HostReport:
     its own name counts. `has_answered`: anything came from it. `greeting`, `starttls`: replies; empty: there was none.
     `offers`: lines of the reply to EHLO before TLS, `offers_under_tls`: after. `mechanisms`: of AUTH, as offered last.
 
+    `authentication`: what can be said of the credentials that mail would show; empty: there are none, or no session.
+
     `reached`: the highest level that the host reached; None: no session. `trouble`: why no mail goes to the host, in the
     words of the log; empty: mail goes. `not_higher`: why a higher level was not reached; empty: there is none.
     """
@@ -62,6 +64,7 @@ class HostReport:
     tls: TlsFacts | None = None
     offers_under_tls: tuple[bytes, ...] = ()
     mechanisms: tuple[bytes, ...] = ()
+    authentication: str = ""
     reached: TlsLevel | None = None
     trouble: bytes = b""
     not_higher: bytes = b""

@@ -40,7 +40,7 @@ from mailismus.dns.sockets import DnsReactor
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.net.tls import TlsSession
-from mailismus.probe.assess import ProbedConnection, assess, next_level
+from mailismus.probe.assess import ProbedConnection, assess, assess_authentication, next_level
 from mailismus.probe.certificate import describe_shown
 from mailismus.probe.report import HostReport, TlsFacts
 from mailismus.probe.target import Target
@@ -240,7 +240,8 @@ class Prober:
             attempts.append(await self._connect(host, address, level))
         preference = host.preference if hop.finding is HostFinding.MX else None
         report = HostReport(host.name, address, hop.port, preference, is_secure=host.is_secure)
-        return assess(report, attempts)
+        assessed = assess(report, attempts)
+        return assess_authentication(assessed, hop.profile.credentials, _label(host, address, hop.port))
 
     def _connect(self, host: MxHost, address: str, level: TlsLevel) -> Deferred[ProbedConnection]:
         port = self._target.next_hop.port
@@ -248,8 +249,13 @@ class Prober:
         owner = _Owner(self._reactor, profile)
         there = Host(Endpoint(address, port), profile, ScheduleLimits())
         connection = Connection(0, there, MxSet(((), 0), Window(None), None), time.monotonic())
-        label = b"%b[%b]:%d" % (host.name.encode("ascii", "replace"), address.encode("ascii"), port)
+        label = _label(host, address, port)
         found = FoundHost(host.name, host.preference, there, host.is_secure)
         session = ProbeSession(owner, owner.noted, connection, found, label, self._name, self._settings.client)
         connector = Connector(self._settings, self._name, self._reactor, time.monotonic, DeliveryCounters())
         return owner.run(session, connector)
+
+
+def _label(host: MxHost, address: str, port: int) -> bytes:
+    """The host as logged behind `relay=`."""
+    return b"%b[%b]:%d" % (host.name.encode("ascii", "replace"), address.encode("ascii"), port)

@@ -1,7 +1,8 @@
-"""The target: the next hop that the words `HOST[:PORT]` or `DOMAIN` mean, by the configuration.
+"""The target: the next hop that the words `DOMAIN`, `HOST:PORT` or an IP address mean, by the configuration.
 
 *Rules*
-- With a port, or an IP address: that host. A `<relay>` with this address and port is used with its own rules.
+- With a port, or an IP address: that host. A `<relay>` with this address and port is used with its own rules; of several
+  the first, and the others are named.
 - The host of a `<relay>`, without a port: that relay.
 - Else a domain: its mail's route, by a relay for it, the default relay, or MX. Rules for senders do not count: nobody sends.
 """
@@ -54,21 +55,20 @@ def find_target(text: str, settings: Settings) -> Target:
     profiles = Profiles()
     policy = TlsPolicy(deliver, profiles)
     host, port = _parse(text)
-    relay = next((one for one in deliver.relays if one.host.lower() == host and port in (_NO_PORT, one.port)), None)
-    if relay is not None:
-        return Target(_relay_hop(relay, policy), _title(relay))
+    relays = [one for one in deliver.relays if one.host.lower() == host and port in (_NO_PORT, one.port)]
+    if relays:
+        return Target(_relay_hop(relays[0], policy), _title(*relays))
     if port or _is_address(host):
         profile = profiles.of(requirement_of(deliver.client.tls, host, ""))
         return Target(NextHop(host, port or deliver.client.mxport, HostFinding.ADDRESS, profile), "this host")
-    route = Router(settings.directory, deliver.relays, deliver.client.mxport, policy).route(f"postmaster@{host}".encode())
+    router = Router(settings.directory, deliver.relays, deliver.client.mxport, policy)
+    route = router.route(f"postmaster@{host}".encode())
     if isinstance(route, Local):
         raise StartError(os.EX_NOHOST, f"{host} is one of <domains>: its mail stays on this server")
     if isinstance(route, Outcome):
         raise StartError(os.EX_NOHOST, f"{host}: {bytes(route.reply).decode('ascii', 'replace')}")
-    if route.finding is HostFinding.MX:
-        return Target(route, "the mail hosts of the domain (MX)")
-    relays = [one for one in deliver.relays if (one.host.lower(), one.port) == (route.host, route.port) and not one.senders]
-    return Target(route, _title(next((one for one in relays if host.encode() in one.destdomains), relays[-1])))
+    relay = router.relay_of(host.encode())
+    return Target(route, "the mail hosts of the domain (MX)" if relay is None else _title(relay))
 
 
 def _parse(text: str) -> tuple[str, int]:
@@ -90,8 +90,9 @@ def _relay_hop(relay: RelaySettings, policy: TlsPolicy) -> NextHop:
     return NextHop(relay.host.lower(), relay.port, HostFinding.ADDRESS, policy.of_relay(relay, b""))
 
 
-def _title(relay: RelaySettings) -> str:
-    return f"<relay> in line {relay.line}"
+def _title(relay: RelaySettings, *others: RelaySettings) -> str:
+    lines = ", ".join(str(one.line) for one in others)
+    return f"<relay> in line {relay.line}" + (f", the first with this host; others: line {lines}" if others else "")
 
 
 def _is_address(host: str) -> bool:

@@ -11,8 +11,12 @@ EHLO, STARTTLS and QUIT: no mail, and no credentials.
 
 A DOMAIN means the hosts that its mail goes to by the configuration: a relay,
 or its mail hosts (MX). HOST:PORT, and an IP address, mean that host itself;
-of the hosts of relays the configuration says what they must show. Without a
+of the hosts of relays the configuration says what they must show. A name
+without a port is a domain, unless it is the host of a relay. Without a
 configuration the defaults count.
+
+Of a relay with credentials it is said whether it offers a mechanism for them.
+They are not tried.
 
 Each address of each host is tried, with at most a minute for each connection,
 8 at a time. A host that reaches less than verify, and one whose certificate
@@ -24,8 +28,8 @@ exit codes:
   0   each host that answers shows what the configuration demands
   68  there is no such host, or the mail of the domain stays here
   69  no host answers
-  75  a host does not show what is demanded, or takes no mail now; or names
-      can't be looked up now"""
+  75  a host does not show what is demanded, offers no mechanism for the
+      credentials, or takes no mail now; or names can't be looked up now"""
 
 TLS_EPILOG = """\
 examples:

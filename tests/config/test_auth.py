@@ -131,7 +131,7 @@ def test_a_lower_level_is_refused(directory: Path, level: str) -> None:
         (auth_of(types="PLAIN LOGIN"), '"PLAIN LOGIN" is not known'),
         (auth_of(user=" "), "<username>"),
         (auth_of(user="joe\u0221"), "<username> can't be used for SCRAM"),
-        (auth_of("<passwordfile>none</passwordfile>"), "none can't be used: No such file or directory"),
+        (auth_of("<passwordfile>none</passwordfile>"), "<passwordfile>: there is no such file: write it, mode 600"),
         (auth_of("<password>x</password>"), "<password> is not known in <auth>"),
     ],
 )
@@ -140,6 +140,12 @@ def test_what_is_wrong_is_refused_with_its_line(directory: Path, auth: str, word
         load(directory, auth)
     assert words in refused.value.text
     assert refused.value.line == AUTH_LINE
+
+
+def test_a_secret_in_place_of_its_file_is_not_repeated(directory: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(directory, auth_of("<passwordfile>s3cret pass</passwordfile>"))
+    assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o604])

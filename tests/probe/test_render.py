@@ -72,7 +72,7 @@ def test_it_is_told_why_no_mail_goes() -> None:
         "  level:          none: no TLS",
         "  mail:           does not go here: 451 4.7.4 TLS is required, but was not offered by host H (<tls> in line 9)",
     ]
-    assert list(host_lines(NO_SESSION, WAY, NOW))[2] == "  level:          none: no session"
+    assert list(host_lines(NO_SESSION, WAY, NOW))[2] == "  level:          unknown: no session"
 
 
 def test_it_is_told_why_the_level_is_not_higher() -> None:
@@ -126,5 +126,13 @@ def test_a_hostile_host_is_escaped_and_cut() -> None:
 )
 def test_hosts_that_do_not_answer_count_only_without_others(reports: list[HostReport], verdict: ProbeVerdict) -> None:
     assert judge(reports) is verdict
-    good = sum(not report.trouble for report in reports)
-    assert list(last_lines(reports))[-1].endswith(f"; mail would go to {good}")
+
+
+def test_the_last_line_says_to_how_many_addresses_mail_would_go() -> None:
+    ends = [list(last_lines(reports))[-1] for reports in ([GOOD], [NO_TLS], [GOOD, NO_TLS], [NO_TLS, NO_TLS])]
+    assert ends == [
+        "1 address; mail would go to it",
+        "1 address; mail would not go to it",
+        "2 addresses; mail would go to 1",
+        "2 addresses; mail would go to none",
+    ]

@@ -1,4 +1,4 @@
-"""What `HOST[:PORT]` and `DOMAIN` mean by a configuration."""
+"""What `DOMAIN`, `HOST:PORT` and an IP address mean by a configuration."""
 
 from __future__ import annotations
 
@@ -72,6 +72,14 @@ def test_the_default_relay_is_the_way_of_other_domains(tmp_path: Path) -> None:
     settings = read(tmp_path, DEFAULT)
     assert facts(find_target("c.example", settings)) == expected
     assert facts(find_target("mx.c.example:25", settings))[-1] == "this host"
+
+
+def test_of_relays_with_one_address_the_route_names_the_one_that_mail_takes(tmp_path: Path) -> None:
+    default = '<relay address="one.example:587"/><!--\n--><relay address="one.example:587" destdomains="d.example"/>'
+    settings = read(tmp_path, default)
+    assert find_target("c.example", settings).route == "<relay> in line 7"
+    assert find_target("d.example", settings).route == "<relay> in line 8"
+    assert find_target("one.example", settings).route == "<relay> in line 7, the first with this host; others: line 8"
 
 
 @pytest.mark.parametrize("text", ["", ":25", "a b", "x:0", "x:y", "x:70000", "[::1", "-x.example", "\x1b[2J", "u@c.example"])

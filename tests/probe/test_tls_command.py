@@ -178,7 +178,7 @@ def test_a_host_is_shown_as_text(tmp_path: Path) -> None:
         "  AUTH:           PLAIN SCRAM-SHA-256",
         "  level:          verify: TLS with a certificate that was verified",
         "  mail:           goes here (verify)",
-        "1 address; mail would go to 1",
+        "1 address; mail would go to it",
     ):
         assert line in out.splitlines()
 
@@ -203,6 +203,29 @@ def test_a_certificate_that_nobody_can_read_is_no_other_level(tmp_path: Path) ->
     (shown,) = found["chain"]
     assert (shown["subject"], shown["not_after"]) == ("can't be read", None)
     assert shown["sha256"] == hashlib.sha256(made.der).digest().hex(":").upper()
+@pytest.mark.parametrize(
+    ("types", "status", "said"),
+    [
+        ("PLAIN", 0, "not tried (it would show the password)"),
+        ("SCRAM-SHA-256 | PLAIN", 0, "not tried (it would use the password)"),
+        ("SCRAM-SHA-256-PLUS | LOGIN", 75, "none of SCRAM-SHA-256-PLUS LOGIN is offered"),
+    ],
+)
+def test_of_credentials_it_is_told_whether_they_could_be_shown(tmp_path: Path, types: str, status: int, said: str) -> None:
+    secret = tmp_path / "relay.secret"
+    secret.write_text("s3cret\n")
+    secret.chmod(0o600)
+    with host(Play(GOOD)) as there:
+        auth = f'<auth types="{types}"><username>joe</username><passwordfile>{secret}</passwordfile></auth>'
+        relay = f'<relay address="localhost:{there.port}"><tls cafile="{tmp_path}/ca.pem"/>{auth}</relay>'
+        options = configure(tmp_path, "opportunistic", relays=relay)
+        found_status, out, _ = run([*options, "tls", "c.example"], tmp_path)
+    assert found_status == status
+    assert f"  authentication: {said}" in out.splitlines()
+    why = f"localhost[127.0.0.1]:{there.port} offers no authentication that is configured (offers PLAIN SCRAM-SHA-256)"
+    mail = "goes here (verify)" if status == 0 else f"does not go here: 451 4.7.4 host {why}"
+    assert f"  mail:           {mail}" in out.splitlines()
+    assert not [line for commands in there.connections for line in commands if line.startswith(b"AUTH")]
 
 
 HOSTILE = {

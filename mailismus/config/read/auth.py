@@ -79,6 +79,8 @@ class AuthReader:
             content = self._files.read_secret(path, is_token, line)
         except SecretError as error:
             text = f"{setting.title}: {path} can't be used: {error}"
+            if error.is_missing:  # the value may be the secret itself, written here by mistake
+                text = f"{setting.title}: there is no such file: write it, mode 600; the value is its path"
             if self._files.needs_secrets:
                 self._refuse(line, text)
             self._files.complain(line, text)
