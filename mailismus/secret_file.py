@@ -88,7 +88,7 @@ def read_secret(path: str, *, is_token: bool = False) -> SecretContent:
             version = _version_of(os.fstat(descriptor))
         secret = _take_line(buffer, size, path)
     except FileNotFoundError as error:
-        raise SecretError(error.strerror, f"write it, mode 600, in {path}", is_missing=True) from None
+        raise SecretError(error.strerror or "no such file", f"write it, mode 600, in {path}", is_missing=True) from None
     except OSError as error:
         raise SecretError(error.strerror or "unknown error", f"let this user read {path}, a regular file") from None
     finally:

@@ -203,6 +203,8 @@ def test_a_certificate_that_nobody_can_read_is_no_other_level(tmp_path: Path) ->
     (shown,) = found["chain"]
     assert (shown["subject"], shown["not_after"]) == ("can't be read", None)
     assert shown["sha256"] == hashlib.sha256(made.der).digest().hex(":").upper()
+
+
 @pytest.mark.parametrize(
     ("types", "status", "said"),
     [

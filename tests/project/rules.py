@@ -81,7 +81,8 @@ PURE = (
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),
-    *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.wording"),
+    *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.verdict"),
+    "report.wording",
     *("submit.policy", "submit.admission", "submit.ending"),
     *(
         "deliver.route",

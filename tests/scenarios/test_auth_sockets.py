@@ -472,3 +472,26 @@ def test_a_refusal_counts_though_the_file_never_says_whether_it_was_renewed(
     monkeypatch.setattr(relay.server.task.sessions.secrets, "is_changed", lambda *_: Deferred())
     assert relay.deliver() == ["deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 no)"]
     assert relay.exchanges == [["PLAIN"], []]
+
+
+def test_the_log_tells_of_tls_only_where_a_connection_was(make_relay: Any) -> None:
+    relay = make_relay()
+    for server in relay.servers:
+        server.answers["*"] = b"535 5.7.8 no"
+    relay.start("PLAIN")
+    relay.server.put(b"first@b.example")
+    put: list[bytes] = []
+
+    def both() -> bool:
+        if relay.server.statuses() and not put:
+            put.append(b"late@b.example")
+            relay.server.put(put[0])
+        return len(relay.server.statuses()) == 2
+
+    relay.server.run_until(both)
+    tried, held = [line.decode() for line in relay.server.statuses()]
+    assert "relay=relay.example[127.0.0.1]:" in tried
+    assert ", tls=verify, dsn=4.7.8, " in tried
+    assert "relay=none, " in held
+    assert ", dsn=4.7.8, status=deferred (451 4.7.8 authentication as joe failed" in held
+    assert "tls=" not in held
