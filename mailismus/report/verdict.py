@@ -31,7 +31,7 @@ LOG_ON = b"this server could not log on to the server that relays this mail"
 
 
 @attrs.frozen
-class Verdict:
+class OwnVerdict:
     """Why this server gave a message up or put it off. `told`: the reply as a sender may read it."""
 
     cause: Cause
@@ -65,14 +65,14 @@ _VERDICTS = tuple(
 _DEMAND = b", demanded by "
 
 
-def find_verdict(reply: Reply | None, host: str) -> Verdict | None:
+def find_verdict(reply: Reply | None, host: str) -> OwnVerdict | None:
     """The verdict that a reply is; None: somebody else's words, or those of a connection. `host`: about whom, for people;
     empty: nobody."""
     if reply is None:
         return None
     for code, statuses, matches, cause in _VERDICTS:
         if reply.code == code and reply.enhanced in statuses and matches(reply.text):
-            return Verdict(cause, reply._replace(text=_text_for_senders(reply.text, cause, host.encode("ascii"))))
+            return OwnVerdict(cause, reply._replace(text=_text_for_senders(reply.text, cause, host.encode("ascii"))))
     return None
 
 
