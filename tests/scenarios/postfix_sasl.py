@@ -149,6 +149,8 @@ def postfix_with_users(made: Made, user: str, password: str, mechanisms: str) ->
         await_text(directory / "mail.log", "daemon started")
         yield PostfixWithUsers(directory, port)
     finally:
+        stop = ["postfix", "-c", f"{directory}/etc", "stop"]  # its master has a group of its own
+        subprocess.run(stop, env=environment, check=False, capture_output=True, timeout=60)
         for process in processes:
             os.killpg(process.pid, signal.SIGTERM)
         for process in processes:
