@@ -73,6 +73,7 @@ RULES: tuple[tuple[str, str, str], ...] = (
     ("mailismus/submit/*", "*._lose", CONNECTION),
     ("mailismus/submit/*", "*", COMMANDS),
     ("mailismus/smtp/client/reply_parser*", "*", CLIENT),
+    ("mailismus/smtp/client/session*", "*", CLIENT),
     ("mailismus/smtp/client/engine*", "*", CLIENT),
     ("mailismus/deliver/settling*", "*", SETTLE),
     ("mailismus/deliver/protocol*", "*", CLIENT),

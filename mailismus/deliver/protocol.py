@@ -618,7 +618,7 @@ class ClientSession(Protocol):
     def _extend(self) -> None:
         if self.state is not _BUSY and self.state is not _GREETING:
             return
-        if self.client.waits_for_final:
+        if self.client.sent is not None:
             self.deadline = self.now + self._final_s
         else:
             deadline = self.now + self._timeout_s
