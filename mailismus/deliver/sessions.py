@@ -41,12 +41,13 @@ from mailismus.deliver.connector import Connector
 from mailismus.deliver.conversion import Conversions
 from mailismus.deliver.giving_back import AT_ONCE_S, GivingBack, delay_s
 from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.host_session import ClientSessionState
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.lookups import Lookups
 from mailismus.deliver.misses import TlsMisses
-from mailismus.deliver.protocol import ClientSession, ClientSessionState
+from mailismus.deliver.protocol import ClientSession
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
 from mailismus.deliver.route import HOST_NONE, NextHop

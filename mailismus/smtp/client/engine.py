@@ -48,7 +48,7 @@ _TO_ENVELOPE = (_TO_MAIL, _TO_RECIPIENT, _TO_DATA)
 class ClientEngine(TransactionEnds[T]):
     """One session.
 
-    `max_pipeline`: commands per group, 0: no limit; `pipelining`: what is known of the host; `trust.known` is what the
+    `max_pipeline`: commands per group, 0: no limit; `pipelining`: what is known of the host; `Trust.known` is what the
     session found out. The others: as those of `SessionEngine`.
     """
 
