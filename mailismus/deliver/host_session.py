@@ -67,6 +67,15 @@ class ClientSessionState(enum.Enum):
 _CONNECTING, _GREETING, _HANDSHAKE = ClientSessionState.CONNECTING, ClientSessionState.GREETING, ClientSessionState.HANDSHAKE
 _IDLE, _QUITTING, _GONE = ClientSessionState.IDLE, ClientSessionState.QUITTING, ClientSessionState.GONE
 
+_SETUP_STEPS = {
+    ClientState.GREETING: "its greeting",
+    ClientState.EHLO: "its reply to EHLO",
+    ClientState.HELO: "its reply to HELO",
+    ClientState.STARTTLS: "its reply to STARTTLS",
+    ClientState.HANDSHAKE: "the TLS handshake",
+    ClientState.AUTH: "its reply to AUTH",
+}
+
 S_contra = TypeVar("S_contra", bound="HostSession", contravariant=True)
 
 
@@ -136,7 +145,8 @@ class HostSession(Protocol):
         self._found = found
         self._tls: TlsConnection | None = None
         self.tls = b""
-        """The level that was met over TLS; empty: there is no TLS."""
+        """The level that was met over TLS, and behind it the credentials that were accepted, as logged; empty: there is no
+        TLS."""
         self._timeout_s = settings.timeout_s
         self.deadline = self.opened_at + settings.timeout_connect_s + 1
         self._cap = 0.0
@@ -144,6 +154,13 @@ class HostSession(Protocol):
         self._sent = Sent.ALL
         """Where the bytes are that were sent last."""
         self._socket: ITCPTransport
+
+    @property
+    def setup_step(self) -> str:
+        """What is awaited of the host before it takes mail."""
+        if self.state is _CONNECTING:
+            return "the connection"
+        return _SETUP_STEPS.get(self.client.state, "its turn")
 
     def _make_engine(self, name: bytes, use: TlsUse, *, wants_auth: bool) -> SessionEngine:
         """The engine of this session, which is all that the constructor makes of it."""
@@ -291,7 +308,9 @@ class HostSession(Protocol):
 
     def on_authenticated(self) -> None:
         """See `authentication.attempt.AuthOwner`."""
+        assert self._auth is not None
         self._is_authenticating = False
+        self.tls += b", sasl=" + self._auth.identity
         self._owner.session_authenticated(self)
         self.client.authenticated()
 
