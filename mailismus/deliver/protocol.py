@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol as Seam
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import ClientSettings
@@ -107,6 +107,8 @@ class ClientSession(HostSession):
         """Reads the content that is sent in pieces."""
         self._converting: Job | None = None
         """The job whose message is converted, or was converted; its transaction is the next one."""
+        self._asked: Deferred[None] | None = None
+        """The answer about its form."""
         self._is_asking = False
         """Whether the form of a message is asked for now."""
 
@@ -320,7 +322,8 @@ class ClientSession(HostSession):
     def _convert(self, job: Job) -> bool:
         """Ask for the 7-bit form of a job's message. Return whether it is known at once and the host takes it."""
         self._converting, self._is_asking = job, True
-        self._owner.conversions.find(job.message.spool_id).addCallback(self._on_form, job)
+        self._asked = self._owner.conversions.find(job.message.spool_id).addCallback(self._on_form, job)
+        self._asked.addErrback(_ignore_cancelled)
         self._is_asking = False
         if self._converting is not job or job.form is None:
             return False
@@ -345,7 +348,10 @@ class ClientSession(HostSession):
     def _put_back_converting(self) -> None:
         """Give a job back whose message is converted: the session ends."""
         job, self._converting = self._converting, None
+        asked, self._asked = self._asked, None
         if job is not None:
+            if asked is not None:
+                asked.cancel()
             self._owner.put_back(self, job)
 
     # ------------------------------------------------------------------ deadline and end
@@ -368,3 +374,7 @@ class ClientSession(HostSession):
 
     def _found_pipelining(self) -> Pipelining:
         return self.client.trust.known
+
+
+def _ignore_cancelled(failure: Failure) -> None:
+    failure.trap(CancelledError)  # type: ignore[no-untyped-call]  # as above

@@ -122,7 +122,7 @@ class Sessions:
         self.quirks = QuirkMemory()
         self.tls = TlsClients(clock)
         self._misses = TlsMisses(self.tls.fallbacks, settling.counters)
-        self.conversions = Conversions(queue.read)
+        self.conversions = Conversions(queue.read, clock)
         self.secrets = secrets
         self._auth_misses = AuthMisses(settling.counters)
         self._secret_watch = SecretWatch(secrets, clock, self._try_credentials_again)
