@@ -29,18 +29,24 @@ from benchmarks.results.report import Run, figures, ratios
 from benchmarks.results.workloads import WORKLOADS, Workload
 from benchmarks.stage.contenders import Contender, check_out
 from benchmarks.stage.directories import Stage, say, stage
-from benchmarks.stage.load import send
+from benchmarks.stage.load import Sink, TlsSink, send
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.running import QUIET_S, TIMEOUT_S, running
-from benchmarks.stage.servers import TREE, Other, Ours, Postfix, Server
+from benchmarks.stage.servers import TREE, Extras, Other, Ours, Postfix, Server
 from tests.support.processes import TrialError
 
 BARRIER_MESSAGES = 1000
+TLS_OURS = '<client><tls level="encrypt"/></client>'
+TLS_POSTFIX = """smtp_tls_security_level = encrypt
+smtp_tls_session_cache_database = btree:${data_directory}/smtp_scache"""
 
 
-def measure(make: Callable[[], Server], at: Stage, workload: Workload, messages: int) -> Run:
+def measure(
+    make: Callable[[], Server], at: Stage, workload: Workload, messages: int, sinks: Callable[[Path], Sink] = Sink
+) -> Run:
     """One run. Raises: TrialError, also when the sink's count is not exactly what was sent."""
-    with running(make, at, workload) as (server, sink, place):
+    with running(make, at, workload, sinks=sinks) as (server, sink, place):
+        shaken = sink.handshakes() if isinstance(sink, TlsSink) else (0, 0)
         before, cpu, sink_cpu, own = sink.count(), server.account.cpu(), cpu_of(sink.process.pid), time.process_time()
         machine = Machine.now()
         sent = send(workload, messages, server.port, place.logs, TIMEOUT_S)
@@ -50,6 +56,7 @@ def measure(make: Callable[[], Server], at: Stage, workload: Workload, messages:
         load_s = sent.cpu_s + cpu_of(sink.process.pid) - sink_cpu + time.process_time() - own
         others = Machine.now().others_share(machine, used.total_s + load_s)
         pids = server.account.pids()
+        whole, resumed = sink.handshakes() if isinstance(sink, TlsSink) else (0, 0)
         if sink.count() != before + messages:
             raise TrialError(f"{server.name} {workload.name}: {messages} messages sent, {sink.count() - before} at the sink")
         return Run(
@@ -63,6 +70,8 @@ def measure(make: Callable[[], Server], at: Stage, workload: Workload, messages:
             pss_bytes=pss_bytes(pids),
             processes=len(pids),
             others_share=others,
+            whole_handshakes=whole - shaken[0],
+            resumed_handshakes=resumed - shaken[1],
         )
 
 
@@ -74,12 +83,14 @@ class Counted:
     barriers: trace.Barriers
 
 
-def measure_barriers(make: Callable[[], Server], at: Stage, workload: Workload) -> Counted:
+def measure_barriers(
+    make: Callable[[], Server], at: Stage, workload: Workload, sinks: Callable[[Path], Sink] = Sink
+) -> Counted:
     """Barriers of a shorter run under strace."""
     messages = BARRIER_MESSAGES if workload.recipients == 1 else BARRIER_MESSAGES // 5
     file = at.root / "trace"
     try:
-        with running(make, at, workload, trace.command(file)) as (server, sink, place):
+        with running(make, at, workload, trace.command(file), sinks) as (server, sink, place):
             before = sink.count()
             sent = send(workload, messages, server.port, place.logs, TIMEOUT_S)
             sink.wait_for(before + messages, TIMEOUT_S)
@@ -174,6 +185,11 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--other", metavar="COMMAND", help="in place of ours: a server's command, with {port} {relay} {queue} {directory}"
     )
+    parser.add_argument(
+        "--tls",
+        action="store_true",
+        help="the sink offers STARTTLS, and every server demands it; no profile",
+    )
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="where the queues lie (default: /var/tmp)")
     parser.add_argument("--no-barriers", action="store_true", help="do not count barriers (runs under strace)")
     parser.add_argument("--no-profile", action="store_true", help="no profile of ours for the hot-path budget")
@@ -184,39 +200,42 @@ def arguments() -> argparse.ArgumentParser:
 def contenders(options: argparse.Namespace, at: Stage) -> dict[str, Callable[[], Server]]:
     """The servers by name, in the order of their turns."""
     found: dict[str, Callable[[], Server]] = {}
+    extras = Extras(deliver=TLS_OURS) if options.tls else None
     if options.only != "postfix":
         command = options.other
         found["other" if command else "ours"] = (
-            (lambda: Other(command)) if command else partial(Ours, provider=chosen(options))
+            (lambda: Other(command)) if command else partial(Ours, extras=extras, provider=chosen(options))
         )
     if options.previous:
         tree = check_out(options.previous, at.root)
-        found["previous"] = partial(Ours, "previous", tree, provider=chosen(options))
+        found["previous"] = partial(Ours, "previous", tree, extras, provider=chosen(options))
     if options.only != "ours":
-        found["postfix"] = Postfix
+        found["postfix"] = partial(Postfix, extras=TLS_POSTFIX if options.tls else "")
     return found
 
 
 def carry_out(options: argparse.Namespace, at: Stage, results: Results) -> None:
     """All runs, in turn."""
     servers = contenders(options, at)
+    sinks = TlsSink if options.tls else Sink
     workloads = [WORKLOADS[name] for name in options.workload or WORKLOADS]
     for workload in workloads:
         for turn in range(options.runs):
             for name, make in servers.items():
                 messages = options.messages or (workload.messages_postfix if name == "postfix" else workload.messages)
-                run = measure(make, at, workload, messages)
+                run = measure(make, at, workload, messages, sinks)
                 results.runs.append(run)
                 say(
                     f"{workload.name} {name} {turn + 1}/{options.runs}: accepted {run.accepted_per_s:.0f}/s, delivered "
                     f"{run.delivered_per_s:.0f}/s, {run.cpu_ms:.3f} ms, others {run.others_share:.0%}"
+                    + (f", handshakes {run.whole_handshakes} + {run.resumed_handshakes} resumed" if options.tls else "")
                 )
         if not options.no_barriers:
             for name, make in servers.items():
-                counted = results.barriers[workload.name, name] = measure_barriers(make, at, workload)
+                counted = results.barriers[workload.name, name] = measure_barriers(make, at, workload, sinks)
                 say(f"{workload.name} {name}: {counted.barriers.count} barriers for {counted.messages} messages")
     first = next(iter(servers))
-    if options.no_profile or first != "ours":
+    if options.no_profile or options.tls or first != "ours":
         return
     if profiler() is None:
         say("no profile: py-spy is not installed")

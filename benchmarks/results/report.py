@@ -23,6 +23,9 @@ class Run:
     pss_bytes: int
     processes: int
     others_share: float
+    whole_handshakes: int = 0
+    resumed_handshakes: int = 0
+    """TLS handshakes with the sink."""
 
 
 @attrs.frozen

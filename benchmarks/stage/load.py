@@ -1,4 +1,4 @@
-"""The load: Postfix's smtp-source as generator and smtp-sink as the relay that takes everything.
+"""The load: Postfix's smtp-source as generator and smtp-sink, or one with TLS, as the relay that takes everything.
 
 Rules: each sink has a port of its own, and it is checked that nobody else listens there before and after its start,
 because smtp-sink shares ports silently. The sink's counter must equal the number sent. Not here: servers (`servers`).
@@ -7,16 +7,21 @@ because smtp-sink shares ports silently. The sink's counter must equal the numbe
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
+import sys
 import time
 from pathlib import Path
 
 import attrs
 
 from benchmarks.results.workloads import Workload
+from tests.fakes.certificates import make_certificate
 from tests.support.processes import TrialError, free_port, listeners, start, wait_until
 
+TREE = Path(__file__).resolve().parent.parent.parent
+_HANDSHAKES = re.compile(r"full=(\d+) resumed=(\d+) mesg=\d+\r")
 SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"))
 
 
@@ -46,10 +51,7 @@ class Sink:
         self.port = port or free_port()
         if listeners(self.port):
             raise TrialError(f"somebody listens on the sink's port {self.port}")
-        argv = [program("smtp-sink"), "-4", "-c", "-m", "1000"]
-        if os.geteuid() == 0:
-            argv += ["-u", "nobody"]
-        self.process = start(f"sink-{self.port}", [*argv, f"127.0.0.1:{self.port}", "1000"], directory)
+        self.process = start(f"sink-{self.port}", self._command(directory), directory, cwd=TREE)
         try:
             wait_until(lambda: listeners(self.port) > 0 or not self.process.running(), 10, "smtp-sink to listen")
             if not self.process.running() or listeners(self.port) != 1:
@@ -58,12 +60,23 @@ class Sink:
             self.process.kill()
             raise
 
+    def _command(self, directory: Path) -> list[str]:
+        """The command line."""
+        argv = [program("smtp-sink"), "-4", "-c", "-m", "1000"]
+        if os.geteuid() == 0:
+            argv += ["-u", "nobody"]
+        return [*argv, f"127.0.0.1:{self.port}", "1000"]
+
     def count(self) -> int:
         """Messages taken so far."""
+        return last_count(self._last())
+
+    def _last(self) -> str:
+        """The end of its output."""
         size = self.process.output.stat().st_size
         with self.process.output.open("rb") as f:
             f.seek(max(0, size - 400))
-            return last_count(f.read().decode("ascii", "replace"))
+            return f.read().decode("ascii", "replace")
 
     def wait_for(self, count: int, timeout_s: float) -> float:
         """The moment (epoch seconds) of the sink's last message, once it has `count`. Raises: TrialError."""
@@ -74,6 +87,21 @@ class Sink:
         """Ends it."""
         self.process.kill()
         self.process.output.unlink(missing_ok=True)
+
+
+class TlsSink(Sink):
+    """A running sink that offers STARTTLS, with a certificate of its own."""
+
+    def _command(self, directory: Path) -> list[str]:
+        pem = directory / f"sink-{self.port}.pem"
+        made = make_certificate("sink.bench.example")
+        pem.write_bytes(made.key_pem + made.pem)
+        return [sys.executable, "-m", "benchmarks.sinks.encrypting", str(pem), str(self.port)]
+
+    def handshakes(self) -> tuple[int, int]:
+        """Whole and resumed handshakes so far."""
+        found = _HANDSHAKES.findall(self._last())
+        return (int(found[-1][0]), int(found[-1][1])) if found else (0, 0)
 
 
 @attrs.frozen

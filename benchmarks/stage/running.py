@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import attrs
@@ -29,10 +30,13 @@ Running = tuple[Server, Sink, Place]
 
 
 @contextlib.contextmanager
-def started(make: Callable[[], Server], at: Stage, wrapper: Sequence[str] = ()) -> Iterator[Running]:
-    """A server with an empty queue and its sink. It is stopped cleanly, or ended after an error."""
+def started(
+    make: Callable[[], Server], at: Stage, wrapper: Sequence[str] = (), sinks: Callable[[Path], Sink] = Sink
+) -> Iterator[Running]:
+    """A server with an empty queue and its sink. It is stopped cleanly, or ended after an error. `sinks`: makes a sink with
+    its output in a directory."""
     with contextlib.ExitStack() as stack:
-        sink = Sink(at.logs)
+        sink = sinks(at.logs)
         stack.callback(sink.close)
         place = stack.enter_context(at.place(sink.port))
         server = make()
@@ -43,9 +47,15 @@ def started(make: Callable[[], Server], at: Stage, wrapper: Sequence[str] = ()) 
 
 
 @contextlib.contextmanager
-def running(make: Callable[[], Server], at: Stage, workload: Workload, wrapper: Sequence[str] = ()) -> Iterator[Running]:
+def running(
+    make: Callable[[], Server],
+    at: Stage,
+    workload: Workload,
+    wrapper: Sequence[str] = (),
+    sinks: Callable[[Path], Sink] = Sink,
+) -> Iterator[Running]:
     """A server and its sink, warmed up."""
-    with started(make, at, wrapper) as (server, sink, place):
+    with started(make, at, wrapper, sinks) as (server, sink, place):
         warm_up = WARM_UP if workload.recipients == 1 else WARM_UP // 10
         load(server, sink, place, workload, warm_up)
         yield server, sink, place

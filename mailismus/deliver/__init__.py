@@ -23,9 +23,10 @@ Modules, each with what it is:
     misses      sessions that missed TLS: what follows, logged and counted
     locator     the hosts of a next hop, by preference
     lookups     the look-ups under way, for the schedule
+    host_session  one session over a socket, without mail: deadlines, TLS, credentials
     connector   makes the connection of a session, and says why there is none
     content     reads a content in pieces, as there is room
-    protocol    one session over a socket
+    protocol    a session that takes mail, one job after another
     giving_back  jobs that leave delivery, and which go back to the queue untried
     sessions    all sessions: carries out what the schedule decides
     deposit     one message into one maildir

@@ -208,8 +208,8 @@ def judge(event: Event, reply: Reply) -> Blame:
 
 
 def judge_session(refused: tuple[ClientState, Reply] | None, reply: Reply) -> Blame:
-    """Judge a connection that became no session. `refused`: see `smtp.client.ends.ClientEnds`; `reply`: our own, if the peer
-    gave none."""
+    """Judge a connection that became no session. `refused`: see `smtp.client.session.SessionEngine`; `reply`: our own, if
+    the peer gave none."""
     if refused is None:
         return judge(Event.LOST_OPENING, reply)
     state, said = refused

@@ -12,7 +12,7 @@ import errno
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.error import TimeoutError  # noqa: A004  # Twisted's name for it
@@ -23,17 +23,21 @@ from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.protocol import ClientSession, ClientSessionState
+from mailismus.deliver.host_session import ClientSessionState, HostSession
 from mailismus.mail.reply import Reply
 
 PAUSE_S = 1.0
 _LOCAL_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-class ConnectionOwner(Protocol):
+S = TypeVar("S", bound=HostSession)
+S_contra = TypeVar("S_contra", bound=HostSession, contravariant=True)
+
+
+class ConnectionOwner(Protocol[S_contra]):
     """The owner of all sessions, as the connector uses it."""
 
-    def connect_failed(self, session: ClientSession, reply: Reply) -> None:
+    def connect_failed(self, session: S_contra, reply: Reply) -> None:
         """Note that there is no connection to the host of this session."""
 
     def pause(self, seconds: float) -> None:
@@ -67,21 +71,21 @@ class Connector:
         """Use other settings for later connections."""
         self._settings = settings
 
-    def connect(self, session: ClientSession, owner: ConnectionOwner) -> None:
+    def connect(self, session: S, owner: ConnectionOwner[S]) -> None:
         """Connect a session of this owner with its host."""
         self._counters.count_connection()
         host = session.connection.host
-        factory = _SessionFactory(session, partial(self._failed, owner))
+        factory = _SessionFactory(session, partial(self._failed, owner, session))
         self._tcp.connectTCP(host.address, host.port, factory, timeout=self._settings.client.timeout_connect_s)
 
-    def note_failed(self, session: ClientSession, reply: Reply) -> None:
+    def note_failed(self, session: HostSession, reply: Reply) -> None:
         """Count and log that there was no session."""
         self._counters.count_failed_connection()
         self._log.info(
             "No session with {host}: {reply}", host=session.label.decode("ascii"), reply=bytes(reply).decode("ascii")
         )
 
-    def _failed(self, owner: ConnectionOwner, session: ClientSession, failure: Failure) -> None:
+    def _failed(self, owner: ConnectionOwner[S], session: S, failure: Failure) -> None:
         if session.state is ClientSessionState.GONE:
             return
         number = getattr(failure.value, "osError", None)
@@ -97,7 +101,7 @@ class Connector:
         owner.connect_failed(session, Reply(451, b"4.4.1", text.encode("ascii", "replace")[:500]))
         session.give_up(b"not connected")
 
-    def _pause(self, owner: ConnectionOwner, reason: str) -> None:
+    def _pause(self, owner: ConnectionOwner[S], reason: str) -> None:
         self._counters.count_failed_connection()
         now = self._monotonic()
         if now >= self._paused_until:
@@ -111,11 +115,11 @@ class _SessionFactory(ClientFactory):
 
     noisy = False
 
-    def __init__(self, session: ClientSession, on_failed: Callable[[ClientSession, Failure], None]) -> None:
+    def __init__(self, session: HostSession, on_failed: Callable[[Failure], None]) -> None:
         self._session, self._on_failed = session, on_failed
 
-    def buildProtocol(self, addr: IAddress | IPv4Address | IPv6Address | None) -> ClientSession:
+    def buildProtocol(self, addr: IAddress | IPv4Address | IPv6Address | None) -> HostSession:
         return self._session
 
     def clientConnectionFailed(self, connector: IConnector, reason: Failure) -> None:
-        self._on_failed(self._session, reason)
+        self._on_failed(reason)

@@ -4,7 +4,9 @@ A message is read twice before its transaction, to measure it and to read the re
 the result, and a message that can't be converted fails without a transaction. Then its content is converted on its way. The
 plans of at most `MAX_KNOWN` messages are remembered: all transactions of a message use its plan.
 
-*Rules*: at most `MAX_AT_ONCE` messages are measured at a time; others wait. Memory does not depend on the size of a message.
+*Rules*: at most `MAX_AT_ONCE` messages are measured at a time; others wait. One that is not measured in `LIMIT_S` can't be
+read now: a disk that hangs stops no other message for longer. Who asked may cancel, and waits no more. Memory does not
+depend on the size of a message.
 
 *Not here*: the conversion itself (`mail.convert`), hosts that need it (`capabilities`).
 """
@@ -15,7 +17,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 import attrs
-from twisted.internet.defer import Deferred, DeferredSemaphore, succeed
+from twisted.internet.defer import Deferred, DeferredSemaphore, TimeoutError, succeed  # noqa: A004  # Twisted's name for it
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -30,6 +33,7 @@ from mailismus.queue.interface import IContent
 MAX_KNOWN = 100
 """Messages whose plans are remembered: a plan has at most some 100 KB, usually less than 1."""
 MAX_AT_ONCE = 4
+LIMIT_S = 60.0
 
 UNREADABLE = Reply(451, b"4.3.0", b"the message can't be read now")
 
@@ -45,12 +49,12 @@ class SevenBitForm:
 
 
 class Conversions:
-    """Finds the 7-bit forms of messages. `read`: see `queue_seam.DeliveryQueue.read`."""
+    """Finds the 7-bit forms of messages. `read`: see `queue_seam.DeliveryQueue.read`. `clock`: for `LIMIT_S`."""
 
     _log = Logger()
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self, read: Read, clock: IReactorTime) -> None:
+        self._read, self._clock = read, clock
         self._known: OrderedDict[SpoolId, SevenBitForm | Reply] = OrderedDict()
         self._waiting: dict[SpoolId, list[Deferred[SevenBitForm | Reply]]] = {}
         self._turns = DeferredSemaphore(MAX_AT_ONCE)
@@ -63,13 +67,24 @@ class Conversions:
         if known is not None:
             self._known.move_to_end(spool_id)
             return succeed(known)
-        found: Deferred[SevenBitForm | Reply] = Deferred()
+        is_first = spool_id not in self._waiting
         waiting = self._waiting.setdefault(spool_id, [])
+        found: Deferred[SevenBitForm | Reply] = Deferred(waiting.remove)
         waiting.append(found)
-        if len(waiting) == 1:
-            measured = self._turns.run(lambda: Deferred.fromCoroutine(self._measure(spool_id)))
+        if is_first:
+            measured = self._turns.run(self._measure_in_time, spool_id)
             measured.addErrback(self._on_defect).addCallback(self._note, spool_id)
         return found
+
+    def _measure_in_time(self, spool_id: SpoolId) -> Deferred[SevenBitForm | Reply]:
+        measured = Deferred.fromCoroutine(self._measure(spool_id))
+        measured.addTimeout(LIMIT_S, self._clock)
+        return measured.addErrback(self._on_late)
+
+    def _on_late(self, failure: Failure) -> Reply:
+        failure.trap(TimeoutError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+        self._log.warn("Reading a message takes too long to convert it; its mail waits")
+        return UNREADABLE
 
     def _note(self, result: SevenBitForm | Reply, spool_id: SpoolId) -> None:
         if result is not UNREADABLE:
@@ -80,8 +95,9 @@ class Conversions:
                 self.converted += 1
             else:
                 self.refused += 1
-        for found in self._waiting.pop(spool_id):
-            found.callback(result)
+        for found in tuple(self._waiting.pop(spool_id)):
+            if not found.called:  # cancelled by what another one did
+                found.callback(result)
 
     def _on_defect(self, failure: Failure) -> Reply:
         """Defer a message whose conversion broke by a defect of this program."""

@@ -41,7 +41,8 @@ class Job(Transaction):
         self.setup_s = 0.0
         """The share of the waiting time that the connection's set-up took."""
         self.tls = b""
-        """The level of TLS that its attempt has met, as it is logged, with `!` before it if it was missed; empty: no TLS."""
+        """The level of TLS that its attempt has met, as it is logged, with `!` before it if it was missed, and behind it the
+        credentials that were accepted; empty: no TLS."""
         self.put_backs = 0
         """How often it was begun and not tried."""
         self.form: SevenBitForm | None = None

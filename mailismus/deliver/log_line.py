@@ -3,7 +3,7 @@
     SPID: to=<c@d>, relay=host[ip]:port, delay=1.1, delays=0.02/0/0.5/0.6, dsn=2.0.0, status=sent (250 2.0.0 Ok)
 
 Behind delays stands tls=LEVEL where TLS was used as the level demands, and tls=!LEVEL where it was missed; neither with
-relay=none, which had no connection.
+relay=none, which had no connection. Behind tls stands sasl=MECHANISM/USER where the relay has accepted credentials.
 delays: before the queue manager, waiting for a connection, connection set-up, transmission. Seconds with at most two
 significant digits: 0.02, 1.1, 35.
 """

@@ -25,6 +25,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 from mailismus.config.values.settings import DeliverSettings, ScheduleSettings
 from mailismus.deliver.authentication.failure import AuthFailure, Scope
 from mailismus.deliver.authentication.misses import AuthMisses
+from mailismus.deliver.authentication.renewal import SecretWatch
 from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.blame import (
     BROKEN,
@@ -41,12 +42,13 @@ from mailismus.deliver.connector import Connector
 from mailismus.deliver.conversion import Conversions
 from mailismus.deliver.giving_back import AT_ONCE_S, GivingBack, delay_s
 from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.host_session import ClientSessionState
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.lookups import Lookups
 from mailismus.deliver.misses import TlsMisses
-from mailismus.deliver.protocol import ClientSession, ClientSessionState
+from mailismus.deliver.protocol import ClientSession
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
 from mailismus.deliver.route import HOST_NONE, NextHop
@@ -56,6 +58,7 @@ from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import NO_LIMIT, ScheduleLimits
 from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S, Schedule
+from mailismus.deliver.security.profile import Profile
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.tls_clients import TlsClients
 from mailismus.mail.ids import SpoolId
@@ -119,9 +122,10 @@ class Sessions:
         self.quirks = QuirkMemory()
         self.tls = TlsClients(clock)
         self._misses = TlsMisses(self.tls.fallbacks, settling.counters)
-        self.conversions = Conversions(queue.read)
+        self.conversions = Conversions(queue.read, clock)
         self.secrets = secrets
         self._auth_misses = AuthMisses(settling.counters)
+        self._secret_watch = SecretWatch(secrets, clock, self._try_credentials_again)
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
         self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
@@ -230,6 +234,7 @@ class Sessions:
         `abort` when it takes too long."""
         self._is_stopping = True
         self.lookups.stop()
+        self._secret_watch.stop()
         self.giving_back.give_back_all()
         for session in list(self._all):
             session.cut_off()
@@ -294,7 +299,9 @@ class Sessions:
         self._settling.counters.count_tls_session(session.connection.host.profile.level.value, is_resumed=is_resumed)
 
     def session_authenticated(self, session: ClientSession) -> None:
-        self._auth_misses.note_success(session.connection.host.profile)
+        profile = session.connection.host.profile
+        self._auth_misses.note_success(profile)
+        self._secret_watch.forget(profile)
 
     def session_established(self, session: ClientSession) -> None:
         self.schedule.stand(session.connection, session.now)
@@ -500,8 +507,14 @@ class Sessions:
             self.schedule.leave(connection)  # the jobs get another connection
         elif scope is Scope.PROFILE:
             self.schedule.refuse(connection, failure.reply, session.label, now)
+            self._secret_watch.watch(connection.host.profile, failure.path, failure.used)
         else:
             self.schedule.miss(connection, failure.reply, session.label, now, met_tls=True)
+
+    def _try_credentials_again(self, profile: Profile) -> None:
+        """End the wait of a profile: its secret is another one by now."""
+        self.schedule.destdb.forget_refused(profile)
+        self.want_service()
 
     def _fail(self, session: ClientSession, reply: Reply, kind: HostFailure, blame: Blame | None) -> None:
         """Note that no session with this session's host succeeded, or that it was lost before a message. `blame`: the

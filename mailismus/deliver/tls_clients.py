@@ -62,9 +62,12 @@ class TlsClients:
         self._by_profile: WeakKeyDictionary[Profile, TlsClient] = WeakKeyDictionary()
         self._sessions: TlsSessions[SSL.Session] = TlsSessions()
         self.fallbacks = Fallbacks()
+        self._age = 0
+        """How often all was made anew."""
 
     def renew(self) -> None:
         """Make contexts anew, and resume nothing from before."""
+        self._age += 1
         self._by_demands.clear()
         self._by_profile.clear()
         self._sessions.clear()
@@ -87,10 +90,13 @@ class TlsClients:
         transport = self._client_of(profile).begin(tcp, session, server_name, self._sessions.of(key, now))
         names = profile.requirement.names.with_host(found.name, is_secure=found.is_secure)
         is_first = profile.requirement.is_immediate
-        return TlsConnection(transport, names if profile.level is TlsLevel.VERIFY else None, key, is_first=is_first)
+        compared = names if profile.level is TlsLevel.VERIFY else None
+        return TlsConnection(transport, compared, key, is_first=is_first, age=self._age)
 
     def keep(self, connection: TlsConnection, now: float) -> None:
-        """Keep the TLS session of a connection that met its profile."""
+        """Keep the TLS session of a connection that met its profile; not of one that began before a reload."""
+        if connection.age != self._age:
+            return
         transport = connection.transport
         session = transport.keep()
         if session is not None:
@@ -112,14 +118,22 @@ class TlsClients:
 
 
 class TlsConnection:
-    """TLS of one connection to a host. `names` None: none is compared. `is_first`: it came before SMTP."""
+    """TLS of one connection to a host. `names` None: none is compared. `is_first`: it came before SMTP. `age`: by how many
+    reloads what it was made of is newer than the start."""
 
-    __slots__ = ("_is_first", "_names", "key", "transport")
+    __slots__ = ("_is_first", "_names", "age", "key", "transport")
 
     def __init__(
-        self, transport: ClientTlsTransport, names: ReferenceNames | None, key: _Key, *, is_first: bool = False
+        self,
+        transport: ClientTlsTransport,
+        names: ReferenceNames | None,
+        key: _Key,
+        *,
+        is_first: bool = False,
+        age: int = 0,
     ) -> None:
         self.transport, self._names, self.key, self._is_first = transport, names, key, is_first
+        self.age = age
 
     def find_failure(self) -> TlsFailure | None:
         """What is wrong with the certificate, now that the handshake is over; None: nothing."""

@@ -1,6 +1,7 @@
 """TLS sessions that may be resumed: for an hour after their whole handshake, at most a thousand.
 
 *Rules*
+- Those whose hour is over go with the next call: they hold the chains of their hosts.
 - What a resumed connection gives takes the place of what it resumed, and gets no more time: certificates are judged in
   whole handshakes alone, and none must count for long after its end (RFC 8446 4.6.1).
 - The key says who may resume a session. The caller puts into it all that was demanded and checked when it was made, so that
@@ -30,13 +31,9 @@ class TlsSessions(Generic[S]):
 
     def of(self, key: Hashable, now: float) -> S | None:
         """The session that may be resumed."""
+        self._forget_old(now)
         known = self._known.get(key)
-        if known is None:
-            return None
-        if now - known[0] > KEPT_S:
-            del self._known[key]
-            return None
-        return known[1]
+        return None if known is None else known[1]
 
     def keep(self, key: Hashable, session: S, now: float, resumed: S | None = None) -> None:
         """Keep a session. `resumed`: the one that its connection resumed; None: its handshake was a whole one."""
@@ -45,6 +42,7 @@ class TlsSessions(Generic[S]):
             if known is not None and known[1] is resumed:
                 self._known[key] = known[0], session
             return
+        self._forget_old(now)
         self._known.pop(key, None)
         while len(self._known) >= self._limit:
             del self._known[next(iter(self._known))]
@@ -53,6 +51,13 @@ class TlsSessions(Generic[S]):
     def forget(self, key: Hashable) -> None:
         """Forget a session: a handshake with it failed."""
         self._known.pop(key, None)
+
+    def _forget_old(self, now: float) -> None:
+        while self._known:
+            key = next(iter(self._known))
+            if now - self._known[key][0] <= KEPT_S:
+                return
+            del self._known[key]
 
     def clear(self) -> None:
         """Forget all."""

@@ -1,4 +1,4 @@
-"""One connection of a probe: the deliverer's own session (`deliver.protocol`), which gets no mail, and a transcript of it.
+"""One connection of a probe: the deliverer's own session (`deliver.host_session`), without mail, and a transcript of it.
 
 *Rules*: so greeting, EHLO, STARTTLS, TLS and what a host must show are those of a delivery, and so are the words of a
 failure. No credentials are shown. A connection takes about a minute at most: `CONNECT_S`, twice that for TLS, and twice
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -20,12 +21,10 @@ from mailismus.config.values.settings import ClientSettings, Settings
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.connector import Connector
-from mailismus.deliver.conversion import Conversions
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.job import Job
+from mailismus.deliver.host_session import HostSession, HostSessionOwner
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.limits.window import Window
-from mailismus.deliver.protocol import ClientSession, ClientSessionOwner
 from mailismus.deliver.quirks import QuirkMemory
 from mailismus.deliver.route import HostFinding
 from mailismus.deliver.schedule.destination import FoundHost
@@ -37,7 +36,6 @@ from mailismus.deliver.security.profile import Profile
 from mailismus.deliver.tls_clients import TlsClients, TlsConnection
 from mailismus.dns.mx import MxHost
 from mailismus.dns.sockets import DnsReactor
-from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.net.tls import TlsSession
 from mailismus.probe.assess import ProbedConnection, assess, assess_authentication, next_level
@@ -45,7 +43,6 @@ from mailismus.probe.certificate import describe_shown
 from mailismus.probe.report import HostReport, TlsFacts
 from mailismus.probe.target import Target
 from mailismus.probe.transcript import Transcript
-from mailismus.queue.interface import IContent
 from mailismus.queue.stopped import AtOnceWorker
 
 CONNECT_S = 10.0
@@ -81,12 +78,12 @@ class _NotedTls(TlsClients):
         return TlsFacts(handle.get_protocol_version_name(), cipher, tuple(map(describe_shown, chain[:MAX_CHAIN])))
 
 
-class ProbeSession(ClientSession):
+class ProbeSession(HostSession):
     """The deliverer's session with a transcript. `facts`: of its TLS."""
 
     def __init__(
         self,
-        owner: ClientSessionOwner,
+        owner: HostSessionOwner[Self],
         noted: _NotedTls,
         connection: Connection,
         found: FoundHost,
@@ -114,9 +111,7 @@ class ProbeSession(ClientSession):
 
 
 class _Owner:
-    """One connection: the owner of its session (`deliver.protocol.ClientSessionOwner`), which has no mail for it."""
-
-    max_idle_s = 0.0
+    """One connection: the owner of its session (`deliver.host_session.HostSessionOwner`)."""
 
     def __init__(self, reactor: ProbeReactor, profile: Profile) -> None:
         self.noted = _NotedTls(reactor)
@@ -125,7 +120,6 @@ class _Owner:
         self.monotonic: Callable[[], float] = time.monotonic
         self.quirks = QuirkMemory()
         self.secrets = Secrets(AtOnceWorker())  # no session of a probe has credentials
-        self.conversions = Conversions(_read)  # nor mail
         self._reactor = reactor
         self._timer: IDelayedCall | None = None
         self._failure: Reply | None = NOT_DONE
@@ -146,46 +140,28 @@ class _Owner:
 
     # ------------------------------------------------------------------ called by the connector and the session
 
-    def connect_failed(self, session: ClientSession, reply: Reply) -> None:
+    def connect_failed(self, session: ProbeSession, reply: Reply) -> None:
         self._failure = reply
 
     def pause(self, seconds: float) -> None:
         self._failure = NO_ROOM
 
-    def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
+    def tls_established(self, session: ProbeSession, *, is_resumed: bool) -> None:
         """It knows already."""
 
-    def session_authenticated(self, session: ClientSession) -> None:
+    def session_authenticated(self, session: ProbeSession) -> None:
         """No credentials are shown."""
 
-    def session_established(self, session: ClientSession) -> None:
+    def session_established(self, session: ProbeSession) -> None:
         self._failure = None
 
-    def next_job(self, session: ClientSession, now: float, *, is_ahead: bool = False) -> Job | None:
-        return None
-
-    def keep_idle(self, session: ClientSession) -> bool:
-        return False
-
-    def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
-        """There are no jobs."""
-
-    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
-        """As above."""
-
-    def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
-        """As above."""
-
-    def put_back(self, session: ClientSession, job: Job) -> None:
-        """As above."""
-
-    def session_failed(self, session: ClientSession, reply: Reply) -> None:
+    def session_failed(self, session: ProbeSession, reply: Reply) -> None:
         self._failure = reply
 
-    def session_left(self, session: ClientSession) -> None:
+    def session_left(self, session: ProbeSession) -> None:
         """It ends."""
 
-    def session_closed(self, session: ClientSession) -> None:
+    def session_closed(self, session: ProbeSession) -> None:
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
             self._over.callback(self._assess())
@@ -205,13 +181,6 @@ class _Owner:
             reply=b"" if reply is None else bytes(reply),
             words=b"" if reply is None else reply.text.removesuffix(end),
         )
-
-    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        return _read(spool_id)
-
-
-def _read(spool_id: SpoolId) -> bytes | Deferred[IContent]:
-    raise NotImplementedError
 
 
 class Prober:

@@ -6,6 +6,7 @@ import asyncio
 import io
 
 from benchmarks.results.records import parse_broken, parse_deliveries
+from benchmarks.sinks.encrypting import Counter, Dialogue
 from benchmarks.sinks.flaky import Flaky, Mood, Weather
 from benchmarks.sinks.recording import Recording
 from benchmarks.sinks.refusing import Refusing, parse_refusals
@@ -150,3 +151,32 @@ def test_a_transaction_that_the_sink_itself_ends_is_not_broken_off() -> None:
     sink.hang_up()
     sink.connection_lost(None)
     assert record.getvalue() == b""
+
+
+def test_the_sink_with_tls_counts_whole_messages_however_the_bytes_are_cut() -> None:
+    wire = MAIL + b"RCPT TO:<r@b.example>\r\nDATA\r\na\r\n..\r\n.b\r\n.\r\n" + MAIL + b"DATA\r\n.\r\nQUIT\r\n"
+    for size in (1, 2, 3, 7, len(wire)):
+        counter = Counter()
+        dialogue = Dialogue(counter)
+        replies = b"".join(dialogue.receive(wire[at : at + size]) for at in range(0, len(wire), size))
+        assert [line[:3] for line in replies.splitlines()] == [
+            b"250",
+            b"250",
+            b"354",
+            b"250",
+            b"250",
+            b"354",
+            b"250",
+            b"221",
+        ]
+        assert (counter.messages, counter.quits, dialogue.is_over) == (2, 1, True)
+        assert counter.line() == "sess=0 quit=1 full=0 resumed=0 mesg=2\r"
+
+
+def test_the_sink_with_tls_forgets_what_came_before_it() -> None:
+    dialogue = Dialogue(Counter())
+    assert b"250 STARTTLS\r\n" in dialogue.receive(HELLO)
+    assert dialogue.receive(b"STARTTLS\r\nMAIL") == b"220 2.0.0 Ready\r\n"
+    assert dialogue.wants_tls
+    dialogue.begin_tls()
+    assert b"STARTTLS" not in dialogue.receive(HELLO)

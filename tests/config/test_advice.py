@@ -556,3 +556,19 @@ def test_this_host_is_looked_at_and_not_changed(tmp_path: Path) -> None:
 def test_the_shipped_sample_has_nothing_to_warn_of_but_the_name_of_this_host() -> None:
     found = load(str(Path(__file__).parents[2] / "config" / "mailismus.xml"))
     assert [one for one in advise(found.given, found.settings) if "<announcehost>" not in one.text] == []
+
+
+@pytest.mark.parametrize(
+    ("address", "tls", "words"),
+    [
+        ("mx.relay.example:465", "", '<tls latent="N"/> in it'),
+        ("mx.relay.example:465", '<tls level="encrypt"/>', 'latent="N" in its <tls>'),
+        ("mx.relay.example:465", '<tls latent="N"/>', ""),
+        ("mx.relay.example:587", "", ""),
+    ],
+)
+def test_a_relay_at_the_port_of_tls_from_the_start(address: str, tls: str, words: str) -> None:
+    found = [one.text for one in advice_of(in_deliver(f'<relays><relay address="{address}">{tls}</relay></relays>'))]
+    (text, *_) = [text for text in found if "TLS from the start" in text] or [""]
+    assert words in text
+    assert bool(words) == bool(text)

@@ -230,3 +230,12 @@ def test_who_looks_at_the_queue_needs_no_secret(directory: Path, mode: int | Non
         assert ran.returncode == status
         assert ("warning: <passwordfile>" in ran.stderr) is (command[0] == "queue")
         assert ("there is no queue" in ran.stderr) is (command[0] == "queue")
+
+
+def test_the_effective_values_have_what_is_in_force(directory: Path) -> None:
+    found = load(directory, auth_of(), '<tls cafile=""/>').effective
+    shown = {value.path.rpartition("relay/")[2]: (value.text, value.line) for value in found if "/relay/" in value.path}
+    assert shown["tls/@level"] == ("verify", 0)
+    assert shown["tls/@name"] == ("relay.example", 0)
+    assert shown["tls/@minversion"] == ("1.2", 0)
+    assert shown["auth/@types"] == ("SCRAM-SHA-256-PLUS | SCRAM-SHA-256 | PLAIN | LOGIN", 0)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa, x25519
@@ -13,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from mailismus.config.advice.certificates import advise_certificates
 from mailismus.config.read.load import LoadedConfig, load
-from mailismus.config.values.certificates import DAY_S, NamedCertificate, describe_end, find_trouble
+from mailismus.config.values.certificates import DAY_S, NamedCertificate, describe_end, find_trouble, one_for_each_file
 from mailismus.errors import ConfigError
 from tests.fakes.certificates import make_certificate
 
@@ -305,3 +306,12 @@ def test_certificates_and_issuers_towards_other_servers_are_named_too(tmp_path: 
     assert issuers.ends_at == new.certificate.not_valid_after_utc.timestamp(), (
         "one that has ended may stand beside its successor"
     )
+
+
+def test_a_file_with_several_uses_is_told_once() -> None:
+    again = attrs.evolve(CERTIFICATE, use="<tls> in line 9", line=9)
+    other = attrs.evolve(CERTIFICATE, path="/d.pem")
+    assert one_for_each_file([CERTIFICATE, other, again]) == [
+        attrs.evolve(CERTIFICATE, use="listener S, <tls> in line 9"),
+        other,
+    ]

@@ -141,3 +141,14 @@ def test_the_sample_and_the_schema_say_what_needs_a_restart(block: object, setti
 
     assert isinstance(setting, Setting)
     assert ("A change needs a restart." in "".join(write_setting(setting))) is setting.fixed
+
+
+def test_of_a_new_block_what_is_written_has_changed() -> None:
+    one = '<relays><relay address="a">{}</relay></relays>'
+    bare, named, empty = (in_deliver(one.format(tls)) for tls in ("", '<tls name="b.example" level="verify"/>', "<tls/>"))
+    for old, new in ((bare, named), (named, bare)):
+        assert names_of(changes(old, new)) == (
+            "mta/deliver/relays/relay/tls/@level",
+            "mta/deliver/relays/relay/tls/@name",
+        )
+    assert changes(bare, empty)

@@ -63,7 +63,7 @@ def test_the_next_piece_is_read_when_no_bytes_wait_in_the_transport(monkeypatch:
         send_now(transport, parts)
         return Sent.WAITING
 
-    monkeypatch.setattr("mailismus.deliver.protocol.send_now", send_slowly)
+    monkeypatch.setattr("mailismus.deliver.host_session.send_now", send_slowly)
     monkeypatch.setattr("mailismus.deliver.protocol.when_drained", lambda _, done: drained.append(done))
     bench.task.start()
     bench.put(b"r@b.example")

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import EightBit
-from mailismus.deliver.conversion import MAX_KNOWN, Conversions, SevenBitForm, convert
+from mailismus.deliver.conversion import LIMIT_S, MAX_KNOWN, Conversions, SevenBitForm, convert
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
@@ -136,7 +138,21 @@ def test_a_session_that_is_lost_meanwhile_gives_the_message_back(monkeypatch: py
     assert body_of(sink.received[0]) == b".\r\n" + TEXT * 10_000
 
 
-def test_a_disk_that_hangs_meanwhile_costs_the_session_and_not_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_hangs_meanwhile_defers_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Slow(monkeypatch)
+    bench, _ = world(large_bytes=10)
+    bench.put(b"r@b.example", content=LARGE)
+    bench.task.start()
+    bench.run(LIMIT_S + 2, 1)
+    (line,) = bench.lines(b"status=deferred")
+    assert b"(451 4.3.0 the message can't be read now)" in line
+    disk.go_on()
+    bench.run(1000, 5)
+    assert bench.statuses() == {"deferred": 1, "sent": 1}
+
+
+def test_a_session_that_times_out_meanwhile_costs_its_message_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mailismus.deliver.conversion.LIMIT_S", 1000.0)
     disk = Slow(monkeypatch)
     bench, sink = world(large_bytes=10)
     bench.put(b"r@b.example", content=LARGE)
@@ -229,7 +245,7 @@ def results(found: Deferred[SevenBitForm | Reply]) -> list[SevenBitForm | Reply]
 def test_a_message_is_measured_once_for_all_its_transactions() -> None:
     store = Store()
     store.contents = dict.fromkeys(range(MAX_KNOWN + 2), SMALL)
-    conversions = Conversions(store.read)
+    conversions = Conversions(store.read, Clock())
     for _ in range(3):
         (form,) = results(conversions.find(SpoolId(1)))
         assert isinstance(form, SevenBitForm)
@@ -243,7 +259,7 @@ def test_a_message_is_measured_once_for_all_its_transactions() -> None:
 def test_those_who_ask_meanwhile_get_the_same_answer_and_few_are_measured_at_a_time() -> None:
     store = Store()
     store.is_slow = True
-    conversions = Conversions(store.read)
+    conversions = Conversions(store.read, Clock())
     asked = [results(conversions.find(SpoolId(number % 10))) for number in range(20)]
     assert store.reads == [0, 1, 2, 3]
     while store.pending:
@@ -263,14 +279,42 @@ def test_a_defect_defers_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[str] = []
     log = SimpleNamespace(failure=lambda text, failure: logged.append(text))
     monkeypatch.setattr(Conversions, "_log", log)
-    assert results(Conversions(Store().read).find(SpoolId(1)))[0].code == 451  # type: ignore[union-attr]
+    assert results(Conversions(Store().read, Clock()).find(SpoolId(1)))[0].code == 451  # type: ignore[union-attr]
     assert len(logged) == 1
 
 
 def test_a_content_that_changed_is_no_7_bit_form() -> None:
     store = Store()
     store.contents = {1: SMALL}
-    (form,) = results(Conversions(store.read).find(SpoolId(1)))
+    (form,) = results(Conversions(store.read, Clock()).find(SpoolId(1)))
     assert isinstance(form, SevenBitForm)
     with pytest.raises(StorageError, match="changed since it was measured"):
         convert(b"\xff\r\n", form.plan)
+
+
+def test_reads_that_hang_stop_other_messages_for_a_minute_at_most() -> None:
+    store, clock = Store(), Clock()
+    store.is_slow = True
+    conversions = Conversions(store.read, clock)
+    hanging = [results(conversions.find(SpoolId(number))) for number in range(4)]
+    store.is_slow, store.contents = False, {9: SMALL}
+    other = results(conversions.find(SpoolId(9)))
+    clock.advance(LIMIT_S - 1)
+    assert other == []
+    clock.advance(1)
+    assert hanging == [[Reply(451, b"4.3.0", b"the message can't be read now")]] * 4
+    assert isinstance(other[0], SevenBitForm)
+
+
+def test_who_asks_no_more_waits_no_more() -> None:
+    store = Store()
+    store.is_slow = True
+    conversions = Conversions(store.read, Clock())
+    first, second, third = (conversions.find(SpoolId(1)) for _ in range(3))
+    given, others = results(second), results(third)
+    second.cancel()
+    first.addCallback(lambda _: third.cancel())
+    for found in (second, third):
+        found.addErrback(Failure.trap, CancelledError)
+    store.pending.pop().errback(Unavailable("the disk is away"))
+    assert given == others == []

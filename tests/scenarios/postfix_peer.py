@@ -70,16 +70,17 @@ def free_ports(count: int) -> Sequence[int]:
 
 
 class Postfix:
-    """A Postfix below a directory that others may enter. `certificates`: by name, each has a port in `ports`."""
+    """A Postfix below a directory that others may enter. `certificates`: by name, each has a port in `ports`. `settings`:
+    more lines of main.cf, which count before its own."""
 
-    def __init__(self, place: pathlib.Path, issuer: Made, certificates: Mapping[str, Made]) -> None:
+    def __init__(self, place: pathlib.Path, issuer: Made, certificates: Mapping[str, Made], settings: str = "") -> None:
         self._place = place
         self.ports = dict(zip(certificates, free_ports(len(certificates)), strict=True))
         for name in ("queue", "data"):
             (place / name).mkdir()
         shutil.chown(place / "data", "postfix")
         (place / "issuer.pem").write_bytes(issuer.pem)
-        (place / "main.cf").write_text(_MAIN.format(place=place, daemons=DAEMONS))
+        (place / "main.cf").write_text(_MAIN.format(place=place, daemons=DAEMONS) + settings)
         master = _MASTER
         for name, made in certificates.items():
             file = place / f"{name}.pem"

@@ -7,7 +7,7 @@ first.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,8 @@ def test_each_mechanism_is_accepted(make_relay: Any, name: str, is_tls_1_2: bool
     relay = make_relay(is_tls_1_2=is_tls_1_2)
     relay.start(name)
     assert relay.deliver() == ["sent (250 2.0.0 taken)"]
+    (line,) = relay.server.statuses()
+    assert f", tls=verify, sasl={name}/joe, dsn=2.0.0, ".encode() in line
     assert relay.exchanges == [[name], []]
     (connection,) = relay.servers[0].connections
     assert [line.split(b" ")[0] for line in connection.commands[:2]] == [b"EHLO", b"STARTTLS"]
@@ -287,6 +289,30 @@ def test_after_a_refusal_no_other_host_is_asked(make_relay: Any, name: str) -> N
     assert relay.exchanges == row.exchanges
     assert relay.taken == [0, 0]
     assert relay.servers[1].connections == []
+
+
+def test_a_new_password_ends_the_wait_of_its_mail(make_relay: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mailismus.deliver.authentication.renewal.LOOK_S", 0.05)
+    relay = make_relay()
+    relay.write(relay.password, b"a-wrong-password")
+    relay.start("PLAIN")
+    server = relay.server
+    steps: list[tuple[Callable[[], Any], Callable[[], Any]]] = [
+        (server.statuses, lambda: relay.write(relay.password, PASSWORD)),
+        (lambda: not server.task.sessions.schedule.destdb.has_refused, lambda: server.put(b"later@b.example")),
+        (lambda: len(server.statuses()) > 1, lambda: None),
+    ]
+
+    def go_on() -> bool:
+        if steps[0][0]():
+            steps.pop(0)[1]()
+        return not steps
+
+    server.put(b"r@b.example")
+    server.run_until(go_on)
+    first, later = [line.decode().partition("status=")[2] for line in server.statuses()]
+    assert first == "deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 wrong credentials)"
+    assert later == "sent (250 2.0.0 taken)"
 
 
 def test_a_token_that_was_renewed_is_used_at_once(make_relay: Any) -> None:

@@ -110,7 +110,7 @@ def play(start: Start, sequence: tuple[Action, ...]) -> str:
     heard: list[object] = []
     for action in sequence:
         given = act(owner, action)
-        heard += [given, owner.take_written(), client.is_session, client.is_idle, client.waits_for_final]
+        heard += [given, owner.take_written(), client.is_session, client.is_idle, client.sent is not None]
     return repr((heard, owner.fates, owner.texts, client.trust.known.name, client.opening.needs_helo))
 
 

@@ -168,11 +168,11 @@ def test_content_in_pieces_is_in_doubt_only_with_its_dot() -> None:
         owner.client.send_piece(b"lo\r")
         owner.client.send_piece(b"\n")
         assert owner.take_written() == b"Hello\r\n"
-        assert not owner.client.waits_for_final
+        assert not owner.client.sent
         if stop_at == "dot":
             owner.client.end_content()
             assert owner.take_written() == b".\r\n" + ENVELOPE
-            assert owner.client.waits_for_final
+            assert owner.client.sent
         owner.client.lost(b"connection lost")
         assert owner.fates[0] == "A 451"
         assert text in owner.texts[0]

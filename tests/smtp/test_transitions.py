@@ -181,10 +181,10 @@ SETTERS = {
     ("smtp.server.framing", "ServerFraming", "_move", "_commands"),
     ("smtp.auth.exchange", "AuthExchange", "__init__", "state"),
     ("smtp.auth.exchange", "AuthExchange", "_move", "state"),
-    ("smtp.client.ends", "ClientEnds", "__init__", "state"),
-    ("smtp.client.ends", "ClientEnds", "_move", "state"),
-    ("smtp.client.ends", "ClientEnds", "__init__", "_is_over"),
-    ("smtp.client.ends", "ClientEnds", "_move", "_is_over"),
+    ("smtp.client.session", "SessionEngine", "__init__", "state"),
+    ("smtp.client.session", "SessionEngine", "_move", "state"),
+    ("smtp.client.session", "SessionEngine", "__init__", "_is_over"),
+    ("smtp.client.session", "SessionEngine", "_move", "_is_over"),
     ("smtp.client.transaction", "Transaction", "__init__", "phase"),
     ("smtp.client.transaction", "Transaction", "move", "phase"),
 }
@@ -219,7 +219,7 @@ def test_nobody_outside_sets_the_phase_of_a_transaction_or_the_state_of_an_engin
     root = Path(mailismus.__file__).parent
     assert read_assignments(root / "submit", root) == set()
     outside = {found for found in read_assignments(root / "deliver", root) if found[-1] != "state"}
-    assert outside == set()  # `state` there is that of `deliver.protocol.ClientSession`
+    assert outside == set()  # `state` there is that of `deliver.host_session.HostSession`
     assert "client.state =" not in "".join(path.read_text() for path in (root / "deliver").glob("*.py"))
 
 

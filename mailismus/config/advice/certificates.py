@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mailismus.config.advice.sentence import Advice, warn
-from mailismus.config.values.certificates import NamedCertificate, find_trouble
+from mailismus.config.values.certificates import NamedCertificate, find_trouble, one_for_each_file
 
 
 def advise_certificates(certificates: Iterable[NamedCertificate], now: float) -> Iterator[Advice]:
     """A warning for each that needs to be replaced. `now`: UTC seconds."""
-    for certificate in certificates:
+    for certificate in one_for_each_file(certificates):
         trouble = find_trouble(certificate, now)
         if trouble:
             yield warn(certificate.line, trouble)

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from mailismus.config.advice.delivery import advise_delivery
 from mailismus.config.advice.sentence import Advice, line_of, refuse, warn
 from mailismus.config.read.check import Given
+from mailismus.config.read.relays import SUBMISSIONS_PORT
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
 from mailismus.config.table import queue as que
 from mailismus.config.table import report as rep
 from mailismus.config.table import submit as sub
 from mailismus.config.table.root import MTA
+from mailismus.config.table.tls import LATENT, RELAY_TLS
 from mailismus.config.table.words import Setting
 from mailismus.config.values.networks import Block, show_block
 from mailismus.config.values.settings import Settings
@@ -175,6 +177,14 @@ def _advise_relays(top: Given, settings: Settings) -> Iterator[Advice]:
                 relay.line,
                 f"{_names(own)} in destdomains of {title} never matches: {_it_is(own)} local, and that mail stays here; "
                 f"remove {_them(own)} there, or from <domains>",
+            )
+        tls = relay.all(RELAY_TLS)
+        if port == SUBMISSIONS_PORT and all(block.get(LATENT) for block in tls):
+            what = 'latent="N" in its <tls>' if tls else '<tls latent="N"/> in it'
+            yield warn(
+                relay.line,
+                f"{title}: servers expect TLS from the start at port {port}, and never greet a client that waits for plain "
+                f"text: write {what}, or another port",
             )
         for listener in settings.listeners:
             if port == listener.port and _may_be(host, listener.interface):

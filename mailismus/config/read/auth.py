@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import attrs
+
 from mailismus.config.read.check import Given
 from mailismus.config.read.effective import Key
 from mailismus.config.read.files import Files
@@ -48,6 +50,10 @@ class AuthReader:
         types = block.get(auth.AUTH_TYPES)
         if not types:
             types = (*(TOKEN_TYPES if has_token else ()), *(PASSWORD_TYPES if has_password else ()))
+            value = block.values[auth.AUTH_TYPES.key]
+            block.values[auth.AUTH_TYPES.key] = attrs.evolve(
+                value, value=types
+            )  # what is in force, for the effective values
         for name in types:
             if types.count(name) > 1:
                 self._refuse(block.line, f"attribute types: {name} stands there twice: remove one")

@@ -1,7 +1,8 @@
 """Changes: the settings in which two configurations differ, by their paths.
 
 *Rules*: pure. A value has changed when its text has, or what the files that it names hold (users, certificates). What may
-not change while the server runs is said by the table (`Setting.fixed`).
+not change while the server runs is said by the table (`Setting.fixed`). A block that is there in one of both alone has
+changed by what is written in it, or by all of its values if nothing is.
 """
 
 from __future__ import annotations
@@ -41,15 +42,34 @@ def what_changed(old: Sequence[Effective], new: Sequence[Effective]) -> tuple[Se
     before = {value.place: value for value in old}
     now = {value.place: value for value in new}
     found = []
+    added = _defaults_beside([value for value in new if value.place not in before])
+    removed = _defaults_beside([value for value in old if value.place not in now])
     for value in new:
         known = before.get(value.place)
+        if value.place in added:
+            continue
         if known is None or (known.text, known.content) != (value.text, value.content):
             text = None if known is None else known.text
             found.append(SettingChange(value.path, text, value.text, value.line, value.is_fixed, value.place))
     for value in old:
-        if value.place not in now:
+        if value.place not in now and value.place not in removed:
             found.append(SettingChange(value.path, value.text, None, 0, value.is_fixed, value.place))
     return tuple(found)
+
+
+def _defaults_beside(values: Sequence[Effective]) -> set[str]:
+    """The places of values in blocks that one configuration alone has, that are defaults, and stand beside or below one that
+    is written there."""
+    written = {value.place.rpartition("/")[0] for value in values if value.line}
+    return {
+        value.place for value in values if not value.line and not value.is_fixed and _blocks_around(value.place) & written
+    }
+
+
+def _blocks_around(place: str) -> set[str]:
+    """The blocks that a setting stands in, the outermost too."""
+    steps = place.split("/")[:-1]
+    return {"/".join(steps[:count]) for count in range(1, len(steps) + 1)}
 
 
 def names_of(changes: Sequence[SettingChange]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ SMTP_PORT = 25
 def assemble_relays(
     relays: Given,
     file: str,
-    read_tls: Callable[[Given | None, bool, int], TlsSettings | None],
+    read_tls: Callable[[Given | None, str, int], TlsSettings | None],
     read_auth: Callable[[Given | None], AuthSettings | None],
 ) -> tuple[RelaySettings, ...]:
     """The relays in the order of the file. `read_tls`, `read_auth`: as `TlsReader.read`, `AuthReader.read`. Raises
@@ -61,8 +61,8 @@ def assemble_relays(
                     )
                 homes[name, item] = relay.line
         auth_block = next(iter(relay.all(AUTH)), None)
-        tls = read_tls(next(iter(relay.all(RELAY_TLS)), None), True, auth_block.line if auth_block else 0)
         host, port = relay.get(dlv.ADDRESS)
+        tls = read_tls(next(iter(relay.all(RELAY_TLS)), None), host, auth_block.line if auth_block else 0)
         if not port:
             port = SUBMISSIONS_PORT if tls is not None and tls.is_immediate else SMTP_PORT
             relay.values[dlv.ADDRESS.key] = attrs.evolve(relay.values[dlv.ADDRESS.key], value=(host, port))

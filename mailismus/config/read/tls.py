@@ -47,15 +47,17 @@ class TlsReader:
         self._notes, self._contents, self._certificates = notes, contents, certificates
         self.client = self._assemble(client, BUILT_IN, tls.CLIENT_LEVEL)
 
-    def read(self, block: Given | None, of_relay: bool = False, auth_line: int = 0) -> TlsSettings | None:
-        """What `<tls>` says in a relay or destination; None: there is none. `auth_line`: of the `<auth>` of the relay, which
-        demands `verify` where no level is written; 0: there is none."""
+    def read(self, block: Given | None, relay: str = "", auth_line: int = 0) -> TlsSettings | None:
+        """What `<tls>` says in a relay or destination; None: there is none. `relay`: its host; empty: a destination.
+        `auth_line`: of the `<auth>` of the relay, which demands `verify` where no level is written; 0: there is none."""
         base = self.client
         if auth_line:
             base = attrs.evolve(base, level=TlsLevel.VERIFY, demanded_by=f"<auth> in line {auth_line}", names=())
         if block is None:
             return base if auth_line else None
-        found = self._assemble(block, base, tls.LEVEL, is_immediate=of_relay and not block.get(tls.LATENT))
+        found = self._assemble(block, base, tls.LEVEL, is_immediate=bool(relay) and not block.get(tls.LATENT))
+        if relay and found.level is TlsLevel.VERIFY:
+            self._show(block, tls.NAME, (relay,))
         if auth_line and not found.level.is_demanded:
             self._refuse(
                 block,
@@ -74,16 +76,24 @@ class TlsReader:
             level, demanded_by = TlsLevel.ENCRYPT, _demand(block)
         if at is tls.LEVEL:  # what stands in <client> is for others too
             self._refuse_needless(block, level)
-        minversion = block.get(tls.MINVERSION)
+        minversion = block.get(tls.MINVERSION) or base.minversion.value
+        self._show(block, at, level.value)
+        self._show(block, tls.MINVERSION, minversion)
         return TlsSettings(
             level=level,
             demanded_by=demanded_by,
             names=block.get(tls.NAME),
-            minversion=TlsVersion(minversion) if minversion else base.minversion,
+            minversion=TlsVersion(minversion),
             trust=self._trust(block) or base.trust,
             certificate=self._certificate(block) or base.certificate,
             is_immediate=is_immediate,
         )
+
+    @staticmethod
+    def _show(block: Given, setting: Setting[T], value: T) -> None:
+        """Let the effective values have what is in force where nothing is written."""
+        if not block.is_written(setting):
+            block.values[setting.key] = attrs.evolve(block.values[setting.key], value=value)
 
     def _refuse_needless(self, block: Given, level: TlsLevel) -> None:
         """Refuse what has no effect at this level."""

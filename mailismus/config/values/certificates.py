@@ -7,6 +7,7 @@ start: a server that restarts at night must not stay down because of a date.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 
 import attrs
 
@@ -25,6 +26,16 @@ class NamedCertificate:
     line: int
     begins_at: float
     ends_at: float
+
+
+def one_for_each_file(certificates: Iterable[NamedCertificate]) -> list[NamedCertificate]:
+    """The certificates with all uses of a file together, at the first line that names it."""
+    found: dict[tuple[str, float, float], NamedCertificate] = {}
+    for certificate in certificates:
+        key = certificate.path, certificate.begins_at, certificate.ends_at
+        known = found.get(key)
+        found[key] = certificate if known is None else attrs.evolve(known, use=f"{known.use}, {certificate.use}")
+    return list(found.values())
 
 
 def describe_end(ends_at: float, now: float) -> str:

@@ -5,5 +5,6 @@ Modules, leaves first:
     failure     how authentication can fail, and what is said of it (pure)
     secrets     secrets from their files, and keys derived from them, in other threads
     attempt     the authentication of one session
+    renewal     files of refused secrets: a new one ends the wait of its mail
     misses      sessions that were not authenticated: what follows, logged and counted
 """

@@ -29,6 +29,8 @@ from mailismus.deliver.authentication.failure import (
     no_secret,
     not_offered,
     of_verdict,
+    printable,
+    refused,
 )
 from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.errors import SecretError
@@ -76,6 +78,11 @@ class AuthAttempt:
         self._offered: Collection[str] = ()
         self._refusal: AuthFailure | None = None
         """The host has refused, and the file is looked at."""
+
+    @property
+    def identity(self) -> bytes:
+        """Mechanism and user, as logged."""
+        return b"%b/%b" % (self._name.encode("ascii"), printable(self._settings.username).replace(b",", b"?"))
 
     @property
     def is_looking(self) -> bool:
@@ -187,15 +194,14 @@ class AuthAttempt:
             self._fail(failure)
             return
         assert self._content is not None
-        self._refusal = failure
         source = self._settings.source_of(self._name)
+        failure = self._refusal = refused(failure, source.path, self._content.version)
         looked = self._secrets.is_changed(source, self._content.version)
         looked.addCallbacks(self._on_looked, self._on_looked, callbackArgs=(failure,), errbackArgs=(failure,))
 
     def _on_looked(self, is_changed: object, failure: AuthFailure) -> None:
         if not self._is_closed:
-            assert self._content is not None
-            self._fail(changed(failure, self._content.version) if is_changed is True else failure)
+            self._fail(changed(failure) if is_changed is True else failure)
 
     def _fail(self, failure: AuthFailure) -> None:
         self.close()

@@ -56,8 +56,10 @@ class AuthFailure:
 
     kind: AuthFailureKind
     reply: Reply
+    path: str = ""
+    """The file with the secret, where it is to blame."""
     used: Version | None = None
-    """Of CHANGED: the version of the secret that was refused."""
+    """The version of the secret that was refused; None: there was none."""
 
     @property
     def scope(self) -> Scope:
@@ -68,20 +70,20 @@ class AuthFailure:
 def not_offered(label: bytes, offered: Collection[str]) -> AuthFailure:
     """The host offers no AUTH, or none of the configured mechanisms. `label`: the host as logged."""
     words = " ".join(sorted(offered)) or "none"
-    text = b"host %b offers no authentication that is configured (offers %b)" % (label, _printable(words))
+    text = b"host %b offers no authentication that is configured (offers %b)" % (label, printable(words))
     return AuthFailure(AuthFailureKind.NOT_OFFERED, Reply(451, b"4.7.4", text[:MAX_TEXT]))
 
 
 def no_secret(path: str, why: str) -> AuthFailure:
     """The secret can't be had from its file."""
-    text = b"%b can't be read: %b" % (_printable(path), _printable(why))
-    return AuthFailure(AuthFailureKind.NO_SECRET, Reply(451, b"4.3.5", text[:MAX_TEXT]))
+    text = b"%b can't be read: %b" % (printable(path), printable(why))
+    return AuthFailure(AuthFailureKind.NO_SECRET, Reply(451, b"4.3.5", text[:MAX_TEXT]), path)
 
 
 def of_verdict(verdict: AuthVerdict, label: bytes, username: str) -> AuthFailure:
     """What an exchange ended with, other than success."""
     said = bytes(make_reply(verdict.code, verdict.raw))
-    user = _printable(username)
+    user = printable(username)
     match verdict.finding:
         case AuthFinding.REFUSED:
             kind, status, text = AuthFailureKind.REFUSED, b"4.7.8", b"authentication as %b failed: %b" % (user, said)
@@ -98,14 +100,20 @@ def of_verdict(verdict: AuthVerdict, label: bytes, username: str) -> AuthFailure
 
 def lost(why: bytes, username: str) -> AuthFailure:
     """The session ended in the middle of it. `why`: "connection lost", "timed out", ..."""
-    text = b"authentication as %b failed: %b" % (_printable(username), why)
+    text = b"authentication as %b failed: %b" % (printable(username), why)
     return AuthFailure(AuthFailureKind.LATER, Reply(451, b"4.7.0", text[:MAX_TEXT]))
 
 
-def changed(failure: AuthFailure, used: Version) -> AuthFailure:
-    """The same, when the file holds another secret by now. `used`: the version that was refused."""
-    return attrs.evolve(failure, kind=AuthFailureKind.CHANGED, used=used)
+def refused(failure: AuthFailure, path: str, used: Version) -> AuthFailure:
+    """The same, with the file of the secret, and the version that was refused."""
+    return attrs.evolve(failure, path=path, used=used)
 
 
-def _printable(text: str) -> bytes:
+def changed(failure: AuthFailure) -> AuthFailure:
+    """The same, when the file holds another secret by now."""
+    return attrs.evolve(failure, kind=AuthFailureKind.CHANGED)
+
+
+def printable(text: str) -> bytes:
+    """Text for a log line or a reply."""
     return bytes(byte if 32 <= byte < 127 else 63 for byte in text.encode("ascii", "replace"))

@@ -38,6 +38,10 @@ class Secrets:
         """Whether the file is there and is another one than that version by now."""
         return self._worker.run(lambda: version_of(source.path) not in (None, version))
 
+    def version(self, path: str) -> Deferred[Version | None]:
+        """Which version of a file is there; None: there is none."""
+        return self._worker.run(lambda: version_of(path))
+
     def derive(self, password: bytearray, path: str, version: Version, derivation: Derivation) -> Deferred[Keys]:
         """Derive keys from a password in its prepared form, which is wiped. `path`, `version`: where it came from."""
         key = path, version, derivation

@@ -163,8 +163,8 @@ class DestDb:
         mx_set = connection.mx_set
         if host.misses:
             self._forget_miss(host)
-        if self._refused and host.profile in self._refused:
-            self._forget_refused(host.profile)
+        if self._refused:
+            self.forget_refused(host.profile)
         self._revive(host.endpoint, mx_set, now)
         if not connection.is_leaving:
             connection.stand()
@@ -267,6 +267,16 @@ class DestDb:
         if len(self._missed) > self._limit:
             self._forget_miss(next(iter(self._missed)))
 
+    @property
+    def has_refused(self) -> bool:
+        """Whether any credentials that were refused wait."""
+        return bool(self._refused)
+
+    def forget_refused(self, profile: Profile) -> None:
+        """Try the credentials of a profile again, if they were refused: there are others by now."""
+        if profile in self._refused:
+            self._forget_refused(profile)
+
     def _forget_refused(self, profile: Profile) -> None:
         """Forget that credentials were refused: they are good, or are to be tried."""
         del self._refused[profile]
@@ -307,8 +317,7 @@ class DestDb:
         for host in found:
             self._forget_miss(host)
         for profile in {host.profile for host in found}:
-            if profile in self._refused:
-                self._forget_refused(profile)
+            self.forget_refused(profile)
         dead = [host.endpoint for host in found if host.endpoint in self._dead]
         if dead:
             self._note_change()

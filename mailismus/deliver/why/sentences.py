@@ -203,10 +203,13 @@ def delivering(name: str, since: str) -> str:
     return f"in delivery to the maildir of {name} since {since}"
 
 
-def queued(host: str, before: int, *, is_made: bool) -> str:
-    """On a connection, behind other mail. `is_made`: its session stands."""
-    if not is_made:
-        return f"waits for {host}: the connection is being made"
+def set_up(host: str, step: str, since: str) -> str:
+    """On a connection whose session does not stand yet. `step`: what is awaited."""
+    return f"waits for {host}: {step} is awaited since {since}"
+
+
+def queued(host: str, before: int) -> str:
+    """On a connection, behind other mail."""
     return f"next on a connection to {host}" if not before else f"queued for {host}: {count(before, 'message')} before it"
 
 

@@ -53,6 +53,10 @@ class SessionView(Protocol):
         """When the host last said something."""
 
     @property
+    def setup_step(self) -> str:
+        """What is awaited of the host before it takes mail."""
+
+    @property
     def underway(self) -> Sequence[Job]:
         """Jobs that have begun."""
 
@@ -209,7 +213,7 @@ def _on_connection(place: JobPlace, view: View, times: Times) -> Reason:
     if place.lies is Lies.UNDERWAY:
         return Reason(Hold.UNDERWAY, label, sentences.underway(label, times.since(job.begun_at), _STEPS[job.phase]))
     if not connection.is_standing:
-        return Reason(Hold.QUEUED, label, sentences.queued(label, place.before, is_made=False))
+        return Reason(Hold.QUEUED, label, sentences.set_up(label, session.setup_step, times.until(session.now)))
     if view.taking.in_doubt:
         return no_disk(view)
     if destination is not None:
@@ -218,7 +222,7 @@ def _on_connection(place: JobPlace, view: View, times: Times) -> Reason:
             return limit
         if is_silent(session, times):
             return silence_of(session, name_of_host(destination, connection.host), times)
-    return Reason(Hold.QUEUED, label, sentences.queued(label, place.before, is_made=True))
+    return Reason(Hold.QUEUED, label, sentences.queued(label, place.before))
 
 
 def crowding_of(job: Job, destination: Destination, connection: Connection, view: View, times: Times) -> Reason | None:

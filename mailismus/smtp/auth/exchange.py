@@ -12,7 +12,8 @@
   the server asks for it first. An empty one is `=`.
 - A challenge without a response is answered by `*`; the verdict waits for the reply to it, and that reply changes nothing.
 - 2xx is success only if the mechanism says that the server has proved itself. 5xx is a refusal, 4xx trouble for now.
-- The words of a server's reply that repeat the secret or a response are removed before anybody logs them.
+- The words of a server's reply that repeat the secret or a response, whatever their case, and base64 without its `=`, are
+  removed before anybody logs them; all words if they do so over a line's end, or if the secret is shorter than `MIN_SECRET`.
 - The secret and the last line are overwritten at the end. A line is overwritten when the next reply has come: before, the
   transport may hold it.
 """
@@ -24,12 +25,14 @@ import enum
 import attrs
 
 from mailismus.smtp.auth.mechanism import ChallengeFault, ChallengeFaultKind, Derivation, Keys, Mechanism
-from mailismus.smtp.auth.response import decode, encode, join, wipe
+from mailismus.smtp.auth.response import decode, encode, join, wipe, without
 from mailismus.smtp.transitions import IllegalTransition
 
 MAX_COMMAND = 512
 """Bytes of a command line with its end (RFC 5321 4.5.3.1.4)."""
 REMOVED = b"[removed]"
+MIN_SECRET = 4
+"""A shorter one may stand in any word by chance: where its letters are missing would show it."""
 _CANCEL = b"*\r\n"
 _END = b"\r\n"
 
@@ -213,11 +216,16 @@ class AuthExchange:
         """Return a reply without what it repeats of the secret."""
         secret = self._mechanism.secret
         coded = encode(secret)
-        for text in (self._text, coded, secret):
-            if text:
-                raw = raw.replace(text, REMOVED)
-        wipe(coded)
-        return raw
+        texts = [text for text in (bytearray(self._text), coded, bytearray(secret)) if text]
+        for text in texts:
+            raw = without(raw, text, REMOVED)
+            del text[len(text.rstrip(b"=")) :]
+            raw = without(raw, text, REMOVED)
+        unfolded = b"".join([line[4:].strip() for line in raw.split(b"\n")])
+        is_told = len(secret) < MIN_SECRET or any(without(unfolded, text, REMOVED) != unfolded for text in texts)
+        for text in texts:
+            wipe(text)
+        return raw[:3] + b" " + REMOVED if is_told and len(raw) > 4 else raw
 
     def _forget(self) -> None:
         self._mechanism.wipe()

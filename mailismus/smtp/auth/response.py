@@ -51,6 +51,19 @@ def join(*parts: bytes | bytearray) -> bytearray:
     return found
 
 
+def without(text: bytes, secret: bytearray, mark: bytes) -> bytes:
+    """Return a text with `mark` in the place of each repetition of a secret, in any case."""
+    if not secret:
+        return text
+    found, lower, wanted = [], text.lower(), secret.lower()
+    begin = 0
+    while (at := lower.find(wanted, begin)) >= 0:
+        found += [text[begin:at], mark]
+        begin = at + len(wanted)
+    wipe(wanted)
+    return b"".join([*found, text[begin:]])
+
+
 def wipe(data: bytearray) -> None:
     """Overwrite the bytes, and empty the array."""
     data[:] = bytes(len(data))

@@ -1,4 +1,5 @@
-"""The client engine: one SMTP session without I/O, replies in, commands and outcomes out (RFC 5321, 2920, 1870, 6152, 6531).
+"""The client engine: a session and its transactions without I/O, replies in, commands and outcomes out (RFC 5321, 2920,
+1870, 6152, 6531).
 
 *Rules*
 - Where the server offers PIPELINING, the engine sends MAIL, RCPT and DATA ahead, in groups of at most `max_pipeline`
@@ -8,62 +9,50 @@
   or before means deferred, never delivered and never failed.
 - A transaction is untried if it stands behind a final dot and its MAIL has no reply. So is one in its first step on a
   connection that was used before: the server may have closed that while our command was on its way.
-- Replies are matched in order. A reply that came before its command was sent, a class of reply that the command can't have,
-  and bytes that are no reply end the session: nothing that the server says after that can be trusted.
 - A failure of commands sent ahead, by a host that has not proved itself, means untried: see `smtp.client.pipelining`.
 - 2xx to the final dot is delivered, 251 and 252 to RCPT are accepted, 552 to a later RCPT means "too many recipients"
-  (RFC 5321 4.5.3.1.10), 421 ends the session at any point. 5xx to the greeting or to EHLO and HELO is not the message's
-  fault, so it becomes 4xx.
-- TLS: STARTTLS where it is wanted, then EHLO again; nothing said before counts. Bytes behind the reply to STARTTLS end the
-  session, and nothing of them is used.
-- Authentication, where it is wanted, comes once, between the last EHLO and the first transaction; the owner says the lines.
-- `smtp.client.state` says which state follows, `smtp.client.transaction` which phase.
+  (RFC 5321 4.5.3.1.10).
+- `smtp.client.transaction` says which phase follows.
 
-*Not here*: the ends of a session (`smtp.client.ends`), sockets, time (`waits_for_final` says which time-out applies), TLS
-itself (the owner negotiates it), what follows from an outcome.
+*Not here*: the opening of a session (`smtp.client.session`), what its end means for transactions (`smtp.client.ends`),
+sockets, time (`sent` says which time-out applies), what follows from an outcome.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from mailismus.mail.reply import Reply
-from mailismus.smtp.client.ends import ClientEnds
+from mailismus.smtp.client.ends import TransactionEnds
 from mailismus.smtp.client.groups import Group, make_groups
-from mailismus.smtp.client.opening import Opening
 from mailismus.smtp.client.pipelining import Pipelining
-from mailismus.smtp.client.reply_parser import RawReply, ReplyParser, make_reply
-from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
-from mailismus.smtp.client.state import OPENING_STATES, Awaited, ClientEvent, ClientState
+from mailismus.smtp.client.reply_parser import RawReply, make_reply
+from mailismus.smtp.client.session import SessionEngine
+from mailismus.smtp.client.starttls import TlsUse
+from mailismus.smtp.client.state import Awaited, ClientEvent, ClientState
 from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 
 _DOT = b".\r\n"
 _RSET = b"RSET\r\n"
 
 # Read for each reply: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
-_AUTH, _OPEN, _STOPPING, _OVER = ClientState.AUTH, ClientState.OPEN, ClientState.STOPPING, Phase.OVER
-_OPENED, _END = ClientEvent.OPENED, ClientEvent.END
+_OPEN, _STOPPING, _OVER = ClientState.OPEN, ClientState.STOPPING, Phase.OVER
 _MAIL_SENT, _MAIL_ACCEPTED, _DATA_ACCEPTED = PhaseEvent.MAIL_SENT, PhaseEvent.MAIL_ACCEPTED, PhaseEvent.DATA_ACCEPTED
 _DOT_SENT, _DOT_ANSWERED = PhaseEvent.DOT_SENT, PhaseEvent.DOT_ANSWERED
-_TO_OPENING, _TO_RESET, _TO_MAIL, _TO_RECIPIENT = Awaited.OPENING, Awaited.RESET, Awaited.MAIL, Awaited.RECIPIENT
+_TO_RESET, _TO_MAIL, _TO_RECIPIENT = Awaited.RESET, Awaited.MAIL, Awaited.RECIPIENT
 _TO_DATA, _TO_DOT, _TO_LONE_DOT = Awaited.DATA, Awaited.DOT, Awaited.LONE_DOT
 _TO_ENVELOPE = (_TO_MAIL, _TO_RECIPIENT, _TO_DATA)
 """The replies to the envelope of a message with one recipient."""
 
 
-class ClientEngine(ClientEnds[T]):
+class ClientEngine(TransactionEnds[T]):
     """One session.
 
-    `name`: our name in EHLO; `max_pipeline`: commands per group, 0: no limit; `pipelining` and `needs_helo`: what is known
-    of the host. `Trust.known` and `Opening.needs_helo` are what the session found out. `use`: whether it uses TLS.
-    `wants_auth`: whether the owner shows credentials.
+    `max_pipeline`: commands per group, 0: no limit; `pipelining`: what is known of the host; `Trust.known` is what the
+    session found out. The others: as those of `SessionEngine`.
     """
 
-    __slots__ = (
-        *("_begun", "_due", "_early", "_groups", "_max_pipeline", "_needs_reset", "_parser", "_tail", "_trial"),
-        *("_wants_auth", "opening"),
-    )
+    __slots__ = ("_begun", "_groups", "_max_pipeline", "_needs_reset", "_tail", "_trial")
 
     def __init__(
         self,
@@ -75,13 +64,8 @@ class ClientEngine(ClientEnds[T]):
         use: TlsUse = TlsUse.NEVER,
         wants_auth: bool = False,
     ) -> None:
-        ClientEnds.__init__(self, owner, pipelining)  # a hot path: half the cost of `super`
+        TransactionEnds.__init__(self, owner, name, pipelining, needs_helo, use, wants_auth)  # as there
         self._max_pipeline = max_pipeline or 1 << 30
-        self._parser = ReplyParser()
-        self._due: deque[Awaited] = deque((_TO_OPENING,))
-        """The awaited replies, in order."""
-        self._early = False
-        """Whether a reply came before its command; the session ends with this turn."""
         self._groups: list[Group] = []
         """Groups of commands not yet sent; the last group is next."""
         self._trial: T | None = None
@@ -92,89 +76,13 @@ class ClientEngine(ClientEnds[T]):
         """The last two bytes of content sent in pieces."""
         self._needs_reset = False
         """Whether RSET goes before the next MAIL."""
-        self._wants_auth = wants_auth
-        self.opening = Opening(name, needs_helo, use)
-        if use is TlsUse.FROM_START:
-            self._move(ClientEvent.TLS_BEGUN)
-
-    @property
-    def waits_for_final(self) -> bool:
-        """Whether the next reply is the one to a final dot."""
-        return self._sent is not None
 
     @property
     def is_idle(self) -> bool:
         """Whether the session is open and no transaction is in progress."""
         return self.state is _OPEN and not self._due and self._content is None
 
-    @property
-    def is_session(self) -> bool:
-        """Whether greeting and EHLO were accepted, also after the end of the session."""
-        return self.state not in OPENING_STATES and self.state is not ClientState.UNUSABLE
-
     # ------------------------------------------------------------------ what the owner calls
-
-    def receive(self, data: bytes) -> int:
-        """Take bytes of the server. Return the number of complete replies; 0: no progress."""
-        if self._is_over:
-            return 0
-        parser, due = self._parser, self._due
-        replies = parser.feed(data)
-        count = len(replies)
-        self._early = count + parser.is_inside > len(due) or bool(parser.broken)
-        if count == len(due) and count > 1 and not self._early and self._take_acceptance(replies):
-            return count
-        for code, raw in replies:
-            if code == 421:
-                self._on_goodbye(raw)
-            elif due:
-                awaited = due.popleft()
-                if awaited is _TO_RECIPIENT:
-                    self._on_recipient(code, raw)
-                elif awaited is _TO_DOT:
-                    self._on_dot(code, raw)
-                elif awaited is _TO_MAIL:
-                    self._on_mail(code, raw)
-                elif awaited is _TO_DATA:
-                    self._on_data(code, raw)
-                else:
-                    self._on_other(awaited, code, raw)
-            else:
-                said = b"" if self.state is _AUTH else b": " + bytes(make_reply(code, raw))  # it may repeat the secret
-                self._break(b"a reply came before its command" + said)
-            if self._is_over:
-                return count
-        if self._early:
-            self._break(parser.broken or b"a reply came before its command")
-        return count
-
-    def tls_started(self) -> None:
-        """Go on over TLS: send EHLO, or wait for the greeting where TLS came first."""
-        is_first = self.opening.use is TlsUse.FROM_START
-        self._parser = ReplyParser()
-        self.opening.begin_anew()
-        if is_first:
-            self._move(ClientEvent.TLS_FIRST)
-        else:
-            self._move(ClientEvent.EHLO_SENT)
-            self._due.append(_TO_OPENING)
-            self._owner.send((self.opening.command_of(ClientEvent.EHLO_SENT),))
-
-    def tls_failed(self, failure: TlsFailure) -> None:
-        """End the session: TLS did not come about, or is not good enough."""
-        self._miss_tls(failure)
-
-    def send_auth(self, line: bytes | bytearray) -> None:
-        """Send a line of the authentication; its reply comes by `on_auth_reply`."""
-        if not self._is_over:
-            self._due.append(Awaited.AUTH)
-            self._owner.send((line,))  # type: ignore[arg-type]  # a transport takes any bytes; these are overwritten later
-
-    def authenticated(self) -> None:
-        """Go on: the server has accepted the credentials."""
-        if not self._is_over:
-            self._move(_OPENED)
-            self._be_open()
 
     def begin(self, transaction: T) -> None:
         """Begin a transaction: from `on_ready`, or while the session is idle."""
@@ -200,12 +108,6 @@ class ClientEngine(ClientEnds[T]):
             transaction.move(PhaseEvent.UNREADABLE)
             self._owner.on_finished(transaction, reply)
             self._break(b"content unreadable")
-
-    def quit(self) -> None:
-        """Send QUIT, while the session is idle. Close the connection when the server does, or soon."""
-        if not self._is_over:
-            self._move(_END)
-            self._owner.send((b"QUIT\r\n",))
 
     # ------------------------------------------------------------------ replies
 
@@ -233,7 +135,9 @@ class ClientEngine(ClientEnds[T]):
         due.clear()
         if first is _TO_MAIL:
             recipients -= 1
-            self._accept_mail(transaction)
+            transaction.move(_MAIL_ACCEPTED)
+            if transaction is self._trial:
+                self.trust.note_proof()
         transaction.answered += recipients
         if is_whole:
             self._on_data(*replies[-1])
@@ -241,39 +145,21 @@ class ClientEngine(ClientEnds[T]):
             self._go_on()
         return True
 
-    def _on_other(self, awaited: Awaited, code: int, raw: bytes) -> None:
-        """Take a reply outside the usual course of a transaction."""
-        if awaited is _TO_OPENING:
-            self._on_opening(code, raw)
+    def _on_reply(self, awaited: Awaited, code: int, raw: bytes) -> None:
+        if awaited is _TO_RECIPIENT:
+            self._on_recipient(code, raw)
+        elif awaited is _TO_DOT:
+            self._on_dot(code, raw)
+        elif awaited is _TO_MAIL:
+            self._on_mail(code, raw)
+        elif awaited is _TO_DATA:
+            self._on_data(code, raw)
         elif awaited is _TO_RESET:
             self._on_reset(code, raw)
-        elif awaited is Awaited.AUTH:
-            if not self._early or code >= 400:  # a refusal counts, even if the server says goodbye in the same breath
-                self._owner.on_auth_reply(code, raw)
-        else:
+        elif awaited is _TO_LONE_DOT:
             self._on_lone_dot(code, raw)
-
-    def _on_opening(self, code: int, raw: bytes) -> None:
-        opening = self.opening
-        event = opening.judge(self.state, code, raw)
-        if event is _END:
-            failure = opening.failure
-            return self._refuse_session(code, raw) if failure is None else self._miss_tls(failure)
-        if self._early:
-            return self._miss_tls(TlsFailure(TlsFault.INJECTED)) if event is ClientEvent.TLS_BEGUN else None
-        if event is _OPENED and self._wants_auth:
-            event = ClientEvent.AUTH_BEGUN
-        self._move(event)
-        if event is _OPENED:
-            self._be_open()
-        elif event is ClientEvent.TLS_BEGUN:
-            self._owner.start_tls()
-        elif event is ClientEvent.AUTH_BEGUN:
-            self._owner.start_auth()
         else:
-            self._due.append(_TO_OPENING)
-            self._owner.send((opening.command_of(event),))
-        return None
+            SessionEngine._on_reply(self, awaited, code, raw)
 
     def _be_open(self) -> None:
         """The session is open for transactions."""
@@ -369,15 +255,15 @@ class ClientEngine(ClientEnds[T]):
         return self._be_ready()
 
     def _on_dot(self, code: int, raw: bytes) -> None:
-        transaction = self._sent
+        transaction = self.sent
         assert transaction is not None
         if 300 <= code < 400:
             return self._break(b"unexpected reply to the final dot")
-        self._sent = None
+        self.sent = None
         transaction.move(_DOT_ANSWERED)
         self._owner.on_finished(transaction, make_reply(code, raw))
         if self.state is _STOPPING:
-            self._move(_END)
+            self._move(ClientEvent.END)
             self._owner.on_end(b"stopping")
         elif self._envelope is None:
             self._be_ready()
@@ -437,7 +323,7 @@ class ClientEngine(ClientEnds[T]):
             follower = self._owner.next_transaction()
             if trust.is_waiting:
                 self._trial = follower
-        self._sent = transaction
+        self.sent = transaction
         transaction.move(_DOT_SENT)
         self._due.append(_TO_DOT)
         end = _DOT + self._write_envelope(follower) if follower is not None else _DOT

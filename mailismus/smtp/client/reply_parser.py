@@ -101,8 +101,8 @@ def make_reply(code: int, raw: bytes) -> Reply:
         text = raw[4:]
         status = _ENHANCED(text)
         if status is None or text[:1] != first:
-            return Reply(code, b"", _clean(text))
-        return Reply(code, status[1], _clean(text[status.end() :]))
+            return Reply(code, b"", text[:MAX_TEXT].translate(_HARMLESS).strip())  # as `_clean`, at half the cost
+        return Reply(code, status[1], text[status.end() :][:MAX_TEXT].translate(_HARMLESS).strip())
     lines = [line[4:] for line in raw.split(b"\n")]
     first = b"%d" % (code // 100)
     status = _ENHANCED(lines[-1]) or _ENHANCED(lines[0])

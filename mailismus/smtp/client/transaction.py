@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from mailismus.mail.reply import Reply
+from mailismus.smtp.client.session import EngineOwner
 from mailismus.smtp.transitions import IllegalTransition
 
 
@@ -157,18 +158,12 @@ class Transaction:
 T = TypeVar("T", bound=Transaction)
 
 
-class TransactionOwner(Protocol[T]):
-    """What the client engine calls, always synchronously, often from within `receive`.
+class TransactionOwner(EngineOwner, Protocol[T]):
+    """What the client engine calls beside.
 
     For each transaction that was begun: `on_refused` for each recipient refused at RCPT, then, for all that are left,
     `on_finished` or `on_untried` once (neither, if none is left).
     """
-
-    def send(self, parts: Sequence[bytes]) -> None:
-        """Write these bytes now, in one system call if possible."""
-
-    def on_ready(self) -> None:
-        """No transaction is in progress: `begin` one, `quit`, or leave the session idle."""
 
     def next_transaction(self) -> T | None:
         """Return a transaction to send behind the final dot of the present one; None: none now."""
@@ -187,22 +182,3 @@ class TransactionOwner(Protocol[T]):
 
     def on_untried(self, transaction: T) -> None:
         """All recipients that are left were not tried: no attempt was made."""
-
-    def start_tls(self) -> None:
-        """STARTTLS was accepted. Negotiate TLS, then call `tls_started` or `tls_failed`; plain bytes end here."""
-
-    def start_auth(self) -> None:
-        """EHLO was accepted, over TLS where it is wanted. Show the credentials by `send_auth`, then call `authenticated`, or
-        `lost`."""
-
-    def on_auth_reply(self, code: int, raw: bytes) -> None:
-        """The reply to a line of `send_auth`; 421 comes at any time."""
-
-    def on_unusable(self, reply: Reply) -> None:
-        """The session did not open: greeting or EHLO was refused, or the connection was lost before. `reply` is always 4xx.
-
-        No transaction was begun. Close the connection.
-        """
-
-    def on_end(self, why: bytes) -> None:
-        """The session ended by a fault; every outcome has been reported. Abort the connection."""

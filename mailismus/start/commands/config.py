@@ -13,7 +13,7 @@ from mailismus.config.generate.validation import validate
 from mailismus.config.read.document import parse_tree, read_bytes
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import find_file, load
-from mailismus.config.values.certificates import describe_end, find_trouble
+from mailismus.config.values.certificates import describe_end, find_trouble, one_for_each_file
 from mailismus.config.values.effective import Effective
 from mailismus.start.commands import wording
 from mailismus.start.commands.config_advice import say_advice
@@ -76,7 +76,7 @@ def _check(arguments: argparse.Namespace) -> int:
     for note in loaded.notes:
         print(one_line(f"{file}: note: {note}"))
     now = time.time()
-    for certificate in loaded.settings.certificates:
+    for certificate in one_for_each_file(loaded.settings.certificates):
         if not find_trouble(certificate, now):  # else it is part of the advice
             end = describe_end(certificate.ends_at, now)
             print(one_line(f"{file}: {certificate.use}: certificate {certificate.path} {end}"))

@@ -6,7 +6,15 @@ from twisted.logger import LogLevel, capturedLogs, formatEvent
 
 from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.tls import TlsLevel
-from mailismus.deliver.authentication.failure import AuthFailure, AuthFailureKind, Scope, changed, no_secret, not_offered
+from mailismus.deliver.authentication.failure import (
+    AuthFailure,
+    AuthFailureKind,
+    Scope,
+    changed,
+    no_secret,
+    not_offered,
+    refused,
+)
 from mailismus.deliver.authentication.misses import AuthMisses
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.security.profile import Profiles, Requirement
@@ -39,7 +47,7 @@ def test_each_kind_keeps_its_own_mail_waiting_and_is_counted() -> None:
 
 def test_a_renewed_secret_is_tried_once_more_for_each_version_that_was_refused() -> None:
     misses = AuthMisses(DeliveryCounters())
-    old, newer = changed(REFUSED, version(1)), changed(REFUSED, version(2))
+    old, newer = changed(refused(REFUSED, "secret", version(1))), changed(refused(REFUSED, "secret", version(2)))
     assert misses.note(JOE, LABEL, old, 0.0) is Scope.NOTHING
     assert misses.note(JOE, LABEL, old, 0.0) is Scope.NOTHING  # another session that had begun with it
     assert misses.note(JOE, LABEL, newer, 0.0) is Scope.PROFILE
@@ -49,9 +57,9 @@ def test_a_renewed_secret_is_tried_once_more_for_each_version_that_was_refused()
 
 def test_a_success_allows_another_try() -> None:
     misses = AuthMisses(DeliveryCounters())
-    assert misses.note(JOE, LABEL, changed(REFUSED, version(1)), 0.0) is Scope.NOTHING
+    assert misses.note(JOE, LABEL, changed(refused(REFUSED, "secret", version(1))), 0.0) is Scope.NOTHING
     misses.note_success(JOE)
-    assert misses.note(JOE, LABEL, changed(REFUSED, version(2)), 0.0) is Scope.NOTHING
+    assert misses.note(JOE, LABEL, changed(refused(REFUSED, "secret", version(2))), 0.0) is Scope.NOTHING
 
 
 def test_each_failure_is_logged_once_an_hour() -> None:
@@ -60,7 +68,7 @@ def test_each_failure_is_logged_once_an_hour() -> None:
         for now in (0.0, 10.0, 3599.0, 3600.0):
             misses.note(JOE, LABEL, REFUSED, now)
         misses.note(ANN, LABEL, REFUSED, 3600.0)
-        misses.note(JOE, LABEL, changed(REFUSED, version(1)), 3600.0)  # nothing waits
+        misses.note(JOE, LABEL, changed(refused(REFUSED, "secret", version(1))), 3600.0)  # nothing waits
     texts = [formatEvent(event) for event in events if event["log_level"] is LogLevel.warn]
     words = f"Mail for {LABEL.decode()} waits: 451 4.7.8 authentication as joe failed: 535 no"
     assert texts == [words] * 3

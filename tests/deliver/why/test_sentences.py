@@ -107,10 +107,13 @@ LABEL = b"mx.example[192.0.2.1]:25"
             "in delivery to mx.example[192.0.2.1]:25 since 14:02: its final dot has no reply yet",
         ),
         (sentences.delivering("ann", "14:02"), "in delivery to the maildir of ann since 14:02"),
-        (sentences.queued("mx.example", 0, is_made=True), "next on a connection to mx.example"),
-        (sentences.queued("mx.example", 1, is_made=True), "queued for mx.example: 1 message before it"),
-        (sentences.queued("mx.example", 3, is_made=True), "queued for mx.example: 3 messages before it"),
-        (sentences.queued("mx.example", 3, is_made=False), "waits for mx.example: the connection is being made"),
+        (sentences.queued("mx.example", 0), "next on a connection to mx.example"),
+        (sentences.queued("mx.example", 1), "queued for mx.example: 1 message before it"),
+        (sentences.queued("mx.example", 3), "queued for mx.example: 3 messages before it"),
+        (
+            sentences.set_up("mx.example", "its greeting", "14:02:30"),
+            "waits for mx.example: its greeting is awaited since 14:02:30",
+        ),
         (
             sentences.later(3, "14:30:11", Reply(451, b"4.7.1", b"greylisted"), LABEL),
             "waits until 14:30:11 for attempt 3; mx.example[192.0.2.1]:25: 451 4.7.1 greylisted",

@@ -256,3 +256,18 @@ def test_derived_keys_are_remembered_by_version_and_derivation_and_are_bounded()
     memory.forget()
     assert memory.get(0, derivation) is None
     assert "s'" not in repr(keys)
+
+
+@pytest.mark.parametrize(
+    ("password", "raw", "shown"),
+    [
+        (b"pencils", b"535 no, cGVuY2lscw is wrong", b"535 no, [removed] is wrong"),
+        (b"pencils", b"535 no, PENCILS is wrong", b"535 no, [removed] is wrong"),
+        (b"pencils", b"535-no, pen\n535 cils is wrong", b"535 [removed]"),
+        (b"pencils", b"535-no, cGVu\n535-Y2ls\n535 cw==", b"535 [removed]"),
+        (b"o", b"535 no good", b"535 [removed]"),
+        (b"pencils", b"535-no\n535 good", b"535-no\n535 good"),
+    ],
+)
+def test_the_secret_is_removed_in_whatever_form_the_server_says_it(password: bytes, raw: bytes, shown: bytes) -> None:
+    assert play("PLAIN", raw, password=password)[1].raw == shown
