@@ -44,7 +44,7 @@ class FixedWindow(Window):
     def note_delivered(self, open_connections: int) -> bool:
         return False
 
-    def note_silence(self, now: float) -> bool:
+    def lend(self, now: float) -> bool:
         return False
 
     def note_cut(self, now: float, began_at: float, reply: Reply | None = None, open_connections: int | None = None) -> bool:

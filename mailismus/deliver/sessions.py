@@ -446,7 +446,7 @@ class Sessions:
         return (
             connection.begun < limits.max_messages
             and now - connection.made_at < limits.max_age_s
-            and mx_set.connections <= mx_set.window.size
+            and mx_set.connections <= mx_set.window.size + mx_set.window.lent
             and not connection.host.endpoint.has_surplus
             and not (self.schedule.line.count and self.schedule.must_yield(connection))
         )

@@ -94,6 +94,18 @@ def test_a_receiver_that_breaks_off_what_is_too_much_gets_less(over: Act) -> Non
     assert bench.statuses() == {"sent": 960}
 
 
+@pytest.mark.parametrize("step", ["greeting", "MAIL", "dot"])
+def test_a_receiver_that_never_answers_gets_one_connection_more_and_no_third(step: str) -> None:
+    bench = Bench(has_relay=False)
+    bench.names.mx("silent.example", (10, "mx.silent.example", "192.0.2.1"))
+    bench.sink({step: Act.SILENCE})
+    bench.task.start()
+    for number in range(300):
+        bench.put(b"r%d@silent.example" % number, sender=b"s%d@a.example" % number)
+    bench.run(100, 0.5)
+    assert len(bench.network.attempts) == (1 if step == "greeting" else 2)
+
+
 def test_domains_with_the_same_hosts_share_connections_each_under_its_own_name() -> None:
     bench = Bench(has_relay=False)
     for name in ("one", "two", "three"):

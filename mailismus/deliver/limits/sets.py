@@ -48,10 +48,12 @@ class MxSet:
         self.standing = 0
         """Of these, those with a session."""
         self.moved_at = -math.inf
-        """When a message was accepted, or the window grew because nobody answered."""
+        """When a message was accepted, or the first connection was made."""
 
-    def connected(self) -> None:
+    def connected(self, now: float) -> None:
         """Count a connection that is being made."""
+        if not self.connections:
+            self.moved_at = now
         self.connections += 1
 
     def stands(self) -> None:
@@ -70,11 +72,8 @@ class MxSet:
         return standing >= window.size and window.note_delivered(standing)
 
     def note_silence(self, now: float, patience_s: float) -> bool:
-        """Let the window grow by one if no message was accepted for so long. Whether it did."""
-        if now - self.moved_at < patience_s:
-            return False
-        self.moved_at = now
-        return self.window.note_silence(now)
+        """Let the window lend a connection if no message was accepted for so long. Whether it did."""
+        return now - self.moved_at >= patience_s and self.window.lend(now)
 
     def add_holder(self, number: int) -> None:
         """Count one holder more or less."""

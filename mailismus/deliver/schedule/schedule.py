@@ -468,7 +468,7 @@ class Schedule:
 
     def relieve(self, connection: Connection, now: float) -> None:
         """Let jobs that have not begun leave a connection that has been silent for `PATIENCE_S`, if there is a better place.
-        While nothing was refused its set may have one connection more for them, once in `PATIENCE_S`."""
+        While nothing was refused its set may have one connection more for them, a single one until messages are accepted."""
         host = connection.host
         if not connection.is_listed or not connection.is_standing or connection.is_idle:
             return

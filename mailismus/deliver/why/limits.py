@@ -75,7 +75,7 @@ def _limit_of(hosts: Sequence[Host], destination: Destination, times: Times) -> 
         if used < window.size and opens_at is not None:
             return Reason(Hold.WINDOW, name, sentences.stopped(name, since, window.last_reply, times.until(opens_at)))
         more = sentences.throttled(since, window.last_reply) if window.is_cut else sentences.starting()
-        return Reason(Hold.WINDOW, name, sentences.busy(name, used, window.size, more))
+        return Reason(Hold.WINDOW, name, sentences.busy(name, used, window.size + window.lent, more))
     most = limits.server_limit or NO_LIMIT
     if any(host.may_have_more(most, now) for host in hosts):
         return None
