@@ -62,9 +62,11 @@ class FixedLimits(LimitsOf):
 
     most = NO_LIMIT
 
-    def hold(self, domain: bytes, hosts: Sequence[str], port: int) -> DestinationLimits:
+    def hold(
+        self, domain: bytes, hosts: Sequence[str], port: int, patterns: tuple[bytes, ...] = (), *, now: float = 0.0
+    ) -> DestinationLimits:
         with patch("mailismus.deliver.limits.sets.Window", lambda limit, chance: FixedWindow(limit, chance, self.most)):
-            return super().hold(domain, hosts, port)
+            return super().hold(domain, hosts, port, patterns, now=now)
 
 
 class PlainSchedule(Schedule):

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import key_of
 from mailismus.deliver.locator import Located, Locator
-from mailismus.deliver.route import HOST_NONE, NextHop
+from mailismus.deliver.route import HOST_NONE, HostFinding, NextHop
 from mailismus.deliver.schedule.destination import Destination, FoundHost
 from mailismus.deliver.schedule.line import Line
 from mailismus.deliver.schedule.schedule import Schedule
@@ -234,7 +234,8 @@ class Lookups:
         names = [one.name for one in found]
         before, next_hop, limits_of = destination.limits, destination.next_hop, self._schedule.limits_of
         if before is None or before.mx_set.key != key_of(names, next_hop.port):
-            limits = limits_of.hold(next_hop.host.encode("ascii", "replace"), names, next_hop.port)
+            domain = next_hop.host.encode("ascii", "replace") if next_hop.finding is HostFinding.MX else b""
+            limits = limits_of.hold(domain, names, next_hop.port, next_hop.limited_as, now=now)
             if before is not None:
                 limits_of.release(before, now)
         else:

@@ -206,8 +206,9 @@ class Sessions:
 
     def forget_hosts(self) -> None:
         """Distrust all knowledge of hosts: new connections decide, and idle sessions end."""
-        self._trusted_since = self.monotonic()
+        now = self._trusted_since = self.monotonic()
         self.lookups.forget()
+        self.schedule.limits_of.begin_anew(now)
         self._clock.callLater(0, self._end_idle)  # in a turn of its own: the caller may be inside an engine
 
     def forget_deaths_of(self, next_hop: NextHop) -> None:

@@ -35,6 +35,7 @@ from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import MAX_THREADS
 from mailismus.deliver.held import HeldEntries, SenderShares
 from mailismus.deliver.job import Job
+from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.local import LocalDeliveries
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.queue_seam import DeliveryQueue
@@ -173,7 +174,8 @@ class DeliverTask:
     def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
         self._settings = settings
         policy = TlsPolicy(settings, self._profiles)
-        self._router = Router(directory, settings.relays, settings.client.mxport, policy)
+        destinations = Destinations(settings.destinations)
+        self._router = Router(directory, settings.relays, settings.client.mxport, policy, destinations)
         cache = settings.queuecache or 1 << 30
         self._held.set_limit(cache)
         self._enough_room = max(1, self._held.kept // 4)

@@ -47,8 +47,7 @@ class Window:
 
     The caller asks `allows` before each new connection, and lets connections above `size` end after their transactions.
     *After a restart* windows are new; *after an outage* (no host of the set could be reached) the caller calls
-    `begin_anew`. In both cases many sets begin together: the caller gives each a random `wait_s` of some seconds if
-    more of them are due than it has free connections."""
+    `begin_anew`. In both cases many sets begin together: the caller gives each a random `wait_s` (`sets`)."""
 
     __slots__ = (
         "_before",
