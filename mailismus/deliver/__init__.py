@@ -39,5 +39,7 @@ Modules, each with what it is:
     log_line    the `status=` line. Pure
     why         why mail waits: reasons, sentences, counters, log records
     metrics     metrics of delivery
-    task        takes entries, routes them, starts deliveries
+    context     reactor, clocks, threads and chance
+    distribution  makes jobs of what was taken
+    task        takes entries when there is room, and watches over delivery
 """
