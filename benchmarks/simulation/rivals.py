@@ -157,7 +157,7 @@ class PlainSchedule(Schedule):
         self._give(job, connection)
         return connection.host.take_first(connection)
 
-    def must_yield(self, connection: Connection) -> bool:
+    def must_yield(self, connection: Connection, now: float) -> bool:
         return False
 
     def rest(self, connection: Connection) -> None:

@@ -27,12 +27,10 @@ from mailismus.config.values.settings import DeliverSettings, MessageStoreSettin
 from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.distribution import Distribution
-from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.held import HeldEntries, SenderShares
 from mailismus.deliver.limits.domains import Destinations
-from mailismus.deliver.local import LocalDeliveries
+from mailismus.deliver.local import local_deliveries
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import NextHop, Router
@@ -41,14 +39,12 @@ from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
-from mailismus.deliver.watch import HangWatch
 from mailismus.deliver.why.explain import DeliveryExplanations
 from mailismus.deliver.why.sentences import Times
 from mailismus.deliver.why.survey import Taking, View
 from mailismus.deliver.why.watch import LOOK_S, HoldWatch
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
-from mailismus.maildir.names import NameSource
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Area, Entry, Message
@@ -103,19 +99,8 @@ class DeliverTask:
             context.chance,
             Secrets(context.secret_workers),
         )
-        deposits = Deposits(store, NameSource(name), context.local_workers, context.clock.seconds, context.monotonic)
-        self.local = LocalDeliveries(
-            deposits,
-            HangWatch(deposits, FileSystems(deposits, context.local_workers)),
-            queue,
-            self._settling,
-            context.clock,
-            context.monotonic,
-            self._held,
-            self._destdb.limits,
-        )
+        self.local = local_deliveries(store, name, context, queue, self._settling, self._held, self._destdb.limits)
         self._profiles = Profiles()
-        self._settings, self._enough_room = settings, 1
         self._distribution = Distribution(
             self.sessions, self.local, self._held, self._settling, self._monotonic, *self._routes_of(settings, directory)
         )
@@ -124,14 +109,13 @@ class DeliverTask:
         self._empty_takes = dict.fromkeys(_AREAS, 0)
         self._listening: set[Area] = set()
         self._turn = 0
-        self._is_running = self._is_pumping = self._is_pump_scheduled = self._waits_to_begin = False
+        self._is_running = self._is_pumping = self._is_pump_scheduled = self._waits_to_begin = self._has_begun = False
         self._poll: IDelayedCall | None = None
         self._poll_at = 0.0
         """Monotonic seconds; the timer's own time may be that of another clock."""
         self._not_before = 0.0
         self._error = ""
         """Why the queue could not be read; empty: it could."""
-        self._has_begun = False
         self._short_at = -math.inf
         """When a sender or next hop had more mail than its share last."""
         self.holds = HoldWatch(self._destdb)
@@ -158,11 +142,6 @@ class DeliverTask:
     def hosts(self) -> DestDb:
         """What is known of hosts."""
         return self._destdb
-
-    @property
-    def troubled_hosts(self) -> int:
-        """Number of hosts that have died and had no session since."""
-        return self._destdb.remembered
 
     def reload(
         self,

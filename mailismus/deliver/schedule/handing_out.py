@@ -4,18 +4,24 @@
 - A connection without jobs takes one that waits for its destinations, or one that has not begun on a connection that is
   slower or has more jobs.
 - What waits for a rate is begun when the rate allows it, and counted then.
-- A connection ends after its transaction if the message of its next job has more than its share, and another one waits.
+- A connection ends after its transaction if the message of its next job has more than its share, and another one waits; or
+  if it has been there for `TURN_S` and mail for another host waits: a host with much mail of many messages, and slow, would
+  keep its workers for ever.
 """
 
 from __future__ import annotations
 
 from mailismus.deliver.job import Job
 from mailismus.deliver.schedule.choice import FRESH_AFTER
-from mailismus.deliver.schedule.host import Connection
+from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.placing import Placing, may_send
 
 LOOKED_AT = 8
 """Connections of one host that are looked at for a job to take over."""
+
+
+TURN_S = 5.0
+"""For how long a connection keeps its worker while mail for another host waits for one. Its set-up costs little of that."""
 
 
 class HandingOut(Placing):
@@ -86,11 +92,17 @@ class HandingOut(Placing):
         if self._parked and host in self._parked:
             self._owner.want_service()
 
-    def must_yield(self, connection: Connection) -> bool:
-        """Whether a connection ends after its transaction, so that its worker becomes free: the message of its next job has
-        more than its share, and one with fewer workers waits in the line."""
+    def _is_for_others(self, job: Job, host: Host) -> bool:
+        """Whether a job that waits in the line may have a worker, and not this host alone."""
+        return host not in self.destinations[job.next_hop].labels and self.pool.allows(job.concurrency)
+
+    def must_yield(self, connection: Connection, now: float) -> bool:
+        """Whether a connection ends after its transaction, so that its worker becomes free. Either the message of its next
+        job has more than its share, and one with fewer workers waits in the line. Or that job is the only one of its message,
+        the connection has had its turn, and mail for another host waits."""
         own = connection.queue[0].concurrency if connection.queue else None
         if own is None or not self.pool.exceeds(own):
-            return False
+            is_over = own is None and bool(connection.queue) and now - connection.made_at >= TURN_S
+            return is_over and self.line.has(lambda job: self._is_for_others(job, connection.host))
         count = len(own.workers) - 1
         return self.line.has(lambda job: job.concurrency is None or len(job.concurrency.workers) < count)

@@ -193,6 +193,10 @@ MUTANTS = (
     Mutant(destdb, "if len(self._closed) > self._limit:", "if False:"),
     # the schedule
     Mutant(handing_out, "if own is None or not self.pool.exceeds(own):", "if own is None:"),
+    Mutant(handing_out, "now - connection.made_at >= TURN_S", "now - connection.made_at > TURN_S"),
+    Mutant(handing_out, "now - connection.made_at >= TURN_S", "True"),
+    Mutant(handing_out, "is_over = own is None and bool(", "is_over = False and bool("),
+    Mutant(handing_out, "host not in self.destinations[job.next_hop].labels and ", ""),
     Mutant(handing_out, "count = len(own.workers) - 1", "count = len(own.workers)"),
     Mutant(handing_out, "return self.line.has(lambda", "return True or self.line.has(lambda"),
     Mutant(handing_out, "job.concurrency is None or len(job", "job.concurrency is not None and len(job"),
