@@ -25,10 +25,11 @@ from zope.interface import implementer
 
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, Settings
+from mailismus.deliver.context import RealDeliveryContext
 from mailismus.deliver.host_snapshot import HostSnapshot
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.sessions import deaths_of
-from mailismus.deliver.task import DeliverTask, RealDeliveryContext
+from mailismus.deliver.task import DeliverTask
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
 from mailismus.dns.addresses import Loopback

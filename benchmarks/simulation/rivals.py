@@ -44,7 +44,7 @@ class FixedWindow(Window):
     def note_delivered(self, open_connections: int) -> bool:
         return False
 
-    def note_silence(self, now: float) -> bool:
+    def lend(self, now: float) -> bool:
         return False
 
     def note_cut(self, now: float, began_at: float, reply: Reply | None = None, open_connections: int | None = None) -> bool:
@@ -62,9 +62,11 @@ class FixedLimits(LimitsOf):
 
     most = NO_LIMIT
 
-    def hold(self, domain: bytes, hosts: Sequence[str], port: int) -> DestinationLimits:
+    def hold(
+        self, domain: bytes, hosts: Sequence[str], port: int, patterns: tuple[bytes, ...] = (), *, now: float = 0.0
+    ) -> DestinationLimits:
         with patch("mailismus.deliver.limits.sets.Window", lambda limit, chance: FixedWindow(limit, chance, self.most)):
-            return super().hold(domain, hosts, port)
+            return super().hold(domain, hosts, port, patterns, now=now)
 
 
 class PlainSchedule(Schedule):
@@ -155,7 +157,7 @@ class PlainSchedule(Schedule):
         self._give(job, connection)
         return connection.host.take_first(connection)
 
-    def must_yield(self, connection: Connection) -> bool:
+    def must_yield(self, connection: Connection, now: float) -> bool:
         return False
 
     def rest(self, connection: Connection) -> None:

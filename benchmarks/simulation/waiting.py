@@ -13,7 +13,8 @@ from twisted.internet.defer import Deferred, succeed
 from benchmarks.simulation.clock import VirtualClock
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
-from mailismus.queue.due.index import DueIndex, DueMessage
+from mailismus.queue.due.entries import DueMessage
+from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Area, Entry, IContent, Message, Shares
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.retry import RetryRule, lengthening_of, next_attempt_at

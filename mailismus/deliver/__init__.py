@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     queue_seam  the queue manager as delivery uses it
+    context     reactor, clocks, threads and chance
     security    what a host must show before it gets mail. Pure
     route       a recipient's route: local, relay, MX, or none. Pure
     concurrency  how many workers have a job of a message. Pure
@@ -28,6 +29,7 @@ Modules, each with what it is:
     content     reads a content in pieces, as there is room
     protocol    a session that takes mail, one job after another
     giving_back  jobs that leave delivery, and which go back to the queue untried
+    verdicts    what follows when a transaction or a session has ended
     sessions    all sessions: carries out what the schedule decides
     deposit     one message into one maildir
     turns       which local delivery is next, by sender, message and user. Pure
@@ -40,5 +42,6 @@ Modules, each with what it is:
     log_line    the `status=` line. Pure
     why         why mail waits: reasons, sentences, counters, log records
     metrics     metrics of delivery
-    task        takes entries, routes them, starts deliveries
+    distribution  makes jobs of what was taken
+    task        takes entries when there is room, and watches over delivery
 """

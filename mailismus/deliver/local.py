@@ -19,7 +19,9 @@ from twisted.logger import Logger
 
 from mailismus.config.values.settings import MessageStoreSettings
 from mailismus.deliver.blame import Event, judge
+from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.deposit import Deposits, reply_to_error
+from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S, Blockage
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
@@ -33,6 +35,7 @@ from mailismus.errors import StorageError
 from mailismus.mail.ids import QueueId
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
+from mailismus.maildir.names import NameSource
 
 _USUAL = RetryClass.USUAL  # a name of the module: an attribute of an enum is slow in Python 3.11
 CHECK_S = 5.0
@@ -272,3 +275,19 @@ class LocalDeliveries:
             for job in self._turns.take_excess(max(LIMIT, (waiting + self._held.room()) // 2)):
                 self._settling.give_back(job, GIVE_BACK_S)
                 self._held.free(job.message.sender, 1)
+
+
+def local_deliveries(
+    store: MessageStoreSettings,
+    name: bytes,
+    context: DeliveryContext,
+    queue: DeliveryQueue,
+    settling: Settling,
+    held: HeldEntries,
+    limits: ScheduleLimits,
+) -> LocalDeliveries:
+    """Local deliveries with all that they need. `name`: this host's, for names of files."""
+    clock, monotonic, workers = context.clock, context.monotonic, context.local_workers
+    deposits = Deposits(store, NameSource(name), workers, clock.seconds, monotonic)
+    watch = HangWatch(deposits, FileSystems(deposits, workers))
+    return LocalDeliveries(deposits, watch, queue, settling, clock, monotonic, held, limits)

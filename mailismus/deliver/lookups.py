@@ -6,6 +6,9 @@
 - A failure is the outcome of all jobs that wait for it. If the hosts found earlier still serve, it changes nothing.
 - At most `LIMIT` destinations are looked up at a time. A worker is a look-up under way; what the cache tells needs none. A
   free one goes to the first job of the line that may have it; each message that waits for a destination has a job there.
+  `KEPT` workers are for senders that have few.
+- A destination whose look-up took longer than `SLOW_S` last time is *slow*. Those have a line of their own, behind the
+  other one, and at most `MOST_SLOW` workers: whatever their number, they delay only each other.
 - Waiting for a worker costs a job nothing: no time-out runs, no attempt is used. While some wait, look-ups have less time.
 
 *Not here*: how names are looked up (`locator`), the order (`schedule.line`), what is allowed (`schedule.shares`).
@@ -21,7 +24,7 @@ from twisted.internet.defer import Deferred
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import key_of
 from mailismus.deliver.locator import Located, Locator
-from mailismus.deliver.route import HOST_NONE, NextHop
+from mailismus.deliver.route import HOST_NONE, HostFinding, NextHop
 from mailismus.deliver.schedule.destination import Destination, FoundHost
 from mailismus.deliver.schedule.line import Line
 from mailismus.deliver.schedule.schedule import Schedule
@@ -34,6 +37,13 @@ from mailismus.queue.interface import Message
 LIMIT = 100
 """Workers: destinations that are looked up at a time. Not more than the DNS client has sockets: a question waits for
 one only if look-ups have several."""
+KEPT = LIMIT // 11
+"""Workers for senders that have few: as many as one large message leaves."""
+SLOW_S = 1.0
+"""A look-up that takes longer is slow: recursive name servers mostly answer within some tenths of a second."""
+MOST_SLOW = LIMIT // 4
+MAX_SLOW = 10_000
+"""Next hops that are remembered as slow; the ones found slow longest ago are forgotten."""
 LOCATED_S = 10.0
 MAX_FORGIVEN = 10_000
 """Next hops whose hosts are treated as alive when they are found."""
@@ -53,12 +63,15 @@ class Lookups:
     def __init__(self, locator: Locator, schedule: Schedule, owner: LookupOwner, monotonic: Callable[[], float]) -> None:
         self._locator, self._schedule, self._owner = locator, schedule, owner
         self._monotonic = monotonic
-        self._shares = PoolShares(schedule.limits, LIMIT)
-        self._underway: dict[Destination, Message] = {}
-        """Destinations that are looked up, and the message whose worker does it."""
-        self._line = Line(is_by_job=True)
+        self._shares = PoolShares(schedule.limits, LIMIT, KEPT)
+        self._underway: dict[Destination, tuple[Message, float]] = {}
+        """Destinations that are looked up, the message whose worker does it, and since when."""
+        self._line, self._slow_line = Line(is_by_job=True), Line(is_by_job=True)
         self._waiting: dict[Destination, dict[SpoolId, Job]] = {}
-        """The jobs in the line, by destination and message."""
+        """The jobs in the lines, by destination and message."""
+        self._slow: dict[NextHop, None] = {}
+        """Next hops whose last look-up was slow, in that order."""
+        self._slow_underway: set[Destination] = set()
         self._forgiven: dict[NextHop, None] = {}
         """Next hops whose mail was flushed while their hosts were not known."""
         self._is_serving = self._is_stopped = False
@@ -110,7 +123,8 @@ class Lookups:
         if destination.is_locating and not is_waiting:
             return False
         located: Located | Deferred[Located] | None = None
-        if self._may_send(job.message.sender) and self._may_go(job):
+        may_go = self._may_go if destination.next_hop not in self._slow else self._may_go_slow
+        if self._may_send(job.message.sender) and may_go(job):
             if is_waiting:
                 self._end_wait(destination)
             located = self._locator.locate(destination.next_hop)
@@ -133,12 +147,13 @@ class Lookups:
         jobs = self._waiting.setdefault(destination, {})
         if job.message.spool_id not in jobs:
             jobs[job.message.spool_id] = job
-            self._line.add(job)
+            (self._slow_line if destination.next_hop in self._slow else self._line).add(job)
 
     def _end_wait(self, destination: Destination) -> None:
         """Take a destination out of the line."""
         for job in self._waiting.pop(destination).values():
-            self._line.remove(job)
+            if not self._line.remove(job):
+                self._slow_line.remove(job)
         if not self._waiting:
             self._locator.press(False)
 
@@ -146,16 +161,30 @@ class Lookups:
         """Note that a worker of this job's message looks up a destination."""
         destination.begin_locating()
         self._shares.hold(job.message)
-        self._underway[destination] = job.message
+        self._underway[destination] = job.message, self._monotonic()
+        if destination.next_hop in self._slow:
+            self._slow_underway.add(destination)
         located.addCallback(self._located, destination)
 
     def _located(self, located: Located, destination: Destination) -> None:
-        self._shares.release(self._underway.pop(destination))
+        message, began_at = self._underway.pop(destination)
+        self._shares.release(message)
+        self._slow_underway.discard(destination)
+        now = self._monotonic()
+        self._note_time(destination.next_hop, now - began_at)
         if self._is_stopped:
             destination.end_locating()
         else:
-            self._tell(located, destination, self._monotonic())
+            self._tell(located, destination, now)
             self._serve()
+
+    def _note_time(self, next_hop: NextHop, seconds: float) -> None:
+        """Note how long a look-up took."""
+        self._slow.pop(next_hop, None)
+        if seconds > SLOW_S:
+            self._slow[next_hop] = None
+            if len(self._slow) > MAX_SLOW:
+                del self._slow[next(iter(self._slow))]
 
     def _tell(self, located: Located, destination: Destination, now: float) -> Outcome | None:
         """Set the hosts of a destination, and place the jobs that wait for them. An outcome: there are none, and these jobs
@@ -180,6 +209,9 @@ class Lookups:
         free = self._free
         return free > 0 and self._shares.allows(job.message, free)
 
+    def _may_go_slow(self, job: Job) -> bool:
+        return len(self._slow_underway) < MOST_SLOW and self._may_go(job)
+
     def _may_send(self, sender: bytes) -> bool:
         free = self._free
         return free > 0 and self._shares.allows_sender(sender, free)
@@ -190,10 +222,17 @@ class Lookups:
             return
         self._is_serving = True
         try:
-            while not self._is_stopped and (job := self._line.take(self._may_go, self._may_send)) is not None:
+            while not self._is_stopped and (job := self._next_job()) is not None:
                 self._look_up(job)
         finally:
             self._is_serving = False
+
+    def _next_job(self) -> Job | None:
+        """Remove and return the next job that may have a worker."""
+        job = self._line.take(self._may_go, self._may_send)
+        if job is None and self._slow_line and len(self._slow_underway) < MOST_SLOW:
+            job = self._slow_line.take(self._may_go_slow, self._may_send)
+        return job
 
     def _look_up(self, job: Job) -> None:
         """Look up a destination that waited, in the turn of this job's message."""
@@ -234,7 +273,8 @@ class Lookups:
         names = [one.name for one in found]
         before, next_hop, limits_of = destination.limits, destination.next_hop, self._schedule.limits_of
         if before is None or before.mx_set.key != key_of(names, next_hop.port):
-            limits = limits_of.hold(next_hop.host.encode("ascii", "replace"), names, next_hop.port)
+            domain = next_hop.host.encode("ascii", "replace") if next_hop.finding is HostFinding.MX else b""
+            limits = limits_of.hold(domain, names, next_hop.port, next_hop.limited_as, now=now)
             if before is not None:
                 limits_of.release(before, now)
         else:

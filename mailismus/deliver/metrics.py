@@ -124,7 +124,7 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
     gauge(
         "mailismus_deliver_troubled_hosts",
         "Hosts that have failed and had no session since.",
-        lambda t: t.troubled_hosts,
+        lambda t: t.hosts.remembered,
     ),
 )
 

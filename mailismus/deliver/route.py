@@ -6,7 +6,8 @@ for senders matches only if the client's address is in its `sendernets`. Case is
 `senders`; mail made here is in every network. A route grants no permission: reception decides which mail is taken. Each
 attempt looks up the route again, so a corrected configuration applies to waiting mail.
 
-A next hop has the profile that `security.policy` gives: next hops that differ in it share no connection.
+A next hop has the profile that `security.policy` gives: next hops that differ in it share no connection. Mail through a
+relay that has the limits of a `<destination>` has a next hop of its own.
 
 *Not here*: addresses of relays and MX hosts (`locator`), limits (`schedule`).
 """
@@ -20,6 +21,7 @@ from typing import NamedTuple
 import attrs
 
 from mailismus.config.values.settings import RelaySettings
+from mailismus.deliver.limits.domains import NO_DESTINATIONS, Destinations
 from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.address import domain_of
@@ -66,6 +68,8 @@ class NextHop(NamedTuple):
     finding: HostFinding = HostFinding.ADDRESS
     profile: Profile = PLAIN
     """What it must show. Next hops that differ in it share no connection."""
+    limited_as: tuple[bytes, ...] = ()
+    """Of a relay: the patterns of the `<destination>` whose limits this mail has; empty: none. A domain tells its own."""
 
 
 Route = Local | NextHop | Outcome
@@ -87,16 +91,22 @@ class Router:
     """The routes of one configuration. `mx_port`: the port of hosts that no relay rule names. `policy` None: no TLS."""
 
     def __init__(
-        self, directory: Directory, relays: Iterable[RelaySettings], mx_port: int, policy: TlsPolicy | None = None
+        self,
+        directory: Directory,
+        relays: Iterable[RelaySettings],
+        mx_port: int,
+        policy: TlsPolicy | None = None,
+        destinations: Destinations = NO_DESTINATIONS,
     ) -> None:
         self._directory = directory
         self._mx_port = mx_port
         self._policy = policy
+        self._destinations = destinations
         self._by_sender: dict[bytes, _SenderRule] = {}
         self._by_domain: dict[bytes, RelaySettings] = {}
         self._default: RelaySettings | None = None
-        self._relay_hops: dict[tuple[int, Profile], NextHop] = {}
-        """By the identity of the relay, and profile: one object for all domains."""
+        self._relay_hops: dict[tuple[int, Profile, tuple[bytes, ...]], NextHop] = {}
+        """By the identity of the relay, profile, and limits: one object for all domains."""
         self._known: dict[bytes, NextHop] = {}
         """Next hops of domains as they were written, with the `@`, where no sender's rule can decide."""
         for relay in relays:
@@ -170,8 +180,10 @@ class Router:
             profile = PLAIN if policy is None else policy.of_domain(domain)
             return NextHop(domain.decode("ascii"), self._mx_port, HostFinding.MX, profile)
         profile = PLAIN if policy is None else policy.of_relay(relay, domain)
-        known = self._relay_hops.get((id(relay), profile))
+        destination = self._destinations.find(domain)
+        limited_as = destination.domains if destination is not None and destination.has_limits else ()
+        known = self._relay_hops.get((id(relay), profile, limited_as))
         if known is None:
-            known = NextHop(relay.host.lower(), relay.port, HostFinding.ADDRESS, profile)
-            self._relay_hops[id(relay), profile] = known
+            known = NextHop(relay.host.lower(), relay.port, HostFinding.ADDRESS, profile, limited_as)
+            self._relay_hops[id(relay), profile, limited_as] = known
         return known

@@ -6,48 +6,31 @@
 - A session ends with its transaction when it has had `maxmessages`, is older than `maxage_active`, or its set has fewer
   connections than it uses (a window that was cut). An idle one ends after `maxage_idle`, or when its worker is needed.
 - While the queue allows no transaction, connections keep their jobs and begin when it does.
-- A transaction that was begun and not tried is placed anew; after `MAX_PUT_BACKS` times it is deferred. So is one that
-  failed by the fault of its host (`blame`), once for each host. Recipients that a transaction has no room for get another.
-- A sign of too much (`blame`) cuts the window of the connection's set; up to EHLO that of its host.
 - Nothing is done for other jobs from within an engine's call: `serve` follows in a turn of its own.
 
-*Not here*: the place of each job (`schedule`), opening connections (`connector`), looking up hosts (`lookups`).
+*Not here*: what follows from replies and failures (`verdicts`), the place of each job (`schedule`), opening connections
+(`connector`), looking up hosts (`lookups`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings, ScheduleSettings
-from mailismus.deliver.authentication.failure import AuthFailure, Scope
-from mailismus.deliver.authentication.misses import AuthMisses
 from mailismus.deliver.authentication.renewal import SecretWatch
 from mailismus.deliver.authentication.secrets import Secrets
-from mailismus.deliver.blame import (
-    BROKEN,
-    Blame,
-    Culprit,
-    Event,
-    Sign,
-    judge,
-    judge_recipient,
-    judge_session,
-    judge_transaction,
-)
 from mailismus.deliver.connector import Connector
 from mailismus.deliver.conversion import Conversions
-from mailismus.deliver.giving_back import AT_ONCE_S, GivingBack, delay_s
+from mailismus.deliver.giving_back import delay_s
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.host_session import ClientSessionState
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.lookups import Lookups
-from mailismus.deliver.misses import TlsMisses
 from mailismus.deliver.protocol import ClientSession
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
@@ -61,19 +44,16 @@ from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S, Schedu
 from mailismus.deliver.security.profile import Profile
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.tls_clients import TlsClients
+from mailismus.deliver.verdicts import Verdicts
 from mailismus.mail.ids import SpoolId
-from mailismus.mail.outcome import Outcome, RetryClass
+from mailismus.mail.outcome import Outcome
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Entry, IContent, Message
-from mailismus.smtp.client.starttls import TlsFailure
-from mailismus.smtp.client.transaction import Phase
+from mailismus.queue.interface import IContent
 
-MAX_PUT_BACKS = 3
 TICK_S = 0.1
 STOOD_STILL_S = 10.0
 """A tick this late means that the process was stopped (SIGSTOP, a paused machine), and its time-outs with it. A loop that is
 merely busy has shorter turns: those must not extend time-outs for ever."""
-_IN_DOUBT, _USUAL = Phase.IN_DOUBT, RetryClass.USUAL  # names of the module: an attribute of an enum is slow in Python 3.11
 
 
 def limits_of(settings: DeliverSettings) -> ScheduleLimits:
@@ -95,7 +75,7 @@ def deaths_of(schedule: ScheduleSettings) -> Deaths:
     return Deaths(schedule.retry_host_s, schedule.max_retry_host_s, schedule.forget_host_s)
 
 
-class Sessions:
+class Sessions(Verdicts):
     """All sessions. `pick`: one of some hosts at random."""
 
     def __init__(
@@ -115,38 +95,26 @@ class Sessions:
         secrets: Secrets,
     ) -> None:
         self._settings = settings
-        self._clock, self.monotonic = clock, monotonic
-        self._settling = settling
-        self._held = held
+        self._clock = clock
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.quirks = QuirkMemory()
         self.tls = TlsClients(clock)
-        self._misses = TlsMisses(self.tls.fallbacks, settling.counters)
         self.conversions = Conversions(queue.read, clock)
         self.secrets = secrets
-        self._auth_misses = AuthMisses(settling.counters)
-        self._secret_watch = SecretWatch(secrets, clock, self._try_credentials_again)
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
-        self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
-        self.giving_back = GivingBack(self.schedule, held, settling)
+        schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
+        connector = Connector(settings, name, tcp, monotonic, settling.counters)
+        watch = SecretWatch(secrets, clock, self._try_credentials_again)
+        super().__init__(schedule, held, settling, self.tls, connector, watch, monotonic)
         self.lookups = Lookups(locator, self.schedule, self, monotonic)
-        self.connector = Connector(settings, name, tcp, monotonic, settling.counters)
         self._all: dict[ClientSession, None] = {}
         """Sessions that are not closed."""
-        self._lost: dict[ClientSession, Reply] = {}
-        """Sessions that ended before they took a message, and why."""
-        self._rest: dict[Job, list[Entry]] = {}
-        """Recipients that a transaction under way had no room for."""
         self._stalled: dict[Connection, None] = {}
         """Connections that wait until the queue allows transactions."""
-        self._reloaded_at = -math.inf
-        """A job queued earlier may have another route now."""
-        self._trusted_since = 0.0
-        """A connection made earlier tells nothing about its host."""
         self._tick: IDelayedCall | None = None
         self._ticks_at = 0.0
-        self._waits_to_begin = self._is_service_due = self._is_stopping = False
+        self._waits_to_begin = self._is_service_due = False
         self._when_empty: Deferred[None] | None = None
 
     # ------------------------------------------------------------------ called by the task
@@ -168,10 +136,6 @@ class Sessions:
             else:
                 schedule.place(job, destination, now)
         self._start_ticks()
-
-    def job(self, message: Message, entries: list[Entry], next_hop: NextHop, now: float) -> Job:
-        """A job of a message with several recipients, which `add` is called with."""
-        return Job(message, entries, now, next_hop, self.schedule.concurrency(message.spool_id))
 
     def most_recipients(self, next_hop: NextHop, most: int) -> int:
         """How many recipients a transaction with this next hop may have, where `most` are allowed without its rate."""
@@ -210,8 +174,9 @@ class Sessions:
 
     def forget_hosts(self) -> None:
         """Distrust all knowledge of hosts: new connections decide, and idle sessions end."""
-        self._trusted_since = self.monotonic()
+        now = self._trusted_since = self.monotonic()
         self.lookups.forget()
+        self.schedule.limits_of.begin_anew(now)
         self._clock.callLater(0, self._end_idle)  # in a turn of its own: the caller may be inside an engine
 
     def forget_deaths_of(self, next_hop: NextHop) -> None:
@@ -285,10 +250,6 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by the connector
 
-    def connect_failed(self, session: ClientSession, reply: Reply) -> None:
-        """Note that there is no connection to the host of this session."""
-        self._fail(session, reply, HostFailure.NO_CONNECTION, judge(Event.CONNECT, reply))
-
     def pause(self, seconds: float) -> None:
         """Make no connections for so long: this machine has no room for more."""
         self.schedule.pause(self.monotonic() + seconds)
@@ -302,6 +263,11 @@ class Sessions:
         profile = session.connection.host.profile
         self._auth_misses.note_success(profile)
         self._secret_watch.forget(profile)
+
+    def _try_credentials_again(self, profile: Profile) -> None:
+        """End the wait of a profile: its secret is another one by now."""
+        self.schedule.destdb.forget_refused(profile)
+        self.want_service()
 
     def session_established(self, session: ClientSession) -> None:
         self.schedule.stand(session.connection, session.now)
@@ -326,89 +292,6 @@ class Sessions:
         if not (connection.jobs or connection.is_idle):  # an idle one that was stalled asks again
             self.schedule.rest(connection)
         return True
-
-    def settle(self, session: ClientSession, job: Job, reply: Reply) -> None:
-        connection, destination = session.connection, self.schedule.destinations[job.next_hop]
-        self.schedule.end_job(job, connection)
-        destination.moved_at, destination.waited_s = session.now, job.begun_at - job.queued_at
-        label = destination.labels.get(connection.host, session.label)
-        if reply.code >= 400:
-            self._settle_failed(session, job, reply, destination, label)
-            return
-        entries = job.entries
-        if job.refused:
-            self._queue_rest(job, destination)
-            entries = job.remaining()
-        self.giving_back.forget(job, destination, len(entries))
-        self._settling.settle(job, entries, reply, label)
-        mx_set, endpoint = connection.mx_set, connection.host.endpoint
-        if mx_set.note_delivered(session.now) or (endpoint.window is not None and endpoint.note_delivered()):
-            self.schedule.grown()
-
-    def _settle_failed(self, session: ClientSession, job: Job, reply: Reply, destination: Destination, label: bytes) -> None:
-        """Settle the rest of a job with this failure, or place it anew if that is the fault of its host."""
-        blame = judge_transaction(job, reply)
-        self._note_sign(session, blame, job, reply)
-        self._queue_rest(job, destination)
-        if blame.culprit is Culprit.HOST and self._may_begin_again(destination, job):
-            if job.is_first:
-                self._lost[session] = reply
-            job.rewind()
-            self._place_anew(job, destination, label)
-            return
-        entries = job.remaining()
-        if job.phase is _IN_DOUBT:
-            self._settling.counters.count_in_doubt(len(entries))
-        self.giving_back.forget(job, destination, len(entries))
-        self._settling.settle(job, entries, reply, label, retry=blame.retry)
-
-    def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
-        blame, entry = judge_recipient(job, reply), job.entries[position]
-        self._note_sign(session, blame, job, reply)
-        if blame.culprit is Culprit.TRANSACTION:
-            self._rest.setdefault(job, []).append(entry)
-            return
-        destination = self.schedule.destinations[job.next_hop]
-        destination.entries -= 1
-        self._held.free(job.message.sender, 1)
-        label = destination.labels.get(session.connection.host, session.label)
-        self._settling.settle(job, [entry], reply, label, retry=blame.retry)
-        if not job.left:  # the engine says no more of it
-            self.schedule.end_job(job, session.connection)
-            self._queue_rest(job, destination)
-            self.schedule.forget_job(job, destination)
-
-    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
-        destination = self.schedule.destinations[job.next_hop]
-        entries = [job.entries[position] for position in positions]
-        destination.entries -= len(entries)
-        self._held.free(job.message.sender, len(entries))
-        self._settling.settle(job, entries, reply, destination.labels.get(session.connection.host, session.label))
-
-    def put_back(self, session: ClientSession, job: Job) -> None:
-        connection, destination = session.connection, self.schedule.destinations[job.next_hop]
-        self.schedule.end_job(job, connection)
-        self._queue_rest(job, destination)
-        job.rewind()
-        if self._is_gone(job):
-            self.giving_back.give_back(job, destination, AT_ONCE_S)
-        elif job.put_backs > MAX_PUT_BACKS:
-            reply = Reply(451, b"4.4.2", b"host ends its sessions before this message's turn")
-            self.giving_back.forget(job, destination, len(job.entries))
-            self._settling.settle(job, job.entries, reply, destination.labels.get(connection.host, session.label))
-        else:
-            self.schedule.put_back(job)
-
-    def session_failed(self, session: ClientSession, reply: Reply) -> None:
-        failure = session.client.tls_failure
-        if failure is not None:
-            self._miss_tls(session, failure)
-        elif session.auth_failure is not None:
-            self._miss_auth(session, session.auth_failure)
-        elif session.state is ClientSessionState.CONNECTING:
-            self.connect_failed(session, reply)
-        else:
-            self._fail(session, reply, HostFailure.NO_SESSION, judge_session(session.client.refused, reply))
 
     def session_left(self, session: ClientSession) -> None:
         connection = session.connection
@@ -453,79 +336,10 @@ class Sessions:
         return (
             connection.begun < limits.max_messages
             and now - connection.made_at < limits.max_age_s
-            and mx_set.connections <= mx_set.window.size
+            and mx_set.connections <= mx_set.window.size + mx_set.window.lent
             and not connection.host.endpoint.has_surplus
-            and not (self.schedule.line.count and self.schedule.must_yield(connection))
+            and not (self.schedule.line.count and self.schedule.must_yield(connection, now))
         )
-
-    def _may_begin_again(self, destination: Destination, job: Job) -> bool:
-        """Whether a job that failed by the fault of its host costs no attempt: it may meet each host once."""
-        return not self._is_stopping and job.put_backs < max(MAX_PUT_BACKS, len(destination.labels))
-
-    def _note_sign(self, session: ClientSession, blame: Blame, job: Job, reply: Reply) -> None:
-        """Cut the window of the set if this failure is a sign of too much."""
-        if blame.sign is not Sign.NONE:
-            mx_set = session.connection.mx_set
-            mx_set.window.note_cut(session.now, job.begun_at, reply, mx_set.standing)
-
-    def _queue_rest(self, job: Job, destination: Destination) -> None:
-        """Give the recipients that had no room in this transaction others of the size that this one had."""
-        rest = self._rest.pop(job, None) if job.refused else None
-        if rest is None:
-            return
-        size = len(job.remaining()) or 1
-        for at in range(0, len(rest), size):
-            other = self.job(job.message, rest[at : at + size], job.next_hop, job.queued_at)
-            self._place_anew(other, destination, HOST_NONE)
-
-    def _is_gone(self, job: Job) -> bool:
-        """Whether a job goes back to the queue rather than to another connection."""
-        return self._is_stopping or job.queued_at < self._reloaded_at
-
-    def _place_anew(self, job: Job, destination: Destination, label: bytes) -> None:
-        if self._is_gone(job):
-            self.giving_back.give_back(job, destination, AT_ONCE_S)
-        else:
-            self.schedule.put_back(job, label)
-
-    def _miss_tls(self, session: ClientSession, failure: TlsFailure) -> None:
-        """Note that a session missed what its profile demands of TLS."""
-        connection, now = session.connection, self.monotonic()
-        self._settling.counters.count_failed_connection()
-        reply = self._misses.note(connection.host, session.label, failure, now)
-        if reply is None or connection.made_at < self._trusted_since:
-            self.schedule.leave(connection)  # the jobs get another connection
-        else:
-            self.schedule.miss(connection, reply, session.label, now)
-
-    def _miss_auth(self, session: ClientSession, failure: AuthFailure) -> None:
-        """Note that a session was not authenticated."""
-        connection, now = session.connection, self.monotonic()
-        self._settling.counters.count_failed_connection()
-        scope = self._auth_misses.note(connection.host.profile, session.label, failure, now)
-        if scope is Scope.NOTHING or connection.made_at < self._trusted_since:
-            self.schedule.leave(connection)  # the jobs get another connection
-        elif scope is Scope.PROFILE:
-            self.schedule.refuse(connection, failure.reply, session.label, now)
-            self._secret_watch.watch(connection.host.profile, failure.path, failure.used)
-        else:
-            self.schedule.miss(connection, failure.reply, session.label, now, met_tls=True)
-
-    def _try_credentials_again(self, profile: Profile) -> None:
-        """End the wait of a profile: its secret is another one by now."""
-        self.schedule.destdb.forget_refused(profile)
-        self.want_service()
-
-    def _fail(self, session: ClientSession, reply: Reply, kind: HostFailure, blame: Blame | None) -> None:
-        """Note that no session with this session's host succeeded, or that it was lost before a message. `blame`: the
-        judgement of what came up to EHLO."""
-        connection = session.connection
-        self.connector.note_failed(session, reply)
-        if connection.made_at < self._trusted_since:
-            self.schedule.leave(connection)  # the jobs get another connection
-        else:
-            was_broken = blame is not None and blame.sign in BROKEN
-            self.schedule.fail(connection, reply, kind, session.label, self.monotonic(), was_broken=was_broken)
 
     def _busy(self) -> bool:
         return any(session.state is ClientSessionState.BUSY for session in self._all)

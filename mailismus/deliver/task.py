@@ -17,44 +17,34 @@
 from __future__ import annotations
 
 import math
-import random
-import time
-from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from twisted.internet.defer import Deferred, DeferredList
-from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReactorTCP, IReactorTime
+from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
 from mailismus.deliver.authentication.secrets import Secrets
+from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.deposit import Deposits
-from mailismus.deliver.file_systems import FileSystems
-from mailismus.deliver.hanging import MAX_THREADS
+from mailismus.deliver.distribution import Distribution
 from mailismus.deliver.held import HeldEntries, SenderShares
-from mailismus.deliver.job import Job
-from mailismus.deliver.local import LocalDeliveries
+from mailismus.deliver.limits.domains import Destinations
+from mailismus.deliver.local import local_deliveries
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.queue_seam import DeliveryQueue
-from mailismus.deliver.route import Local, NextHop, Router
-from mailismus.deliver.schedule.choice import PickOne
+from mailismus.deliver.route import NextHop, Router
 from mailismus.deliver.schedule.destdb import Deaths, DestDb
 from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
-from mailismus.deliver.watch import HangWatch
 from mailismus.deliver.why.explain import DeliveryExplanations
 from mailismus.deliver.why.sentences import Times
 from mailismus.deliver.why.survey import Taking, View
 from mailismus.deliver.why.watch import LOOK_S, HoldWatch
-from mailismus.disk.worker import IWorker, ThreadPool
 from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
-from mailismus.mail.outcome import Outcome
-from mailismus.maildir.names import NameSource
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Area, Entry, Message
@@ -66,37 +56,6 @@ SURPLUS_PAUSE_S = 0.02
 SHORT_S = 5.0
 """Room counts as short for so long after a sender or next hop had more mail than its share."""
 _AREAS = (Area.INCOMING, Area.DEFERRED)
-
-
-class DeliveryContext(Protocol):
-    """Reactor and clocks of the task. `clock` tells UTC, `monotonic` never jumps."""
-
-    @property
-    def tcp(self) -> IReactorTCP: ...
-    @property
-    def clock(self) -> IReactorTime: ...
-    @property
-    def monotonic(self) -> Callable[[], float]: ...
-    @property
-    def local_workers(self) -> IWorker: ...
-    @property
-    def secret_workers(self) -> IWorker: ...
-    @property
-    def pick(self) -> PickOne: ...
-    @property
-    def chance(self) -> Callable[[], float]: ...
-
-
-class RealDeliveryContext:
-    """The context of a running server."""
-
-    def __init__(self, tcp: IReactorTCP, clock: IReactorTime, threads: IReactorFromThreads) -> None:
-        self.tcp, self.clock = tcp, clock
-        self.monotonic = time.monotonic
-        self.pick: PickOne = random.choice
-        self.chance = random.random
-        self.local_workers = ThreadPool(threads, "maildir", MAX_THREADS + 1)  # one more for the mount table
-        self.secret_workers = ThreadPool(threads, "secrets", 2)
 
 
 class DeliverTask:
@@ -140,31 +99,23 @@ class DeliverTask:
             context.chance,
             Secrets(context.secret_workers),
         )
-        deposits = Deposits(store, NameSource(name), context.local_workers, context.clock.seconds, context.monotonic)
-        self.local = LocalDeliveries(
-            deposits,
-            HangWatch(deposits, FileSystems(deposits, context.local_workers)),
-            queue,
-            self._settling,
-            context.clock,
-            context.monotonic,
-            self._held,
-            self._destdb.limits,
-        )
+        self.local = local_deliveries(store, name, context, queue, self._settling, self._held, self._destdb.limits)
         self._profiles = Profiles()
+        self._distribution = Distribution(
+            self.sessions, self.local, self._held, self._settling, self._monotonic, *self._routes_of(settings, directory)
+        )
         self._adopt(settings, directory)
         self._is_open = dict.fromkeys(_AREAS, True)
         self._empty_takes = dict.fromkeys(_AREAS, 0)
         self._listening: set[Area] = set()
         self._turn = 0
-        self._is_running = self._is_pumping = self._is_pump_scheduled = self._waits_to_begin = False
+        self._is_running = self._is_pumping = self._is_pump_scheduled = self._waits_to_begin = self._has_begun = False
         self._poll: IDelayedCall | None = None
         self._poll_at = 0.0
         """Monotonic seconds; the timer's own time may be that of another clock."""
         self._not_before = 0.0
         self._error = ""
         """Why the queue could not be read; empty: it could."""
-        self._has_begun = False
         self._short_at = -math.inf
         """When a sender or next hop had more mail than its share last."""
         self.holds = HoldWatch(self._destdb)
@@ -172,12 +123,15 @@ class DeliverTask:
 
     def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
         self._settings = settings
-        policy = TlsPolicy(settings, self._profiles)
-        self._router = Router(directory, settings.relays, settings.client.mxport, policy)
-        cache = settings.queuecache or 1 << 30
-        self._held.set_limit(cache)
+        self._distribution.use(*self._routes_of(settings, directory))
+        self._held.set_limit(settings.queuecache or 1 << 30)
         self._enough_room = max(1, self._held.kept // 4)
-        self._max_recipients = settings.maxrecips or 1 << 30
+
+    def _routes_of(self, settings: DeliverSettings, directory: Directory) -> tuple[Router, int]:
+        """The routes of these settings, and how many recipients a transaction may have."""
+        policy, destinations = TlsPolicy(settings, self._profiles), Destinations(settings.destinations)
+        router = Router(directory, settings.relays, settings.client.mxport, policy, destinations)
+        return router, settings.maxrecips or 1 << 30
 
     @property
     def held(self) -> int:
@@ -188,11 +142,6 @@ class DeliverTask:
     def hosts(self) -> DestDb:
         """What is known of hosts."""
         return self._destdb
-
-    @property
-    def troubled_hosts(self) -> int:
-        """Number of hosts that have died and had no session since."""
-        return self._destdb.remembered
 
     def reload(
         self,
@@ -264,7 +213,7 @@ class DeliverTask:
 
     def forget_deaths_of(self, message: Message, entry: Entry) -> None:
         """Treat no host of this entry as dead any more (after a flush of it)."""
-        route = self._router.route(entry.recipient, message.sender, message.client)
+        route = self._distribution.route(entry.recipient, message.sender, message.client)
         if isinstance(route, NextHop):
             self.sessions.forget_deaths_of(route)
 
@@ -278,7 +227,7 @@ class DeliverTask:
 
     def explanations(self) -> DeliveryExplanations:
         """Explains entries to one caller, as `queue.waiting.Explanations`."""
-        return DeliveryExplanations(self._view, self._times, lambda *names: self._router.route(*names), self.local.notes)
+        return DeliveryExplanations(self._view, self._times, self._distribution.route, self.local.notes)
 
     def _view(self) -> View:
         settling, sessions = self._settling, self.sessions
@@ -369,7 +318,9 @@ class DeliverTask:
             self._start_looking()
             self._empty_takes[area] = 0
             self.counters.count_taken(count)
-            self._distribute(messages, is_tight=shares is not None)
+            if self._distribution.distribute(messages, is_tight=shares is not None):
+                self._short_at = self._monotonic()
+                self._not_before = self._short_at + SURPLUS_PAUSE_S
         elif shares is None or not shares.is_passed_over:
             self._empty_takes[area] += 1
         if shares is not None and shares.is_passed_over:
@@ -446,52 +397,3 @@ class DeliverTask:
                 self._empty_takes[area] = 0
         self.local.dispatch()
         self._schedule_pump()
-
-    # ------------------------------------------------------------------ routing
-
-    def _distribute(self, messages: list[Message], *, is_tight: bool) -> None:
-        """Make jobs of the taken entries: one for the recipients of a message with the same next hop. `is_tight`: a next hop
-        may get more than its share of the room."""
-        now = self._monotonic()
-        router, each = self._router, self._max_recipients
-        waiting: dict[NextHop, list[Job]] = {}
-        jobs: list[Job] = []
-        jobs_for: NextHop | None = None  # the next hop of `jobs`: the routes of a domain are one object
-        for message in messages:
-            entries = message.entries
-            if len(entries) == 1:
-                route = router.route(entries[0].recipient, message.sender, message.client)
-                if isinstance(route, NextHop):
-                    if route is not jobs_for:
-                        jobs_for, jobs = route, waiting.setdefault(route, [])
-                    jobs.append(
-                        Job(message, entries, now, route)
-                        if message.recipient_count == 1
-                        else self.sessions.job(message, entries, route, now)
-                    )
-                else:
-                    self._settle_here(message, entries[0], route, now)
-                continue
-            by_hop, others = router.split(message)
-            for next_hop, group in by_hop.items():
-                most = self.sessions.most_recipients(next_hop, each)
-                parts = [group] if len(group) <= most else [group[i : i + most] for i in range(0, len(group), most)]
-                waiting.setdefault(next_hop, []).extend([self.sessions.job(message, part, next_hop, now) for part in parts])
-            for entry, other in others:
-                self._settle_here(message, entry, other, now)
-        if is_tight and self.sessions.giving_back.give_back_surplus(waiting, now):
-            self._not_before = now + SURPLUS_PAUSE_S
-            self._short_at = now
-        for next_hop, some in waiting.items():
-            if some:
-                self.sessions.add(next_hop, some, now, each)
-        self.local.dispatch()
-
-    def _settle_here(self, message: Message, entry: Entry, route: Local | Outcome, now: float) -> None:
-        """Deliver an entry into a maildir, or settle it: it has no next hop."""
-        job = Job(message, [entry], now)
-        if isinstance(route, Local):
-            self.local.add(route.user, job)
-        else:
-            self._held.free(message.sender, 1)
-            self._settling.settle_unrouted(job, route)

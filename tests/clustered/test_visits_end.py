@@ -39,6 +39,18 @@ def test_a_flush_while_a_cluster_is_read_counts_for_lines_behind_the_read() -> N
     machine.teardown()  # looks whether all of it is handed out in time
 
 
+def test_what_ends_untaken_while_its_line_is_in_memory_leaves_nothing_behind() -> None:
+    machine = VisitsMachine()
+    machine.begin(most=3)
+    machine.append(message=MESSAGES[0], waits=[0, 0.5])
+    machine.settle_untaken(QueueId(MESSAGES[0].spool_id, 1))
+    machine.take(limit=1, most=0)
+    machine.end_take()
+    assert machine.index.later.count == 1
+    machine.settle_untaken(QueueId(MESSAGES[0].spool_id, 2))
+    machine.teardown()  # looks whether memory is free again
+
+
 @pytest.mark.parametrize("is_readable", [True, False])
 def test_a_line_that_comes_behind_a_flush_waits_for_its_time(is_readable: bool) -> None:
     """Before the flushed cluster is read, while it is, or while that fails."""
@@ -52,6 +64,20 @@ def test_a_line_that_comes_behind_a_flush_waits_for_its_time(is_readable: bool) 
     machine.take(limit=1, most=1)
     machine.append(message=MESSAGES[2], waits=[4000])
     machine.teardown()  # looks whether any is handed out before its time
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_ends_untaken_before_its_time_frees_its_place_in_memory_though_its_cluster_is_gone(count: int) -> None:
+    harness, bench, queue, now = resting([5.0, *[30.0] * count])
+    at(bench, now + 6)
+    taken = bench.take_ids(Area.DEFERRED)
+    later = queue.state.cluster_index.later
+    assert later.count == count
+    bench.remove(taken)
+    bench.remove([QueueId(taken[0].spool_id, number) for number in range(2, count + 2)])
+    checkpoint(harness, queue)
+    assert not queue.state.cluster_index.clusters
+    assert later.count == 0
 
 
 def resting(waits_s: list[float]) -> tuple[ClusteredHarness, Bench, ClusteredQueue, float]:

@@ -270,7 +270,9 @@ class VisitsMachine(RuleBasedStateMachine):
         """As an administrator may: the line is out, and over, without a take."""
         if self.taking is not None or self.disk.fault is not None or not self.known:
             return
-        queue_id = data.draw(st.sampled_from(sorted(self.known)))
+        self.settle_untaken(data.draw(st.sampled_from(sorted(self.known))))
+
+    def settle_untaken(self, queue_id: QueueId) -> None:
         for cluster in self.index.clusters.values():
             lines = self.disk.open(cluster.path).read_at(0, 1 << 20)
             for found in waiting_lines(lines, cluster):

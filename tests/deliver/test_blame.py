@@ -258,7 +258,7 @@ def test_when_mail_or_data_is_refused_no_recipient_is_left(step: str, monkeypatc
         left.append(transaction.left)
         return judge_transaction(transaction, reply)
 
-    monkeypatch.setattr("mailismus.deliver.sessions.judge_transaction", note)
+    monkeypatch.setattr("mailismus.deliver.verdicts.judge_transaction", note)
     bench = Bench()
     bench.sink({step: b"450 4.1.8 later\r\n"})
     bench.put(b"a@b.example", b"c@b.example")

@@ -39,7 +39,7 @@ class Table:
         elif host == "dead":
             self.put(b"first")
             self.run(2)
-            assert self.bench.task.troubled_hosts == 1
+            assert self.bench.task.hosts.remembered == 1
 
     def put(self, name: bytes) -> None:
         self.bench.put(name + b"@b.example")
@@ -149,12 +149,12 @@ def test_a_jump_ends_what_is_known_of_hosts() -> None:
     bench.task.start()
     bench.put(b"a@b.example")
     bench.run(1)
-    assert bench.task.troubled_hosts == 1
+    assert bench.task.hosts.remembered == 1
     bench.sink()
     bench.world.jump(600)
     bench.put(b"b@b.example")
     bench.run(1)
-    assert bench.task.troubled_hosts == 0
+    assert bench.task.hosts.remembered == 0
     assert len(bench.lines(b"status=sent", b"to=<b@")) == 1
 
 

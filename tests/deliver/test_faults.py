@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from mailismus.deliver.sessions import MAX_PUT_BACKS
+from mailismus.deliver.verdicts import MAX_PUT_BACKS
 from mailismus.queue.interface import Area, Entry, Filter
 from tests.deliver.harness import Bench, stopped
 from tests.fakes.sink import Act, Action, Script, Sink
@@ -160,7 +160,7 @@ def test_a_later_transaction_that_a_host_ends_goes_to_a_fresh_session() -> None:
     bench.run(5)
     assert bench.statuses() == {"sent": 10}
     assert len(sink.connections) == 5
-    assert bench.task.troubled_hosts == 0
+    assert bench.task.hosts.remembered == 0
 
 
 def test_a_421_to_the_final_dot_is_the_messages_and_asks_no_other_host() -> None:
@@ -171,7 +171,7 @@ def test_a_421_to_the_final_dot_is_the_messages_and_asks_no_other_host() -> None
     bench.run(2)
     assert second.connections == []
     assert bench.statuses() == {"deferred": 1}
-    assert bench.task.troubled_hosts == 0
+    assert bench.task.hosts.remembered == 0
 
 
 def test_recipients_that_were_refused_before_the_fault_are_settled_once() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
-from mailismus.deliver.lookups import LIMIT
+from mailismus.deliver.lookups import KEPT, LIMIT, MOST_SLOW
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome
 from mailismus.queue.interface import Area
@@ -25,6 +25,7 @@ class Resolver:
     def __init__(self, bench: Bench) -> None:
         self._clock = bench.clock
         self.underway = self.most = 0
+        self.silent = ".silent.example"
         self.asked: list[str] = []
         self.pressed: list[bool] = []
         self.first_asked_at: dict[str, float] = {}
@@ -36,7 +37,7 @@ class Resolver:
         self.underway += 1
         self.most = max(self.most, self.underway)
         found: Deferred[Any] = Deferred()
-        is_silent = domain.endswith(".silent.example")
+        is_silent = domain.endswith(self.silent)
         self._clock.callLater(SILENT_S if is_silent else ANSWER_S, self._answer, found, UNKNOWN if is_silent else HOST)
         return found
 
@@ -105,10 +106,50 @@ def test_2000_messages_of_one_sender_to_silent_domains_delay_no_other(alone_s: f
     assert p95(delays_of_small_mail(bench)) <= 2 * alone_s
 
 
+@pytest.mark.parametrize("senders", [5, 20])
+def test_senders_of_2000_messages_to_silent_domains_delay_no_other(alone_s: float, senders: int) -> None:
+    bench, resolver = made()
+    for number, recipient in enumerate(silent(2000)):
+        bench.put(recipient, sender=b"big%d@a.example" % (number % senders))
+    bench.run(1)
+    assert resolver.underway == LIMIT - KEPT
+    assert p95(delays_of_small_mail(bench)) <= 2 * alone_s
+    assert resolver.most <= LIMIT
+
+
+def test_domains_that_were_silent_before_leave_most_workers_to_others(alone_s: float) -> None:
+    """Also if each has a sender of its own, of whom nothing is known."""
+    bench, resolver = made(delays_s=(60.0, 300.0))
+    for number, recipient in enumerate(silent(80)):
+        bench.put(recipient, sender=b"big%d@a.example" % number)
+    bench.run(SILENT_S + 1, 1.0)
+    assert len(bench.lines(b"status=deferred")) == 80
+    assert resolver.underway == 0
+    bench.run(65, 1.0)
+    assert resolver.underway == MOST_SLOW
+    assert p95(delays_of_small_mail(bench)) <= 2 * alone_s
+    assert resolver.underway == MOST_SLOW
+    bench.run(5 * SILENT_S, 1.0)
+    assert len(bench.lines(b"status=deferred")) == 160
+    assert bench.task.sessions.lookups.waiting == 0
+
+
+def test_a_domain_that_is_found_soon_again_is_not_slow_any_more() -> None:
+    bench, resolver = made(delays_s=(60.0,))
+    bench.put(*silent(40))
+    bench.run(SILENT_S + 1, 1.0)
+    lookups = bench.task.sessions.lookups
+    assert len(lookups._slow) == 40
+    resolver.silent = ".none.example"
+    bench.run(100, 1.0)
+    assert len(bench.lines(b"status=sent")) == 40
+    assert not lookups._slow
+
+
 def test_a_few_messages_to_silent_domains_leave_one_turn_to_every_sender() -> None:
     bench, resolver = made()
-    for number in range(3):
-        bench.put(*silent(600, number), sender=b"big%d@a.example" % number)
+    for number in range(60):
+        bench.put(*silent(30, number), sender=b"big%d@a.example" % number)
     bench.run(1)
     assert resolver.underway == LIMIT
     bench.put(b"r@small.example", sender=b"s@b.example")
@@ -144,8 +185,8 @@ def test_a_domain_that_a_big_message_waits_for_too_is_looked_up_in_the_turn_of_t
 
 def test_what_the_cache_tells_needs_no_worker() -> None:
     bench, resolver = made()
-    for number in range(3):
-        bench.put(*silent(600, number), sender=b"big%d@a.example" % number)
+    for number in range(60):
+        bench.put(*silent(30, number), sender=b"big%d@a.example" % number)
     bench.run(1)
     assert resolver.underway == LIMIT
     bench.names.cached["known.example"] = HOST
@@ -162,8 +203,8 @@ def test_a_session_that_stands_serves_while_its_domain_waits_to_be_looked_up_aga
     bench.network.latency_s = 0.3  # there is always one under way
     bench.put(b"r@busy.example")
     bench.run(2)
-    for number in range(3):
-        bench.put(*silent(600, number), sender=b"big%d@a.example" % number)
+    for number in range(60):
+        bench.put(*silent(30, number), sender=b"big%d@a.example" % number)
     for number in range(80):
         bench.put(b"r%d@busy.example" % number, sender=b"s@b.example")
         bench.run(0.25)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 
@@ -43,6 +44,43 @@ def test_a_rate_of_one_destination_holds_no_other() -> None:
     assert sum(recipient.endswith(b"@slow.example") for recipient in sink.acknowledged()) == 1
     bench.run(60)
     assert sum(recipient.endswith(b"@slow.example") for recipient in sink.acknowledged()) in (6, 7)
+
+
+def test_through_a_relay_a_destination_counts_for_its_recipients_domains() -> None:
+    named, relay_itself = (DestinationSettings((name,), None, 6, None, 1) for name in (b"*.slow.example", b"192.0.2.1"))
+    bench = Bench(destinations=(DestinationSettings((b"tls.example",), None, None, None, 1), named, relay_itself))
+    sink = bench.sink()
+    bench.task.start()
+    for number in range(10):
+        for domain in (b"a.slow.example", b"b.slow.example", b"tls.example", b"c.example"):
+            bench.put(b"r%d@%b" % (number, domain))
+    bench.put(b"one@a.slow.example", b"other@c.example")
+    bench.run(5)
+    assert sum(recipient.endswith(b".slow.example") for recipient in sink.acknowledged()) == 1
+    assert sum(recipient.endswith((b"@tls.example", b"@c.example")) for recipient in sink.acknowledged()) == 21
+    bench.run(60)
+    assert sum(recipient.endswith(b".slow.example") for recipient in sink.acknowledged()) in (6, 7)
+
+
+def test_a_start_with_much_mail_connects_to_100_servers_at_once_and_to_the_others_within_seconds() -> None:
+    chances = random.Random(7)
+    bench = Bench(has_relay=False)
+    bench.world.chance = chances.random
+    bench.task.sessions.schedule.limits_of._chance = chances.random
+    for number in range(400):
+        bench.names.mx(f"d{number}.example", (10, f"mx{number}.example", f"192.0.2.{number % 250}"))
+        bench.put(b"r@d%d.example" % number, sender=b"s%d@a.example" % number)
+    for number in range(250):
+        bench.sink(host=f"192.0.2.{number}")
+    bench.task.start()
+    bench.run(0.1)
+    assert len(bench.network.attempts) in range(100, 120)
+    held = [waiting for waiting in bench.why().values() if b"many servers" in waiting.sentence]
+    assert len(held) > 150
+    bench.run(1.5)
+    assert len(bench.network.attempts) in range(150, 300)
+    bench.run(2)
+    assert bench.statuses() == {"sent": 400}
 
 
 def test_a_receiver_of_three_connections_refuses_few() -> None:
@@ -92,6 +130,18 @@ def test_a_receiver_that_breaks_off_what_is_too_much_gets_less(over: Act) -> Non
     bench.run(60)
     assert len(sink.acknowledged()) == 960
     assert bench.statuses() == {"sent": 960}
+
+
+@pytest.mark.parametrize("step", ["greeting", "MAIL", "dot"])
+def test_a_receiver_that_never_answers_gets_one_connection_more_and_no_third(step: str) -> None:
+    bench = Bench(has_relay=False)
+    bench.names.mx("silent.example", (10, "mx.silent.example", "192.0.2.1"))
+    bench.sink({step: Act.SILENCE})
+    bench.task.start()
+    for number in range(300):
+        bench.put(b"r%d@silent.example" % number, sender=b"s%d@a.example" % number)
+    bench.run(100, 0.5)
+    assert len(bench.network.attempts) == (1 if step == "greeting" else 2)
 
 
 def test_domains_with_the_same_hosts_share_connections_each_under_its_own_name() -> None:

@@ -8,8 +8,9 @@ from unittest.mock import patch
 import pytest
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.due import index as module
-from mailismus.queue.due.index import DueIndex, DueMessage
+from mailismus.queue.due import entries as module
+from mailismus.queue.due.entries import DueMessage
+from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Area, Entry, Message
 from tests.fakes.shares import Most
 

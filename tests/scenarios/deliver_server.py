@@ -9,9 +9,10 @@ from typing import Any
 from twisted.internet.epollreactor import EPollReactor
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings, RetrySettings
+from mailismus.deliver.context import RealDeliveryContext
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
-from mailismus.deliver.task import DeliverTask, RealDeliveryContext
+from mailismus.deliver.task import DeliverTask
 from mailismus.mail.envelope import Envelope
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import IQueue

@@ -474,7 +474,7 @@ def test_a_host_that_leaves_in_the_middle_is_left_alone_by_this_profile(
     relay.start("PLAIN")
     assert relay.deliver() == [f"deferred (451 4.7.0 authentication as joe failed: {text})"]
     assert relay.exchanges == [["PLAIN"], ["PLAIN"]]
-    assert relay.server.task.troubled_hosts == 0  # for others they are alive
+    assert relay.server.task.hosts.remembered == 0  # for others they are alive
 
 
 def test_a_wrong_password_is_tried_once_though_much_mail_waits(make_relay: Any) -> None:

@@ -20,9 +20,10 @@ import pytest
 from twisted.internet.epollreactor import EPollReactor
 
 from mailismus.config.values.settings import ListenerSettings, MessageStoreSettings, RetrySettings, ServerSettings
+from mailismus.deliver.context import RealDeliveryContext
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
-from mailismus.deliver.task import DeliverTask, RealDeliveryContext
+from mailismus.deliver.task import DeliverTask
 from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.networks import Networks

@@ -204,6 +204,12 @@ class DestinationSettings:
     line: int
     tls: TlsSettings | None = None
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether it says any limit."""
+        limits = self.maxserverconnections, self.messages_per_minute, self.recipients_per_minute
+        return any(limit is not None for limit in limits)
+
 
 @attrs.frozen
 class ScheduleSettings:

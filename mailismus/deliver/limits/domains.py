@@ -32,6 +32,10 @@ class Destinations:
     def __iter__(self) -> Iterator[DestinationSettings]:
         return iter(self._all)
 
+    def of(self, patterns: tuple[bytes, ...]) -> DestinationSettings | None:
+        """The destination with these patterns; None: there is none."""
+        return next((one for one in self._all if one.domains == patterns), None) if patterns else None
+
     def find(self, domain: bytes) -> DestinationSettings | None:
         """The destination of a domain, in any case of letters; None: there is none."""
         if not self._all:
@@ -45,3 +49,6 @@ class Destinations:
                 found = min(found, self._wild.get(domain[dot + 1 :], none))
                 dot = domain.find(b".", dot + 1)
         return self._all[found] if found < none else None
+
+
+NO_DESTINATIONS = Destinations()

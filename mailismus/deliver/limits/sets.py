@@ -4,6 +4,10 @@
 to the MX set; a `<destination>` of the configuration that has a rate of its own has one for all of its domains,
 whatever their hosts. A window is always that of the MX set: it follows what the hosts say.
 
+*A start, or the end of an outage*: many sets begin in one moment then, and networks and name servers would get all at once.
+So of the sets that begin in the first second, or anew, `AT_ONCE` begin at once, and each other one after a random part of
+`SPREAD_S`.
+
 *Memory*: an MX set is kept while a next hop holds it, and `KEEP_S` longer, so that a short pause of the mail neither
 forgets a cut nor lets a second minute's mail go. `MAX_SETS` at most are kept, the ones unused longest go first; only
 those that have sent under a rate of their own within the last minute stay beyond that.
@@ -22,6 +26,12 @@ from mailismus.deliver.limits.window import Window
 
 KEEP_S = 600.0
 MAX_SETS = 10_000
+START_S = 1.0
+"""How long a start lasts: from its first set on."""
+AT_ONCE = 100
+"""Sets that begin at once at a start, or after an outage."""
+SPREAD_S = 3.0
+"""Seconds within which the others begin."""
 
 SetKey = tuple[tuple[str, ...], int]
 """Host names, sorted, and the port."""
@@ -48,10 +58,12 @@ class MxSet:
         self.standing = 0
         """Of these, those with a session."""
         self.moved_at = -math.inf
-        """When a message was accepted, or the window grew because nobody answered."""
+        """When a message was accepted, or the first connection was made."""
 
-    def connected(self) -> None:
+    def connected(self, now: float) -> None:
         """Count a connection that is being made."""
+        if not self.connections:
+            self.moved_at = now
         self.connections += 1
 
     def stands(self) -> None:
@@ -70,11 +82,8 @@ class MxSet:
         return standing >= window.size and window.note_delivered(standing)
 
     def note_silence(self, now: float, patience_s: float) -> bool:
-        """Let the window grow by one if no message was accepted for so long. Whether it did."""
-        if now - self.moved_at < patience_s:
-            return False
-        self.moved_at = now
-        return self.window.note_silence(now)
+        """Let the window lend a connection if no message was accepted for so long. Whether it did."""
+        return now - self.moved_at >= patience_s and self.window.lend(now)
 
     def add_holder(self, number: int) -> None:
         """Count one holder more or less."""
@@ -86,15 +95,16 @@ class MxSet:
 
 
 class DestinationLimits:
-    """The limits of one next hop: its domain at its MX set. It follows a reload by itself.
+    """The limits of one next hop: of its domain, or of the `<destination>` with these patterns for mail through a relay. It
+    follows a reload by itself.
 
     `window`: connections to the MX set. `rate`: None if no rate is in force. `server_limit`: connections to one host at
     most for the mail of this domain; None: no limit. `destination`: the `<destination>` of the domain."""
 
-    __slots__ = ("destination", "domain", "mx_set", "rate", "server_limit", "window")
+    __slots__ = ("destination", "domain", "mx_set", "patterns", "rate", "server_limit", "window")
 
-    def __init__(self, domain: bytes, mx_set: MxSet) -> None:
-        self.domain = domain
+    def __init__(self, domain: bytes, mx_set: MxSet, patterns: tuple[bytes, ...] = ()) -> None:
+        self.domain, self.patterns = domain, patterns
         self.mx_set = mx_set
         self.window = mx_set.window
         self.rate: Rate | None = None
@@ -118,6 +128,8 @@ class LimitsOf:
         self._held: dict[DestinationLimits, None] = {}
         self._rates: dict[tuple[bytes, ...], Rate] = {}
         """Of destinations with a rate of their own, by their patterns."""
+        self._starts_until: float | None = None
+        """None: no set has begun yet."""
         self._settings = settings
         self._destinations = Destinations(settings.destinations)
         self._use_rates()
@@ -132,15 +144,22 @@ class LimitsOf:
         """Number of MX sets that are kept."""
         return len(self._sets)
 
-    def hold(self, domain: bytes, hosts: Sequence[str], port: int) -> DestinationLimits:
-        """The limits of this domain's mail at these hosts, kept until `release`."""
+    def hold(
+        self, domain: bytes, hosts: Sequence[str], port: int, patterns: tuple[bytes, ...] = (), *, now: float = 0.0
+    ) -> DestinationLimits:
+        """The limits of this domain's mail at these hosts, kept until `release`. `domain` empty: of mail through a relay for
+        the domains of the `<destination>` with these `patterns`, or of no `<destination>`."""
         key = key_of(hosts, port)
         mx_set = self._sets.get(key)
         if mx_set is None:
             mx_set = self._sets[key] = MxSet(key, Window(None, self._chance()), self._new_rate())
+            if self._starts_until is None:
+                self._starts_until = now + START_S
+            if now < self._starts_until and len(self._sets) > AT_ONCE:
+                mx_set.window.begin_anew(now, SPREAD_S * self._chance())
         self._unused.pop(mx_set, None)
         mx_set.add_holder(1)
-        limits = DestinationLimits(domain, mx_set)
+        limits = DestinationLimits(domain, mx_set, patterns)
         self._held[limits] = None
         self._resolve(limits)
         return limits
@@ -164,10 +183,10 @@ class LimitsOf:
             count += 1
         return count
 
-    def begin_anew(self, now: float, wait_s: Callable[[], float] = lambda: 0.0) -> None:
-        """Begin all windows with 1 again, after an outage of this host's own network; each waits for a time of its own."""
-        for mx_set in self._sets.values():
-            mx_set.window.begin_anew(now, wait_s())
+    def begin_anew(self, now: float) -> None:
+        """Begin the windows without a session with 1 again, after an outage of this host's own network."""
+        for number, mx_set in enumerate([one for one in self._sets.values() if not one.standing]):
+            mx_set.window.begin_anew(now, 0.0 if number < AT_ONCE else SPREAD_S * self._chance())
 
     def use(self, settings: DeliverSettings) -> None:
         """Take over other settings. What was sent in the last minute counts against the new rates; a destination is the
@@ -196,7 +215,8 @@ class LimitsOf:
         self._rates = rates
 
     def _resolve(self, limits: DestinationLimits) -> None:
-        destination = self._destinations.find(limits.domain)
+        found = self._destinations
+        destination = found.find(limits.domain) if limits.domain else found.of(limits.patterns)
         most, rate = self._settings.maxserverconnections, limits.mx_set.rate
         if destination is not None:
             if destination.maxserverconnections is not None:

@@ -5,8 +5,8 @@
 
 - **Start**: from 1, doubled with each windowful of messages that the receiver accepts, until the first cut (slow start,
   RFC 5681). A windowful is as many messages as the window has connections.
-- **Silence**: one slow message must not hold up all others, so the caller lets it grow by one now and then while those
-  that stand are silent (`note_silence`).
+- **Silence**: only what was delivered lets it grow. But one slow message must not hold up all others: while those that
+  stand are silent, one connection is lent beyond the size (`lend`), a single one until the window grows or is cut.
 - **Evidence**: messages count only while as many sessions stand as the window has connections (RFC 7661). A window that
   nobody fills says nothing about a larger one, and a connection whose greeting is not there yet may still be refused.
 - **Cut**: a window is halved, to 1 at least, once for all that was under way: a transaction that began before the last
@@ -47,8 +47,7 @@ class Window:
 
     The caller asks `allows` before each new connection, and lets connections above `size` end after their transactions.
     *After a restart* windows are new; *after an outage* (no host of the set could be reached) the caller calls
-    `begin_anew`. In both cases many sets begin together: the caller gives each a random `wait_s` of some seconds if
-    more of them are due than it has free connections."""
+    `begin_anew`. In both cases many sets begin together: the caller gives each a random `wait_s` (`sets`)."""
 
     __slots__ = (
         "_before",
@@ -64,6 +63,7 @@ class Window:
         "cut_at",
         "cut_since",
         "last_reply",
+        "lent",
         "size",
     )
 
@@ -74,6 +74,8 @@ class Window:
         self._chance = chance
         self.size = size
         """Connections allowed now, at least 1; of a stopped window none may be opened all the same (`allows`)."""
+        self.lent = 0
+        """Connections allowed beyond that because nobody answers: 1 or none."""
         self._threshold = _NO_LIMIT
         """Below it a windowful doubles the window, from it on it adds one."""
         self._ceiling = self._most
@@ -104,7 +106,7 @@ class Window:
         A pause that is over ends with this question, or with `opens_at`."""
         if self._wakes_at <= now:
             self._end_pause(now)
-        return open_connections < self.size and not self._is_stopped
+        return open_connections < self.size + self.lent and not self._is_stopped
 
     def opens_at(self, now: float) -> float | None:
         """When a paused window may grow, or a stopped one opens; None: it grows by deliveries alone."""
@@ -124,14 +126,14 @@ class Window:
         self._credit += 1
         return self._grow()
 
-    def note_silence(self, now: float) -> bool:
-        """Note that nobody answers for long. Return whether the size grew, by one: another connection may be quicker.
+    def lend(self, now: float) -> bool:
+        """Allow one connection beyond the size, since nobody answers for long: it may be quicker. Return whether it is new.
         Never in a pause."""
         if self._wakes_at <= now:
             self._end_pause(now)
-        if self._wakes_at != math.inf or self.size >= self._ceiling:
+        if self.lent or self._wakes_at != math.inf or self.size >= self._ceiling:
             return False
-        self.size += 1
+        self.lent = 1
         return True
 
     def note_cut(self, now: float, began_at: float, reply: Reply | None = None, open_connections: int | None = None) -> bool:
@@ -167,7 +169,7 @@ class Window:
 
     def begin_anew(self, now: float, wait_s: float = 0.0) -> None:
         """Begin with 1 and without a memory of cuts, after an outage; nothing is opened before `wait_s` have passed."""
-        self.size = 1
+        self.size, self.lent = 1, 0
         self._threshold, self._ceiling, self._credit, self._before = _NO_LIMIT, self._most, 0, 0
         self._is_stopped = wait_s > 0
         self._wakes_at = self._probes_at = now + wait_s if wait_s > 0 else math.inf
@@ -176,7 +178,7 @@ class Window:
     def use_limit(self, limit: int | None) -> None:
         """Take over another limit. What was learnt of the receiver stays."""
         self._most = limit or _NO_LIMIT
-        self.size = min(self.size, self._most)
+        self.size, self.lent = min(self.size, self._most), 0
         self._ceiling = self._most if self._wakes_at == math.inf else min(self._ceiling, self._most)
 
     # Internal
@@ -197,7 +199,7 @@ class Window:
 
     def _pause(self, now: float) -> None:
         """Begin the first part of a pause: nothing grows. Of a stopped window it is the whole pause."""
-        self._credit = 0
+        self._credit = self.lent = 0
         recovers_at = now + RECOVER_S * (1.0 + JITTER * self._chance)
         self._probes_at = max(self._probes_at, recovers_at)
         self._wakes_at = self._probes_at if self._is_stopped else recovers_at
@@ -222,6 +224,6 @@ class Window:
             self._before = 0
         if size >= self._ceiling:
             return False
-        self._credit = 0
+        self._credit = self.lent = 0
         self.size = min(2 * size, self._threshold, self._ceiling) if size < self._threshold else size + 1
         return True

@@ -150,7 +150,7 @@ class DestDb:
         self._number += 1
         connection = Connection(self._number, host, mx_set, now)
         host.connected()
-        mx_set.connected()
+        mx_set.connected(now)
         if host.needs_trial:
             host.try_with(connection)
         else:

@@ -1,5 +1,4 @@
-"""A host (address and port) for one profile, and its connections: which are active, idle, have room, or the fewest jobs.
-Pure.
+"""A host (address and port) for one profile, and its connections. Pure.
 
 *Rules*
 - A connection is *active* while it has jobs or is being made, else *idle*. The host is *closed* if it has none, and it is
@@ -9,14 +8,13 @@ Pure.
 - Profiles share no connection. They share the `endpoint`: its death, its limits, and its number of connections.
 - A connection that *missed* what the profile demands (TLS) is a failure of this host alone, not of the endpoint: for a time
   it gets no more connections, and is dead if no session stands.
-- The newest connection with room, and the newest one with fewer jobs than another, are found without looking at all of them:
-  at most by the different numbers of jobs.
+
+*Not here*: which connections have room, or the fewest jobs (`sorted_connections`).
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
 from collections import deque
 from typing import Protocol
 
@@ -25,11 +23,9 @@ from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.limits.window import Window
 from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.deliver.schedule.sorted_connections import SortedConnections
 from mailismus.deliver.security.profile import Profile
 from mailismus.mail.reply import Reply
-
-_UNSORTED = -1
-"""The place of a connection among the crowded ones before anybody asks for it."""
 
 
 class Carrier(Protocol):
@@ -103,36 +99,22 @@ class Connection:
         self.carrier = carrier
 
 
-class Host:
+class Host(SortedConnections["Connection"]):
     """One address and port, for one profile. `destdb` alone sets what is remembered of it."""
 
     __slots__ = (
-        *("__weakref__", "_by_jobs", "_limits", "_listed", "_moved", "_numbers", "_room", "_trial", "address"),
-        *("connections", "endpoint", "idle", "met_tls", "missed", "missed_at", "missed_until", "misses", "port", "profile"),
-        *("queued", "standing"),
+        *("__weakref__", "_trial", "address", "connections", "endpoint", "met_tls", "missed", "missed_at", "missed_until"),
+        *("misses", "port", "profile", "standing"),
     )
 
     def __init__(self, endpoint: Endpoint, profile: Profile, limits: ScheduleLimits) -> None:
         self.endpoint, self.profile = endpoint, profile
         self.address, self.port = endpoint.address, endpoint.port
-        self._limits = limits
+        super().__init__(limits)
         self.connections = 0
         """Connections of this profile, those being made and those in QUIT included."""
         self.standing = 0
         """Connections with a session."""
-        self._listed: dict[int, Connection] = {}
-        self._numbers: list[int] = []
-        """Numbers of the active connections, ascending."""
-        self._room: list[int] = []
-        """Of these, those with room, and some that had it when they were sorted in."""
-        self._by_jobs: dict[int, list[int]] = {}
-        """The others, by how many jobs they have, or had when they were sorted in."""
-        self._moved: dict[Connection, None] = {}
-        """Of these, those that have another number now."""
-        self.idle: dict[Connection, None] = {}
-        """In the order in which they became idle."""
-        self.queued = 0
-        """Jobs that wait in the queues of its connections."""
         self._trial: Connection | None = None
         self.misses = 0
         """Consecutive connections that missed what the profile demands."""
@@ -210,55 +192,10 @@ class Host:
         endpoint = self.endpoint
         return (endpoint.failures > 0 and not endpoint.standing) or (self.misses > 0 and not self.standing)
 
-    def newest_with_room(self) -> Connection | None:
-        """The newest active connection with room."""
-        room, listed, backlog = self._room, self._listed, self._limits.backlog
-        while room:
-            connection = listed[room[-1]]
-            if connection.jobs < backlog:
-                return connection
-            room.pop()
-            self._crowd(connection)
-        return None
-
-    def newest(self) -> Connection | None:
-        """The newest active connection."""
-        numbers = self._numbers
-        return self._listed[numbers[-1]] if numbers else None
-
-    def newest_below(self, jobs: int) -> Connection | None:
-        """The newest active connection with fewer jobs than this, of those without room."""
-        for number in [number for number in self._room if self._listed[number].jobs >= self._limits.backlog]:
-            _remove(self._room, number)
-            self._crowd(self._listed[number])
-        if self._moved:
-            self._sort_in()
-        found = max((numbers[-1] for count, numbers in self._by_jobs.items() if count < jobs), default=0)
-        return self._listed[found] if found else None
-
-    def most_crowded(self) -> Connection | None:
-        """The connection with most jobs, if one has more than its backlog."""
-        if self._moved:
-            self._sort_in()
-        most = max(self._by_jobs, default=0)
-        return self._listed[self._by_jobs[most][0]] if most > self._limits.backlog else None
-
-    def listed(self) -> list[Connection]:
-        """Active and idle connections."""
-        return list(self._listed.values())
-
     def with_jobs(self) -> list[Connection]:
         """Active connections, and the one on trial."""
         active = [self._listed[number] for number in self._numbers]
         return active if self._trial is None else [*active, self._trial]
-
-    def being_made(self) -> list[Connection]:
-        """Active connections without a session yet."""
-        return [connection for connection in self._listed.values() if not connection.is_standing]
-
-    def oldest(self, count: int) -> list[Connection]:
-        """Some active connections with room, the oldest ones first."""
-        return [self._listed[number] for number in self._room[:count]]
 
     # ------------------------------------------------------------------ connections
 
@@ -306,120 +243,4 @@ class Host:
         """Forget what it missed."""
         self.misses, self.missed_at, self.missed_until, self.missed = 0, -math.inf, 0.0, None
 
-    def list(self, connection: Connection) -> None:
-        """Make a connection active: it gets jobs from now on."""
-        connection.set_listed(is_listed=True)
-        self._listed[connection.number] = connection
-        insort(self._numbers, connection.number)
-        self._enter(connection)
-
-    def unlist(self, connection: Connection) -> None:
-        """Give a connection no more jobs."""
-        if connection.is_listed:
-            connection.set_listed(is_listed=False)
-            if connection.is_idle:
-                connection.wake()
-                del self.idle[connection]
-            else:
-                _remove(self._numbers, connection.number)
-                self._leave(connection)
-            del self._listed[connection.number]
-
-    def rest(self, connection: Connection, idle_number: int) -> None:
-        """Make an active connection without jobs idle."""
-        connection.rest(idle_number)
-        self.idle[connection] = None
-        _remove(self._numbers, connection.number)
-        self._leave(connection)
-
     # ------------------------------------------------------------------ jobs
-
-    def add_job(self, connection: Connection, job: Job) -> None:
-        """Add a job to the queue of a connection: the only job of its message goes before every second one of messages with
-        several, so that it does not wait for all of a large envelope, nor the envelope for ever."""
-        queue = connection.queue
-        if job.concurrency is not None or not queue or queue[-1].concurrency is None:
-            queue.append(job)
-        else:
-            queue.insert(2 * sum([queued.concurrency is None for queued in queue]), job)
-        self.queued += 1
-        connection.jobs += 1
-        if connection.is_idle:
-            connection.is_idle = False
-            del self.idle[connection]
-            insort(self._numbers, connection.number)
-            self._enter(connection)
-        elif connection.place > 0:
-            self._moved[connection] = None
-        elif not connection.place and connection.jobs > self._limits.backlog and connection.is_listed:
-            _remove(self._room, connection.number)
-            self._crowd(connection)
-
-    def take_first(self, connection: Connection) -> Job:
-        """Take the first queued job, to begin its transaction: it counts until `end_job`."""
-        self.queued -= 1
-        connection.begun += 1
-        return connection.queue.popleft()
-
-    def take_away(self, connection: Connection, job: Job) -> None:
-        """Take a queued job away from a connection."""
-        connection.queue.remove(job)
-        self.queued -= 1
-        self.end_job(connection)
-
-    def end_job(self, connection: Connection) -> None:
-        """Stop counting a job that has ended."""
-        jobs = connection.jobs = connection.jobs - 1
-        if connection.place:
-            if jobs < self._limits.backlog:
-                self._leave(connection)
-                insort(self._room, connection.number)
-            elif connection.place > 0:
-                self._moved[connection] = None
-
-    def relist(self) -> None:
-        """Sort all connections anew: the backlog has changed."""
-        self._room.clear()
-        self._by_jobs.clear()
-        self._moved.clear()
-        for number in self._numbers:
-            self._enter(self._listed[number])
-
-    def _crowd(self, connection: Connection) -> None:
-        """Note that a connection which had room has none. Who is asked for next sorts it in."""
-        connection.place = _UNSORTED
-        self._moved[connection] = None
-
-    def _enter(self, connection: Connection) -> None:
-        if connection.jobs < self._limits.backlog:
-            connection.place = 0
-            insort(self._room, connection.number)
-        else:
-            self._sort_in_crowd(connection)
-
-    def _sort_in_crowd(self, connection: Connection) -> None:
-        jobs = connection.place = connection.jobs
-        insort(self._by_jobs.setdefault(jobs, []), connection.number)
-
-    def _leave(self, connection: Connection) -> None:
-        self._moved.pop(connection, None)
-        number, place = connection.number, connection.place
-        connection.place = 0
-        if not place:
-            _remove(self._room, number)
-        elif place > 0:
-            numbers = self._by_jobs[place]
-            _remove(numbers, number)
-            if not numbers:
-                del self._by_jobs[place]
-
-    def _sort_in(self) -> None:
-        """Sort in the connections whose number of jobs has changed."""
-        for connection in list(self._moved):
-            self._leave(connection)
-            self._enter(connection)
-
-
-def _remove(numbers: list[int], number: int) -> None:
-    """Remove a number from an ascending list."""
-    del numbers[bisect_left(numbers, number)]

@@ -1,14 +1,10 @@
-"""The schedule: gives each job a place, and moves jobs when something begins or ends (pure).
+"""The schedule: moves jobs when something begins or ends (pure).
 
 *Rules*
-- A job is in one place: the queue of a connection, the line for a worker, its destination's own line (it waits for a limit
-  or a trial), the look-up of its destination, or under way.
 - A free worker goes to the first job of the line whose message may have one more.
-- A connection without jobs takes one that waits for its destinations, or one that has not begun on a connection that is
-  slower or has more jobs; else it becomes idle.
+- A connection for which there is no job becomes idle.
 - When a limit grows, a job that has not begun leaves the most crowded connection, and may make another one.
-- Where a host's limit is reached, an idle connection of another profile ends: nothing else would use it.
-- Jobs of a connection that ends are placed anew. A job whose hosts are all dead has been tried.
+- Jobs of a connection that ends are placed anew.
 - A next hop without jobs and look-up is forgotten.
 
 Nothing here calls a session from within its own call but to begin on an idle connection or to end one: the rest is done by
@@ -17,25 +13,15 @@ Nothing here calls a session from within its own call but to begin on an idle co
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
 
-from mailismus.deliver.concurrency import Concurrency
 from mailismus.deliver.job import Job
-from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.route import HOST_NONE
-from mailismus.deliver.schedule.choice import FRESH_AFTER, Choice, PickOne, Wait, choose
-from mailismus.deliver.schedule.destdb import DestDb, HostFailure
+from mailismus.deliver.schedule.choice import Choice, choose
+from mailismus.deliver.schedule.destdb import HostFailure
 from mailismus.deliver.schedule.destination import Destination
-from mailismus.deliver.schedule.destinations import KnownDestinations
+from mailismus.deliver.schedule.handing_out import HandingOut
 from mailismus.deliver.schedule.host import Connection, Host
-from mailismus.deliver.schedule.line import Line
-from mailismus.deliver.schedule.parked import ParkedDestinations
-from mailismus.deliver.schedule.pool import Pool
-from mailismus.mail.ids import SpoolId
-from mailismus.mail.outcome import Outcome
 from mailismus.mail.reply import Reply
 
 SLOW_AFTER_S = 5.0
@@ -43,80 +29,12 @@ SLOW_AFTER_S = 5.0
 500 entries a second."""
 PATIENCE_S = 1.0
 """A connection that is silent for so long keeps no job that could begin elsewhere."""
-LOOKED_AT = 8
-"""Connections of one host that are looked at for a job to take over."""
 MOST_PLACED = 250
 """Waiting destinations, or crowded hosts, that one call of `serve` looks at; the others follow."""
 
 
-class ScheduleOwner(Protocol):
-    """What carries out the schedule's decisions."""
-
-    def open_connection(self, connection: Connection, destination: Destination) -> None:
-        """Make this connection, for a job of this destination. Its end is told in a later turn."""
-
-    def locate(self, destination: Destination, job: Job, now: float) -> bool | Outcome:
-        """Whether the hosts of a destination are known now, for this job; if not, `located` is called when they are, and
-        `take_unlocated` when there are none. An outcome: that of its mail, known already."""
-
-    def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
-        """Settle a job for which there is no host. `label`: the host tried just now, or none. `known_for_s`: as in
-        `mail.outcome.Outcome`."""
-
-    def want_service(self) -> None:
-        """Call `serve` in a later turn."""
-
-
-class Schedule:
-    """Jobs, connections, and hosts. `pick`: one of some hosts at random."""
-
-    def __init__(self, destdb: DestDb, limits_of: LimitsOf, owner: ScheduleOwner, pick: PickOne) -> None:
-        self._owner, self._pick = owner, pick
-        self.destdb = destdb
-        self.limits = destdb.limits
-        self.limits_of = limits_of
-        self.pool = Pool(self.limits)
-        self.line = Line()
-        """Jobs that wait for a worker."""
-        self.known = KnownDestinations(limits_of)
-        self.destinations = self.known.by_next_hop
-        self._concurrencies: dict[SpoolId, Concurrency] = {}
-        self._homeless: deque[tuple[Job, bytes]] = deque()
-        """Jobs of connections that ended, and the host that was tried."""
-        self._unlocated: dict[Destination, None] = {}
-        """Destinations with jobs that wait for their hosts."""
-        self._parked = ParkedDestinations()
-        self._crowded: dict[Host, None] = {}
-        """Hosts of which a connection has, or had, more jobs than the backlog."""
-        self._idle_number = 0
-        self._paused_until = 0.0
-        self._has_rates = limits_of.has_rates
-
-    def follow_settings(self) -> None:
-        """Take over what `limits_of` has taken over."""
-        self._has_rates = self.limits_of.has_rates
-
-    # ------------------------------------------------------------------ destinations and jobs
-
-    def concurrency(self, spool_id: SpoolId) -> Concurrency:
-        """The concurrency of a message with several recipients. Counts a job of it; `forget_job` ends that."""
-        found = self._concurrencies.get(spool_id)
-        if found is None:
-            found = self._concurrencies[spool_id] = Concurrency(spool_id)
-        found.count_job()
-        return found
-
-    def forget_job(self, job: Job, destination: Destination) -> None:
-        """Forget a job that is settled or given back. It is in no place."""
-        if job.concurrency is not None:
-            destination.close(job)
-            self.forget_concurrency(job.concurrency)
-        self.known.forget_if_unused(destination)
-
-    def forget_concurrency(self, concurrency: Concurrency) -> None:
-        """Stop counting a job of a message."""
-        if concurrency.end_job():
-            del self._concurrencies[concurrency.spool_id]
+class Schedule(HandingOut):
+    """All of the schedule."""
 
     def collect(self, now: float) -> None:
         """Forget what was not used for long: destinations, their limits, and records of hosts."""
@@ -124,216 +42,7 @@ class Schedule:
         self.limits_of.forget_unused(now)
         self.destdb.collect(now)
 
-    # ------------------------------------------------------------------ placing
-
-    def place(self, job: Job, destination: Destination, now: float, label: bytes = HOST_NONE) -> None:
-        """Give a job a place. `label`: the host at which it was tried just now."""
-        if destination.located_until > now:
-            sole = destination.sole
-            if sole is not None and not self._has_rates and job.put_backs < FRESH_AFTER:
-                connection = sole.newest_with_room()
-                if connection is None and sole.idle and job.concurrency is None:
-                    connection = next(reversed(sole.idle))
-                if connection is not None:  # the usual cases
-                    self._give(job, connection)
-                    return
-        else:
-            known = self._owner.locate(destination, job, now)
-            if known is not True and not destination.is_served:
-                if known is False:
-                    destination.unlocated.append(job)
-                    self._unlocated[destination] = None
-                else:
-                    self._owner.defer(job, destination, known.reply, known.host, math.inf)
-                return
-        if self._has_rates and destination.parked:
-            self._park(job, destination)  # nothing passes what waits for a rate
-        else:
-            self._place(job, destination, now, label)
-
-    def _place(self, job: Job, destination: Destination, now: float, label: bytes) -> None:
-        """Give a job a place now. The hosts of its destination are known."""
-        if self._has_rates and not _may_send(job, destination, now):
-            self._park(job, destination)
-            return
-        choice = choose(job, destination, self.pool, now, self._pick)
-        if type(choice) is Connection:
-            self._give(job, choice)
-        elif type(choice) is Host:
-            self._open(job, choice, destination, now)
-        elif choice is Wait.WORKER:
-            self._wait_for_worker(job)
-        elif choice is Wait.NO_HOST:
-            self._defer(job, destination, now, label)
-        else:
-            self._park(job, destination)
-            if job.put_backs >= FRESH_AFTER:
-                self._end_an_idle_one(destination)
-            elif choice is Wait.LIMIT:
-                self._end_one_of_others(destination)
-
-    def _give(self, job: Job, connection: Connection) -> None:
-        """Queue a job on a connection, which begins if it was idle."""
-        if job.concurrency is not None:
-            job.concurrency.add(connection)
-        host = connection.host
-        was_idle = connection.is_idle
-        host.add_job(connection, job)
-        if was_idle:
-            self.pool.woke(connection)
-            carrier = connection.carrier
-            assert carrier is not None
-            carrier.begin()
-        elif connection.jobs > self.limits.backlog:
-            self._crowded[host] = None
-
-    def _open(self, job: Job, host: Host, destination: Destination, now: float) -> None:
-        if self.pool.is_full or now < self._paused_until:
-            self._wait_for_worker(job)
-            return
-        limits = destination.limits
-        assert limits is not None
-        connection = self.destdb.connect(host, limits.mx_set, now)
-        self.pool.opened()
-        self._give(job, connection)
-        self._owner.open_connection(connection, destination)
-
-    def _wait_for_worker(self, job: Job) -> None:
-        self.line.add(job)
-        if job.concurrency is not None:
-            job.concurrency.wait()
-        pool = self.pool
-        if pool.is_full and pool.idle and pool.soon_free < len(self.line) and pool.allows(job.concurrency):
-            carrier = next(iter(pool.idle)).carrier  # the one that has been idle longest makes room
-            assert carrier is not None
-            carrier.quit()
-
-    def _end_an_idle_one(self, destination: Destination) -> None:
-        """Make room for a fresh connection: an idle one of these hosts ends, if none ends already."""
-        if any(host.has_leaving for host in destination.labels):
-            return
-        for host in destination.labels:
-            if host.idle:
-                carrier = next(iter(host.idle)).carrier
-                assert carrier is not None
-                carrier.quit()
-                return
-
-    def _end_one_of_others(self, destination: Destination) -> None:
-        """Make room at the limits of these hosts: an idle connection of another profile ends, if none ends already."""
-        for host in destination.labels:
-            if host.endpoint.connections == host.connections:  # the usual case: there are no others
-                continue
-            others = [other for other in self.destdb.hosts_at(host.endpoint) if other is not host]
-            if any(other.has_leaving for other in others):
-                return
-            idle = next((next(iter(other.idle)) for other in others if other.idle), None)
-            if idle is not None:
-                assert idle.carrier is not None
-                idle.carrier.quit()
-                return
-
-    def _defer(self, job: Job, destination: Destination, now: float, label: bytes) -> None:
-        known_for_s = destination.dead_for_s(now) if label == HOST_NONE else None
-        self._owner.defer(job, destination, destination.last_reply(), label, known_for_s)
-
-    def _park(self, job: Job, destination: Destination) -> None:
-        destination.parked.add(job)
-        self._parked.add(destination)
-
-    def _unpark(self, destination: Destination, now: float) -> bool:
-        """Place a parked job. Whether it got a place, and another one is parked."""
-        parked = destination.parked
-        before = len(parked)
-        job = parked.take(_any)
-        if job is None:
-            return False
-        if destination.located_until <= now:
-            self.place(job, destination, now)
-        else:
-            self._place(job, destination, now, HOST_NONE)
-        if not parked:
-            self._parked.remove(destination)
-        if len(parked) < before:
-            return bool(parked)
-        parked.restore(job)
-        return False
-
-    # ------------------------------------------------------------------ called for connections
-
-    def next_job(self, connection: Connection, now: float) -> Job | None:
-        """Take the next job to begin on this connection; None: there is none."""
-        if not self._has_rates:
-            queue = connection.queue
-            if not queue:
-                return self._next_job(connection, now)
-            connection.host.queued -= 1
-            connection.begun += 1
-            return queue.popleft()
-        while (job := self._next_job(connection, now)) is not None:
-            destination = self.destinations[job.next_hop]
-            if _may_send(job, destination, now, is_sent=True):
-                return job
-            self.end_job(job, connection)
-            self._park(job, destination)
-        return None
-
-    def _next_job(self, connection: Connection, now: float) -> Job | None:
-        host = connection.host
-        if connection.queue:
-            return host.take_first(connection)
-        if self._parked:
-            for destination in self._parked.at(host):
-                self._unpark(destination, now)
-                if connection.queue:
-                    return host.take_first(connection)
-        if host.queued and not connection.jobs:
-            self._take_over(connection)
-            if connection.queue:
-                return host.take_first(connection)
-        return None
-
-    def _take_over(self, connection: Connection) -> None:
-        """Take a job that has not begun from the most crowded connection of the host, from one without room, or from one of
-        the oldest."""
-        host = connection.host
-        full = host.most_crowded() or host.newest_below(self.limits.backlog + 1)
-        for other in (*(() if full is None else (full,)), *host.oldest(LOOKED_AT)):
-            if other.queue and other is not connection and other.queue[0].put_backs < FRESH_AFTER:
-                job = other.queue[0]
-                self._take_away(job, other)
-                if job.concurrency is not None:
-                    job.concurrency.add(connection)
-                host.add_job(connection, job)
-                return
-
-    def _take_away(self, job: Job, connection: Connection) -> None:
-        """Take a job that has not begun from a connection."""
-        connection.host.take_away(connection, job)
-        self._remove_worker(job, connection)
-
-    def _remove_worker(self, job: Job, connection: Connection) -> None:
-        concurrency = job.concurrency
-        if concurrency is not None and concurrency.remove(connection) and concurrency.waiting:
-            self._owner.want_service()
-
-    def end_job(self, job: Job, connection: Connection) -> None:
-        """Note that a job which had begun is settled, or put back. It is in no place now."""
-        host = connection.host
-        host.end_job(connection)
-        if job.concurrency is not None:
-            self._remove_worker(job, connection)
-        if self._parked and host in self._parked:
-            self._owner.want_service()
-
-    def must_yield(self, connection: Connection) -> bool:
-        """Whether a connection ends after its transaction, so that its worker becomes free: the message of its next job has
-        more than its share, and one with fewer workers waits in the line."""
-        own = connection.queue[0].concurrency if connection.queue else None
-        if own is None or not self.pool.exceeds(own):
-            return False
-        count = len(own.workers) - 1
-        return self.line.has(lambda job: job.concurrency is None or len(job.concurrency.workers) < count)
+    # ------------------------------------------------------------------ what happens to connections
 
     def rest(self, connection: Connection) -> None:
         """Note that a connection without jobs is kept idle: its worker is free."""
@@ -468,7 +177,7 @@ class Schedule:
 
     def relieve(self, connection: Connection, now: float) -> None:
         """Let jobs that have not begun leave a connection that has been silent for `PATIENCE_S`, if there is a better place.
-        While nothing was refused its set may have one connection more for them, once in `PATIENCE_S`."""
+        While nothing was refused its set may have one connection more for them, a single one until messages are accepted."""
         host = connection.host
         if not connection.is_listed or not connection.is_standing or connection.is_idle:
             return
@@ -518,10 +227,6 @@ class Schedule:
         """Remove and return the jobs that wait for the hosts of a destination."""
         self._unlocated.pop(destination, None)
         return destination.take_unlocated()
-
-    def pause(self, until: float) -> None:
-        """Make no connections until then."""
-        self._paused_until = until
 
     def drain(self) -> list[Job]:
         """Remove and return all jobs that have not begun."""
@@ -591,18 +296,3 @@ class Schedule:
     def has_work(self) -> bool:
         """Whether a job waits anywhere but on a connection."""
         return bool(self.line or self._parked or self._homeless or self._unlocated)
-
-
-def _may_send(job: Job, destination: Destination, now: float, *, is_sent: bool = False) -> bool:
-    """Whether the rate of its destination lets a job go now. `is_sent`: count it if so."""
-    rate = destination.limits.rate if destination.limits is not None else None
-    if rate is None:
-        return True
-    may_go = rate.may_send(now, len(job.entries))
-    if may_go and is_sent:
-        rate.note_sent(now, len(job.entries))
-    return may_go
-
-
-def _any(_: Job) -> bool:
-    return True

@@ -2,12 +2,16 @@
 
 *Rules*: as in `pool`, for workers that are all equal: look-ups and local deliveries. A sender may have as many as a message:
 many messages of a recipient each are no better than one of many.
+
+Of some pools a part is kept for senders that have few or none (`kept`): there the rule for senders is that of `room`. With
+the rule of messages alone five senders whose look-ups end late would have all workers.
 """
 
 from __future__ import annotations
 
 from typing import TypeVar
 
+from mailismus.deliver.room import more_for
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message
@@ -16,10 +20,11 @@ K = TypeVar("K")
 
 
 class PoolShares:
-    """The workers of a pool of this size that messages and their senders have."""
+    """The workers of a pool of this size that messages and their senders have. `kept`: how many are for senders with few."""
 
-    def __init__(self, limits: ScheduleLimits, size: int) -> None:
+    def __init__(self, limits: ScheduleLimits, size: int, kept: int = 0) -> None:
         self._limits = limits
+        self._kept = kept
         self._half = max(1, size // 2)
         self._of_message: dict[SpoolId, int] = {}
         self._of_sender: dict[bytes, int] = {}
@@ -40,7 +45,10 @@ class PoolShares:
 
     def allows_sender(self, sender: bytes, free: int) -> bool:
         """Whether the messages of a sender may have one more worker, while so many are free: at least one."""
-        return self._of_sender.get(sender, 0) < self._most(free)
+        held = self._of_sender.get(sender, 0)
+        if self._kept:
+            return more_for(held, free, self._kept, self._limits.scale) > 0
+        return held < self._most(free)
 
     def _most(self, free: int) -> int:
         limits = self._limits

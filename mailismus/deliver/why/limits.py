@@ -70,12 +70,12 @@ def _limit_of(hosts: Sequence[Host], destination: Destination, times: Times) -> 
     window, used = limits.window, limits.mx_set.connections
     if not window.allows(used, now):
         name = name_of(destination)
-        since = times.since(window.cut_since)
+        throttled = sentences.throttled(times.since(window.cut_since), window.last_reply) if window.is_cut else ""
         opens_at = window.opens_at(now)
         if used < window.size and opens_at is not None:
-            return Reason(Hold.WINDOW, name, sentences.stopped(name, since, window.last_reply, times.until(opens_at)))
-        more = sentences.throttled(since, window.last_reply) if window.is_cut else sentences.starting()
-        return Reason(Hold.WINDOW, name, sentences.busy(name, used, window.size, more))
+            return Reason(Hold.WINDOW, name, sentences.stopped(name, times.until(opens_at), throttled or sentences.spread()))
+        more = throttled or sentences.starting()
+        return Reason(Hold.WINDOW, name, sentences.busy(name, used, window.size + window.lent, more))
     most = limits.server_limit or NO_LIMIT
     if any(host.may_have_more(most, now) for host in hosts):
         return None
@@ -91,9 +91,8 @@ def refusal_of(name: str, host: Host, times: Times) -> Reason:
     """A host that refused more connections than it has."""
     window = host.window
     assert window is not None
-    since, opens_at = times.since(window.cut_since), window.opens_at(times.monotonic)
+    more, opens_at = sentences.throttled(times.since(window.cut_since), window.last_reply), window.opens_at(times.monotonic)
     used = host.endpoint.connections
     if used < window.size and opens_at is not None:
-        return Reason(Hold.HOST, name, sentences.stopped(name, since, window.last_reply, times.until(opens_at)))
-    more = sentences.throttled(since, window.last_reply)
+        return Reason(Hold.HOST, name, sentences.stopped(name, times.until(opens_at), more))
     return Reason(Hold.HOST, name, sentences.busy(name, used, window.size, more))

@@ -98,9 +98,14 @@ def throttled(since: str, reply: Reply | None) -> str:
     return f", throttled since {since}{f' after {code}' if code else ''}"
 
 
-def stopped(name: str, since: str, reply: Reply | None, opens_at: str) -> str:
-    """No connection is opened for a while."""
-    return f"waits for {name}: no connection before {opens_at}{throttled(since, reply)}"
+def stopped(name: str, opens_at: str, more: str) -> str:
+    """No connection is opened for a while. `more`: as for `busy`."""
+    return f"waits for {name}: no connection before {opens_at}{more}"
+
+
+def spread() -> str:
+    """The rest of `stopped`: a start, or the end of an outage."""
+    return ", since many servers would be connected to in one moment"
 
 
 def starting() -> str:

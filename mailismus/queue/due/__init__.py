@@ -3,5 +3,6 @@
 Modules, each with what it is:
 
     passed_over   lines of senders that were passed over in a take
-    index         entries by area: ready, waiting for their time, out
+    entries       entries by area: ready, waiting for their time, out
+    index         `DueIndex`: also gives back, hastens and counts
 """

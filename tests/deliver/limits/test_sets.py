@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from mailismus.config.values.settings import DestinationSettings
 from mailismus.deliver.limits import sets
 from mailismus.deliver.limits.rate import SPAN_S
-from mailismus.deliver.limits.sets import KEEP_S, LimitsOf, key_of
+from mailismus.deliver.limits.sets import AT_ONCE, KEEP_S, SPREAD_S, START_S, DestinationLimits, LimitsOf, key_of
 from tests.deliver.harness import deliver_settings
 
 HOSTS = ("mx1.example", "mx2.example")
@@ -59,6 +60,24 @@ def test_a_destination_has_one_rate_for_all_of_its_domains_and_the_windows_of_th
     assert beside.rate.limits == (0, 9)
     assert (one.server_limit, beside.server_limit) == (5, 20)
     assert (one.destination, beside.destination) == (big, None)
+
+
+def test_mail_through_a_relay_has_the_limits_of_the_destination_with_its_patterns_also_after_a_reload() -> None:
+    patterns = (b"slow.example", b"*.slow.example")
+    destinations = (
+        DestinationSettings(patterns, 5, 60, None, 1),
+        DestinationSettings((b"relay.example",), 1, None, None, 2),
+    )
+    limits = limits_of(destinations=destinations)
+    slow, others = limits.hold(b"", ("relay.example",), 25, patterns), limits.hold(b"", ("relay.example",), 25)
+    assert slow.window is others.window
+    assert (slow.server_limit, others.server_limit) == (5, 20)
+    assert slow.rate is not None
+    assert others.rate is None
+    limits.use(deliver_settings(destinations=(destination(*patterns, most=7),)))
+    assert (slow.server_limit, slow.rate) == (7, None)
+    limits.use(deliver_settings())
+    assert slow.server_limit == 20
 
 
 def test_what_a_destination_does_not_say_is_as_for_all_others() -> None:
@@ -136,15 +155,40 @@ def test_what_has_sent_under_a_rate_is_kept_for_its_minute(monkeypatch: pytest.M
     assert len(limits) == 2
 
 
-def test_after_an_outage_all_windows_begin_anew_each_at_its_own_time() -> None:
-    limits = limits_of()
-    held = [limits.hold(b"a.example", (name,), 25) for name in ("mx1", "mx2")]
+def held_of_many(limits: LimitsOf, count: int, now: float) -> list[DestinationLimits]:
+    return [limits.hold(b"a.example", (f"mx{now}.{number}",), 25, now=now) for number in range(count)]
+
+
+def test_of_many_sets_that_begin_together_at_a_start_most_wait_for_a_random_time() -> None:
+    chances = random.Random(1)
+    limits = LimitsOf(deliver_settings(), chances.random)
+    first = [one.window for one in held_of_many(limits, 300, 1000.0)]
+    assert all(window.allows(0, 1000.0) for window in first[:AT_ONCE])
+    opens_at = [window.opens_at(1000.0) or 0.0 for window in first[AT_ONCE:]]
+    assert 1000.0 < min(opens_at) < 1000.0 + SPREAD_S / 10
+    assert 1000.0 + SPREAD_S * 9 / 10 < max(opens_at) <= 1000.0 + SPREAD_S
+    assert not any(window.allows(0, 1000.0) for window in first[AT_ONCE:])
+    assert all(window.allows(0, 1000.0 + SPREAD_S) for window in first)
+    assert all(one.window.allows(0, 1002.0) for one in held_of_many(limits, 300, 1000.0 + START_S))
+
+
+def test_a_start_with_few_sets_lets_none_wait() -> None:
+    limits = LimitsOf(deliver_settings(), lambda: 1.0)
+    assert all(one.window.allows(0, 5.0) for one in held_of_many(limits, AT_ONCE, 5.0))
+
+
+def test_after_an_outage_windows_without_sessions_begin_anew_each_at_its_own_time() -> None:
+    limits = LimitsOf(deliver_settings(), random.Random(1).random)
+    held = held_of_many(limits, AT_ONCE + 50, 0.0)
     for one in held:
+        one.window.begin_anew(0.0)
         one.window.note_delivered(1)
-    waits = iter((0.5, 2.5))
-    limits.begin_anew(100.0, lambda: next(waits))
-    assert [one.window.opens_at(100.0) for one in held] == [100.5, 102.5]
-    assert [one.window.size for one in held] == [1, 1]
+    held[-1].mx_set.stands()
+    limits.begin_anew(100.0)
+    assert [one.window.size for one in held] == [1] * (AT_ONCE + 49) + [2]
+    assert all(one.window.allows(0, 100.0) for one in [*held[:AT_ONCE], held[-1]])
+    assert len({one.window.opens_at(100.0) for one in held[AT_ONCE:-1]}) == 49
+    assert not any(one.window.allows(0, 100.0) for one in held[AT_ONCE:-1])
 
 
 def test_each_window_has_a_chance_of_its_own() -> None:

@@ -46,6 +46,21 @@ def test_it_begins_with_one_and_doubles_with_each_windowful() -> None:
     assert window.opens_at(0.0) is None
 
 
+def test_while_nobody_answers_one_connection_is_lent_and_only_deliveries_let_it_grow() -> None:
+    window = Window(None)
+    assert [window.lend(float(second)) for second in range(60)] == [True] + [False] * 59
+    assert window.size == 1
+    assert window.allows(1, 60.0)
+    assert not window.allows(2, 60.0)
+    assert window.note_delivered(2)
+    assert (window.size, window.lent) == (2, 0)
+    assert window.lend(61.0)
+    window.note_cut(62.0, 61.5)
+    assert not window.allows(1, 62.0)
+    assert not window.lend(63.0)
+    assert not Window(1).lend(0.0)
+
+
 @pytest.mark.parametrize(("limit", "most"), [(None, 64), (0, 64), (20, 20), (1, 1), (5, 5)])
 def test_it_never_exceeds_its_limit(limit: int | None, most: int) -> None:
     window = Window(limit)
@@ -364,6 +379,7 @@ class PlainWindow:
     cut_at: float = -math.inf
     before: int = 0
     accepted: int = 0
+    is_lent: bool = False
 
     def pass_time(self, now: float) -> None:
         if self.phase is Phase.RECOVERING and now >= self.recovers_at:
@@ -388,6 +404,7 @@ class PlainWindow:
         if self.size < most:
             self.size = int(min(aim, most))
             self.accepted = 0
+            self.is_lent = False
 
     def delivered(self, full: bool) -> None:
         if full and (self.size < self.limit or self.before):
@@ -403,12 +420,18 @@ class PlainWindow:
 
     def pause(self, now: float, is_stopped: bool) -> None:
         self.accepted = 0
+        self.is_lent = False
         self.phase = Phase.STOPPED if is_stopped else Phase.RECOVERING
         self.recovers_at = now + 5.0
         self.probes_at = max(self.probes_at, self.recovers_at)
 
     def allows(self, count: int) -> bool:
-        return count < self.size and self.phase is not Phase.STOPPED
+        return count < self.size + self.is_lent and self.phase is not Phase.STOPPED
+
+    def silent(self) -> bool:
+        was_lent = self.is_lent
+        self.is_lent = was_lent or (self.phase is Phase.FREE and self.size < self.limit)
+        return self.is_lent and not was_lent
 
 
 STEPS = st.lists(
@@ -417,6 +440,7 @@ STEPS = st.lists(
         st.tuples(st.just("time"), st.sampled_from([0.0, 0.5, 4.5, 5.0, 30.0, 45.0, 130.0, 170.0]), st.just(0)),
         st.tuples(st.just("cut"), st.sampled_from([-1.0, 0.0, 0.5]), st.integers(0, 12)),
         st.tuples(st.just("refused"), st.booleans(), st.integers(0, 12)),
+        st.tuples(st.just("silent"), st.just(0), st.just(0)),
     ),
     max_size=40,
 )
@@ -444,6 +468,8 @@ def test_it_is_the_plain_rule(limit: int, steps: list[tuple[str, float, int]]) -
                 threshold = used - 1 if is_probe else max(1, used * 3 // 4)
                 plain.cut(now, max(1, used // 2), threshold, used == 1 and plain.before > 0)
             assert window.note_cut(now, began_at, BUSY, number) == counts
+        elif what == "silent":
+            assert window.lend(now) == plain.silent()
         else:
             most = max(1, number)
             if plain.phase is Phase.FREE:
@@ -458,7 +484,7 @@ def test_it_is_the_plain_rule(limit: int, steps: list[tuple[str, float, int]]) -
             ends_at = plain.recovers_at if plain.phase is Phase.RECOVERING else plain.probes_at
             is_at_most = plain.size >= plain.limit and plain.phase is not Phase.STOPPED
             assert opens_at == (None if plain.phase is Phase.FREE or is_at_most else ends_at)
-            for count in (0, plain.size - 1, plain.size):
+            for count in (0, plain.size - 1, plain.size, plain.size + 1):
                 assert window.allows(count, now) == plain.allows(count)
         assert (window.size, window.is_cut, window.cut_at) == (plain.size, plain.before > 0, plain.cut_at)
         assert 1 <= window.size <= (limit or math.inf)

@@ -11,7 +11,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mailismus.deliver.schedule import choice, destdb, destinations, endpoint, host, line, parked, pool, schedule
+from mailismus.deliver.schedule import (
+    choice,
+    destdb,
+    destinations,
+    endpoint,
+    handing_out,
+    host,
+    line,
+    parked,
+    placing,
+    pool,
+    schedule,
+    sorted_connections,
+)
 from tests.deliver.schedule import (
     test_choice,
     test_destdb,
@@ -27,11 +40,14 @@ TESTS = {
     destdb: test_destdb,
     destinations: test_destinations,
     endpoint: test_choice,
+    handing_out: test_schedule,
     host: test_choice,
     line: test_line,
     parked: test_parked,
+    placing: test_schedule,
     pool: test_pool,
     schedule: test_schedule,
+    sorted_connections: test_choice,
 }
 """The rules of each module."""
 

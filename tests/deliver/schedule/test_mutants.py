@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver.schedule import choice, destdb, destinations, endpoint, host, limits, line, parked, pool, schedule
+from mailismus.deliver.schedule import (
+    choice,
+    destdb,
+    destinations,
+    endpoint,
+    handing_out,
+    host,
+    limits,
+    line,
+    parked,
+    placing,
+    pool,
+    schedule,
+    sorted_connections,
+)
 from tests.deliver.schedule import test_destdb, test_profiles, test_schedule, test_verification
 from tests.deliver.schedule.mutants import Mutant, apply, is_caught, rules_of
 
@@ -73,7 +87,7 @@ MUTANTS = (
     Mutant(host, "self.missed_at >= self.endpoint.died_at", "True", test_profiles),
     Mutant(endpoint, "return count < most and", "return count <= most and"),
     Mutant(endpoint, "(window is None or window.allows(count, now))", "True"),
-    Mutant(host, "if count < jobs), default=0)", "if count <= jobs), default=0)"),
+    Mutant(sorted_connections, "if count < jobs), default=0)", "if count <= jobs), default=0)"),
     Mutant(
         endpoint,
         "size=standing)\n        self.window.note_refused",
@@ -81,9 +95,14 @@ MUTANTS = (
         test_destdb,
     ),
     Mutant(endpoint, "size=standing)\n        self.window.note_cut", ")\n        self.window.note_cut", test_destdb),
-    Mutant(host, "queue.insert(2 * sum(", "queue.insert(sum(", test_destdb),
+    Mutant(sorted_connections, "queue.insert(2 * sum(", "queue.insert(sum(", test_destdb),
     Mutant(endpoint, "self.connections > window.size", "self.connections >= window.size", test_destdb),
-    Mutant(host, "if most > self._limits.backlog else None", "if most >= self._limits.backlog else None", test_schedule),
+    Mutant(
+        sorted_connections,
+        "if most > self._limits.backlog else None",
+        "if most >= self._limits.backlog else None",
+        test_schedule,
+    ),
     # the pool
     Mutant(pool, "return count < self._limits.always(share) or", "return count <= self._limits.always(share) or"),
     Mutant(pool, "or count < share.scale * self.free", "or count <= share.scale * self.free"),
@@ -173,35 +192,39 @@ MUTANTS = (
     Mutant(destdb, "if len(self._dead) > self._limit:", "if False:"),
     Mutant(destdb, "if len(self._closed) > self._limit:", "if False:"),
     # the schedule
-    Mutant(schedule, "if own is None or not self.pool.exceeds(own):", "if own is None:"),
-    Mutant(schedule, "count = len(own.workers) - 1", "count = len(own.workers)"),
-    Mutant(schedule, "return self.line.has(lambda", "return True or self.line.has(lambda"),
-    Mutant(schedule, "job.concurrency is None or len(job", "job.concurrency is not None and len(job"),
-    Mutant(schedule, "carrier = next(iter(pool.idle)).carrier", "carrier = next(reversed(pool.idle)).carrier"),
-    Mutant(schedule, " and pool.soon_free < len(self.line)", ""),
+    Mutant(handing_out, "if own is None or not self.pool.exceeds(own):", "if own is None:"),
+    Mutant(handing_out, "now - connection.made_at >= TURN_S", "now - connection.made_at > TURN_S"),
+    Mutant(handing_out, "now - connection.made_at >= TURN_S", "True"),
+    Mutant(handing_out, "is_over = own is None and bool(", "is_over = False and bool("),
+    Mutant(handing_out, "host not in self.destinations[job.next_hop].labels and ", ""),
+    Mutant(handing_out, "count = len(own.workers) - 1", "count = len(own.workers)"),
+    Mutant(handing_out, "return self.line.has(lambda", "return True or self.line.has(lambda"),
+    Mutant(handing_out, "job.concurrency is None or len(job", "job.concurrency is not None and len(job"),
+    Mutant(placing, "carrier = next(iter(pool.idle)).carrier", "carrier = next(reversed(pool.idle)).carrier"),
+    Mutant(placing, " and pool.soon_free < len(self.line)", ""),
     Mutant(
-        schedule,
+        placing,
         "if self.pool.is_full or now < self._paused_until:\n            self._wait",
         "if False:\n            self._wait",
     ),
-    Mutant(schedule, "job = line.take(self._may_go)", "job = line.take(_any)"),
+    Mutant(schedule, "job = line.take(self._may_go)", "job = line.take(lambda job: True)"),
     Mutant(schedule, "        self._spread(now)\n", ""),
     Mutant(schedule, "        self._serve_line(now)\n", ""),
     Mutant(schedule, "        for other in host.being_made():\n", "        for other in ():\n"),
     Mutant(schedule, "in self.destdb.hosts_at(host.endpoint):", "in (host,):", test_profiles),
     Mutant(schedule, "            self._give_up_made(connection.host, label)\n", "            pass\n", test_profiles),
-    Mutant(schedule, "        if host.queued and not connection.jobs:\n", "        if False:\n"),
-    Mutant(schedule, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.newest_below(99)"),
-    Mutant(schedule, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.most_crowded()"),
-    Mutant(schedule, "if label == HOST_NONE else None", "if True else None"),
+    Mutant(handing_out, "        if host.queued and not connection.jobs:\n", "        if False:\n"),
+    Mutant(handing_out, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.newest_below(99)"),
+    Mutant(handing_out, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.most_crowded()"),
+    Mutant(placing, "if label == HOST_NONE else None", "if True else None"),
     Mutant(schedule, "if not is_better and limits.mx_set.note_silence(now, PATIENCE_S):", "if False:"),
     Mutant(schedule, "is_slow = destination.slow_s(now) > SLOW_AFTER_S", "is_slow = False"),
     Mutant(schedule, "            if room >= reserve:\n                break\n", ""),
     Mutant(schedule, "if now - job.queued_at <= SLOW_AFTER_S:", "if now - job.queued_at < SLOW_AFTER_S:"),
     Mutant(schedule, "if now - job.queued_at <= SLOW_AFTER_S:", "if False:"),
-    Mutant(schedule, "            elif choice is Wait.LIMIT:\n", "            elif False:\n", test_profiles),
+    Mutant(placing, "            elif choice is Wait.LIMIT:\n", "            elif False:\n", test_profiles),
     Mutant(
-        schedule, "            if any(other.has_leaving for other in others):\n                return\n", "", test_profiles
+        placing, "            if any(other.has_leaving for other in others):\n                return\n", "", test_profiles
     ),
     # destinations
     Mutant(destinations, "if destination.located_until > now and len", "if len"),
@@ -224,7 +247,9 @@ def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    "module", [choice, destdb, destinations, host, line, parked, pool, schedule], ids=lambda module: module.__name__
+    "module",
+    [choice, destdb, destinations, handing_out, host, line, parked, placing, pool, schedule],
+    ids=lambda module: module.__name__,
 )
 def test_the_source_as_it_is_passes(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a mutant fails by its change, and not by being one."""

@@ -6,6 +6,7 @@ import math
 
 from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
+from mailismus.deliver.schedule.handing_out import TURN_S
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S
@@ -181,20 +182,20 @@ def test_a_message_with_more_than_its_share_yields_workers_until_the_shares_are_
     desk = Desk(ScheduleLimits(max_connections=12, max_messages=1, max_concurrency=1, scale=2))
     large = fill(desk, 1, 12, jobs=2)
     assert len(large) == 8
-    assert not any(desk.schedule.must_yield(connection) for connection in large)
+    assert not any(desk.schedule.must_yield(connection, desk.now) for connection in large)
     small = fill(desk, 2, 6, jobs=2)
     assert (len(small), desk.schedule.pool.free) == (3, 1)
-    assert all(desk.schedule.must_yield(connection) for connection in large)
-    assert not any(desk.schedule.must_yield(connection) for connection in small)
+    assert all(desk.schedule.must_yield(connection, desk.now) for connection in large)
+    assert not any(desk.schedule.must_yield(connection, desk.now) for connection in small)
     desk.deliver(large[0])
-    assert all(desk.schedule.must_yield(connection) for connection in large[1:])
+    assert all(desk.schedule.must_yield(connection, desk.now) for connection in large[1:])
     desk.deliver(large[1])
-    assert not any(desk.schedule.must_yield(connection) for connection in large[2:])
+    assert not any(desk.schedule.must_yield(connection, desk.now) for connection in large[2:])
     for connection in large[:2]:
         desk.close(connection)
         desk.serve()
     assert [len(workers_of(desk, message)) for message in (1, 2)] == [6, 4]
-    assert not any(desk.schedule.must_yield(connection) for connection in desk.sessions)
+    assert not any(desk.schedule.must_yield(connection, desk.now) for connection in desk.sessions)
 
 
 def test_a_message_yields_no_worker_if_none_with_fewer_waits() -> None:
@@ -202,12 +203,12 @@ def test_a_message_yields_no_worker_if_none_with_fewer_waits() -> None:
     large = fill(desk, 1, 12, jobs=2)
     desk.limits.become(ScheduleLimits(max_connections=8, max_concurrency=1, scale=2))
     assert desk.schedule.line
-    assert not any(desk.schedule.must_yield(connection) for connection in large)
+    assert not any(desk.schedule.must_yield(connection, desk.now) for connection in large)
     fill(desk, 2, 1)
     workers = workers_of(desk, 2)
-    assert all(desk.schedule.must_yield(connection) for connection in large)
+    assert all(desk.schedule.must_yield(connection, desk.now) for connection in large)
     workers.update((object(), 1) for _ in range(7))
-    assert not any(desk.schedule.must_yield(connection) for connection in large)
+    assert not any(desk.schedule.must_yield(connection, desk.now) for connection in large)
 
 
 def test_a_message_yields_to_one_of_one_job() -> None:
@@ -217,7 +218,22 @@ def test_a_message_yields_to_one_of_one_job() -> None:
     desk.add(3, b"3", next_hop=OTHER_HOP, is_sole=True)
     desk.hosts_of[OTHER_HOP] = (("192.0.2.99",),)
     desk.found(OTHER_HOP, desk.hosts_of[OTHER_HOP])
-    assert all(desk.schedule.must_yield(connection) for connection in large)
+    assert all(desk.schedule.must_yield(connection, desk.now) for connection in large)
+
+
+@pytest.mark.parametrize("is_for_both", [False, True])
+def test_a_connection_with_messages_of_one_job_yields_after_its_turn_to_mail_for_another_host(is_for_both: bool) -> None:
+    desk = Desk(ScheduleLimits(max_connections=1), levels=[["192.0.2.1"]])
+    for message in range(4):
+        desk.add(message, is_sole=True)
+    (only,) = desk.opened
+    desk.stand(only)
+    desk.hosts_of[OTHER_HOP] = (("192.0.2.99",), ("192.0.2.1",)) if is_for_both else (("192.0.2.99",),)
+    assert not desk.schedule.must_yield(only, desk.now + TURN_S)
+    desk.add(9, b"b", next_hop=OTHER_HOP, is_sole=True)
+    assert len(desk.schedule.line) == 1
+    assert not desk.schedule.must_yield(only, desk.now + TURN_S - 0.1)
+    assert desk.schedule.must_yield(only, desk.now + TURN_S) is not is_for_both
 
 
 def test_a_message_waits_at_its_concurrency_and_goes_on_as_it_ends() -> None:

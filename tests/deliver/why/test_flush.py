@@ -21,7 +21,7 @@ def troubled(names: tuple[str, ...] = NAMES) -> Bench:
     for name in names:
         bench.put(b"r@%b.example" % name.encode())
     bench.run(1)
-    assert bench.task.troubled_hosts == len(names)
+    assert bench.task.hosts.remembered == len(names)
     return bench
 
 

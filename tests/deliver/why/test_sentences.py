@@ -38,8 +38,12 @@ LABEL = b"mx.example[192.0.2.1]:25"
         (sentences.throttled("14:02", REFUSED._replace(text=NO_CODE)), ", throttled since 14:02 after 554"),
         (sentences.throttled("14:02", None), ", throttled since 14:02"),
         (
-            sentences.stopped("mx.example", "14:02", None, "14:03:10"),
+            sentences.stopped("mx.example", "14:03:10", sentences.throttled("14:02", None)),
             "waits for mx.example: no connection before 14:03:10, throttled since 14:02",
+        ),
+        (
+            sentences.stopped("mx.example", "14:03:10", sentences.spread()),
+            "waits for mx.example: no connection before 14:03:10, since many servers would be connected to in one moment",
         ),
         (
             sentences.rate("mx.example", 60, 0, "14:02:09"),

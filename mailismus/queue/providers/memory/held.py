@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mailismus.queue.due.index import DueMessage
+from mailismus.queue.due.entries import DueMessage
 from mailismus.queue.interface import Message
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 
-from mailismus.queue.due.index import DueIndex, DueMessage
+from mailismus.queue.due.entries import DueMessage
+from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Entry, Message
 
 

@@ -68,8 +68,10 @@ class WaitingLines:
         self._wait(line.offset, at)
 
     def forget(self, offset: int) -> None:
-        """Forget a line that is out, or done."""
-        self._lines.pop(offset, None)
+        """Forget a line that is out, or done. With the last one goes all that is left of others: the cluster may be gone
+        before their time comes."""
+        if self._lines.pop(offset, None) is not None and not self._lines:
+            self.clear()
 
     def clear(self) -> None:
         """Forget all lines."""
@@ -123,7 +125,7 @@ class WaitingLines:
                     self.forget(line.offset)
                     yield line
             if not held:
-                del self._held[sender]
+                self._held.pop(sender, None)
         while limit > 0 and (run := self._next_run(now, limit)):
             sender = run[0].message.sender
             room = len(run) if shares is None else max(0, shares.room_for(sender, len(run)))
