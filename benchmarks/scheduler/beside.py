@@ -178,11 +178,12 @@ def _tarpit(scene: Scene) -> World:
     return World(load, _small_to(scene, well), [*slow, *well])
 
 
-def _silent(scene: Scene, *, is_one: bool) -> World:
+def _silent(scene: Scene, *, is_one: bool, senders: int = 1) -> World:
     well = hosts("well", 11, SMALL, HEALTHY)
     silent = [f"silent{index}.{DOMAIN}" for index in range(scene.count(2000, 200))]
     recipients = tuple(f"r@{domain}" for domain in silent)
-    load = [Message("load@list.example", each) for each in ([recipients] if is_one else [(one,) for one in recipients])]
+    envelopes = [recipients] if is_one else [(one,) for one in recipients]
+    load = [Message(f"load{index % senders}@list.example", each) for index, each in enumerate(envelopes)]
     return World(load, _small_to(scene, well), well, silent)
 
 
@@ -206,6 +207,12 @@ LOADS: tuple[Load, ...] = (
         "silent-names-by-sender",
         "2,000 messages of one sender to 2,000 domains with silent name servers",
         lambda scene: _silent(scene, is_one=False),
+        lead_s=0.5,
+    ),
+    Load(
+        "silent-names-by-senders",
+        "2,000 messages of five senders to 2,000 domains with silent name servers",
+        lambda scene: _silent(scene, is_one=False, senders=5),
         lead_s=0.5,
     ),
     Load("local-users", "an envelope to 1,000 local users", _local_users, rate=100.0, lead_s=0.0),

@@ -17,7 +17,7 @@ from mailismus.mail.outcome import Outcome
 from mailismus.queue.interface import Entry, Message
 
 
-class Distribution:
+class JobDistribution:
     """Distributes what a take brought."""
 
     def __init__(

@@ -54,7 +54,7 @@ class LookupOwner(Protocol):
     """Who settles jobs without hosts."""
 
     def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
-        """As `schedule.ScheduleOwner.defer`."""
+        """As `placing.ScheduleOwner.defer`."""
 
 
 class Lookups:

@@ -44,7 +44,7 @@ from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S, Schedu
 from mailismus.deliver.security.profile import Profile
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.tls_clients import TlsClients
-from mailismus.deliver.verdicts import Verdicts
+from mailismus.deliver.verdicts import SessionVerdicts
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.mail.reply import Reply
@@ -75,7 +75,7 @@ def deaths_of(schedule: ScheduleSettings) -> Deaths:
     return Deaths(schedule.retry_host_s, schedule.max_retry_host_s, schedule.forget_host_s)
 
 
-class Sessions(Verdicts):
+class Sessions(SessionVerdicts):
     """All sessions. `pick`: one of some hosts at random."""
 
     def __init__(
@@ -225,7 +225,7 @@ class Sessions(Verdicts):
         """Connections, including those being opened and those in QUIT."""
         return len(self._all)
 
-    # ------------------------------------------------------------------ called by the schedule (`schedule.ScheduleOwner`)
+    # ------------------------------------------------------------------ called by the schedule (`placing.ScheduleOwner`)
 
     def open_connection(self, connection: Connection, destination: Destination) -> None:
         found, label = destination.names[connection.host], destination.labels[connection.host]

@@ -27,7 +27,7 @@ from mailismus.config.values.settings import DeliverSettings, MessageStoreSettin
 from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.distribution import Distribution
+from mailismus.deliver.distribution import JobDistribution
 from mailismus.deliver.held import HeldEntries, SenderShares
 from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.local import local_deliveries
@@ -101,7 +101,7 @@ class DeliverTask:
         )
         self.local = local_deliveries(store, name, context, queue, self._settling, self._held, self._destdb.limits)
         self._profiles = Profiles()
-        self._distribution = Distribution(
+        self._distribution = JobDistribution(
             self.sessions, self.local, self._held, self._settling, self._monotonic, *self._routes_of(settings, directory)
         )
         self._adopt(settings, directory)

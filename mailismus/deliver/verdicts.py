@@ -41,17 +41,16 @@ from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.schedule import Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.tls_clients import TlsClients
-from mailismus.mail.outcome import RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Entry, Message
 from mailismus.smtp.client.starttls import TlsFailure
 from mailismus.smtp.client.transaction import Phase
 
 MAX_PUT_BACKS = 3
-_IN_DOUBT, _USUAL = Phase.IN_DOUBT, RetryClass.USUAL  # names of the module: an attribute of an enum is slow in Python 3.11
+_IN_DOUBT = Phase.IN_DOUBT  # a name of the module: an attribute of an enum is slow in Python 3.11
 
 
-class Verdicts:
+class SessionVerdicts:
     """The verdicts on the transactions and sessions of a schedule. A session tells its end by the methods of
     `protocol.ClientSessionOwner` here; those about its begin are in `sessions`."""
 

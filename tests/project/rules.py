@@ -373,7 +373,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "net.dispatch": ("doIteration wakeUp", "the reactor's round and its wake-up, before it runs"),
     "net.tls": ("protocol", "Twisted: a transport's protocol is exchanged so"),
     "queue.due.entries": ("since", "records of the index; " + _HOT),
-    "queue.due.index": ("due_at waiting", "records of the index; " + _HOT),
+    "queue.due.index": ("due_at entry_count waiting", "records of the index; " + _HOT),
     "queue.providers.clustered.fsck.repair": ("loaded", "the replayed journal, for the executor of repairs"),
     "queue.providers.clustered.fsck.findings.clusters": (
         "checkpoint lengths epoch count is_to_move right_area has_lost",

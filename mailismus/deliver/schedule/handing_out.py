@@ -98,8 +98,8 @@ class HandingOut(Placing):
 
     def must_yield(self, connection: Connection, now: float) -> bool:
         """Whether a connection ends after its transaction, so that its worker becomes free. Either the message of its next
-        job has more than its share, and one with fewer workers waits in the line. Or that job is the only one of its message,
-        the connection has had its turn, and mail for another host waits."""
+        job has more than its share, and one with fewer workers waits in the line. Or that job is the only one of its
+        message, the connection has had its turn, and mail for another host waits."""
         own = connection.queue[0].concurrency if connection.queue else None
         if own is None or not self.pool.exceeds(own):
             is_over = own is None and bool(connection.queue) and now - connection.made_at >= TURN_S

@@ -110,7 +110,7 @@ class Host(SortedConnections["Connection"]):
     def __init__(self, endpoint: Endpoint, profile: Profile, limits: ScheduleLimits) -> None:
         self.endpoint, self.profile = endpoint, profile
         self.address, self.port = endpoint.address, endpoint.port
-        super().__init__(limits)
+        SortedConnections.__init__(self, limits)
         self.connections = 0
         """Connections of this profile, those being made and those in QUIT included."""
         self.standing = 0

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator
 from mailismus.deliver.job import Job
 from mailismus.mail.ids import SpoolId
 
-QUANTUM = 50
-"""Recipients that a sender has in one turn; a larger job takes several turns of saving."""
+QUANTUM = 10
+"""Recipients that a sender has in one turn; a larger job takes several turns of saving. Small, since each job of one
+recipient needs a worker: behind 50 of them small mail waits for 50 workers of slow hosts to become free."""
 
 
 class _Sender:

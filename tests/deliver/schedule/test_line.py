@@ -45,9 +45,9 @@ def test_a_small_sender_waits_for_one_turn_of_the_others() -> None:
 
 
 def test_a_turn_is_counted_in_recipients() -> None:
-    line = line_of(*(job(1, b"wide", recipients=25) for _ in range(40)), *(job(2, b"narrow") for _ in range(400)))
+    line = line_of(*(job(1, b"wide", recipients=QUANTUM // 2) for _ in range(40)), *(job(2, b"narrow") for _ in range(400)))
     recipients: Counter[bytes] = Counter()
-    for one in taken(line, 208):
+    for one in taken(line, 4 * (2 + QUANTUM)):
         recipients[one.message.sender] += len(one.entries)
     assert recipients == {b"wide": 4 * QUANTUM, b"narrow": 4 * QUANTUM}
 
@@ -74,7 +74,7 @@ def test_jobs_of_a_message_stay_in_order() -> None:
 
 
 def test_a_job_that_can_not_go_has_its_place_again() -> None:
-    jobs = [job(1, recipients=30), job(1), job(2), job(3, b"b")]
+    jobs = [job(1, recipients=QUANTUM * 3 // 5), job(1), job(2), job(3, b"b")]
     line, other = line_of(*jobs), line_of(*jobs)
     for _ in range(10):
         tried = line.take(always)

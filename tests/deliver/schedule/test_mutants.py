@@ -248,7 +248,7 @@ def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     "module",
-    [choice, destdb, destinations, handing_out, host, line, parked, placing, pool, schedule],
+    [choice, destdb, destinations, handing_out, host, line, parked, placing, pool, schedule, sorted_connections],
     ids=lambda module: module.__name__,
 )
 def test_the_source_as_it_is_passes(module: object, monkeypatch: pytest.MonkeyPatch) -> None:

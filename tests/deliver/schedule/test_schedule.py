@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.deliver.schedule.handing_out import TURN_S
