@@ -9,7 +9,6 @@ up any more, its last addresses stay in use; relays come from the configuration 
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -18,6 +17,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from mailismus.deliver.route import HOST_NONE, HostFinding, NextHop
+from mailismus.dns.addresses import is_address
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -71,14 +71,14 @@ class Locator:
 
     def locate(self, next_hop: NextHop) -> Located | Deferred[Located]:
         """The hosts of a next hop, without a Deferred if they are known. Never raises, never fails."""
-        if next_hop.finding is HostFinding.ADDRESS and _is_address(next_hop.host):
+        if next_hop.finding is HostFinding.ADDRESS and is_address(next_hop.host):
             return (MxHost(next_hop.host, 0, (next_hop.host,)),)
         return _unwrap(Deferred.fromCoroutine(self._locate(next_hop)))
 
     def known(self, next_hop: NextHop) -> Located | None:
         """The same without asking name servers; None: they have to be asked. Never raises."""
         host = next_hop.host
-        if next_hop.finding is HostFinding.ADDRESS and _is_address(host):
+        if next_hop.finding is HostFinding.ADDRESS and is_address(host):
             return (MxHost(host, 0, (host,)),)
         try:
             if next_hop.finding is HostFinding.MX:
@@ -125,11 +125,3 @@ def _unwrap(deferred: Deferred[T]) -> T | Deferred[T]:
 
     deferred.addCallback(keep)
     return deferred if isinstance(result, _Nothing) else result
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from weakref import WeakKeyDictionary
 
 from OpenSSL import SSL
@@ -22,6 +21,7 @@ from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.security.fallback import Fallbacks
 from mailismus.deliver.security.names import find_mismatch
 from mailismus.deliver.security.profile import Profile, ReferenceNames, Requirement
+from mailismus.dns.addresses import is_address
 from mailismus.net.tls import TlsSession
 from mailismus.net.tls_client import ClientTlsTransport, Demands, TlsClient
 from mailismus.net.tls_sessions import TlsSessions
@@ -46,11 +46,7 @@ def demands_of(requirement: Requirement) -> Demands:
 def server_name_of(requirement: Requirement, host: str) -> bytes:
     """The name that is sent to a host; empty: it has none, or is an address."""
     name = requirement.server_name or host
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return name.encode("ascii", "replace")
-    return b""
+    return b"" if is_address(name) else name.encode("ascii", "replace")
 
 
 class TlsClients:

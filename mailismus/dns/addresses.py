@@ -30,6 +30,15 @@ _REFUSED_V6 = tuple(map(ipaddress.IPv6Network, ("::/96", "fe80::/10", "ff00::/8"
 _LOOPBACK_V6 = ipaddress.IPv6Address("::1")
 
 
+def is_address(host: str) -> bool:
+    """Whether a host is named by its IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def to_destination(address: str, loopback: Loopback) -> str | None:
     """The address in its plain form, a mapped one as IPv4; None: it is refused, or is no address."""
     try:

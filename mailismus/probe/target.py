@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 
 import attrs
@@ -21,6 +20,7 @@ from mailismus.config.values.units import UnitError
 from mailismus.deliver.route import HostFinding, Local, NextHop, Router
 from mailismus.deliver.security.policy import TlsPolicy, requirement_of
 from mailismus.deliver.security.profile import NO_NAMES, Profile, Profiles
+from mailismus.dns.addresses import is_address
 from mailismus.dns.name import to_ascii
 from mailismus.errors import StartError
 from mailismus.mail.outcome import Outcome
@@ -58,7 +58,7 @@ def find_target(text: str, settings: Settings) -> Target:
     relays = [one for one in deliver.relays if one.host.lower() == host and port in (_NO_PORT, one.port)]
     if relays:
         return Target(_relay_hop(relays[0], policy), _title(*relays))
-    if port or _is_address(host):
+    if port or is_address(host):
         profile = profiles.of(requirement_of(deliver.client.tls, host, ""))
         return Target(NextHop(host, port or deliver.client.mxport, HostFinding.ADDRESS, profile), "this host")
     router = Router(settings.directory, deliver.relays, deliver.client.mxport, policy)
@@ -93,11 +93,3 @@ def _relay_hop(relay: RelaySettings, policy: TlsPolicy) -> NextHop:
 def _title(relay: RelaySettings, *others: RelaySettings) -> str:
     lines = ", ".join(str(one.line) for one in others)
     return f"<relay> in line {relay.line}" + (f", the first with this host; others: line {lines}" if others else "")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

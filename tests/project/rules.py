@@ -297,7 +297,7 @@ def check_names(sources: Sources) -> Iterator[str]:
 HANDED_OUT = {
     "admin.server.task.AdminTask": "its factory of sessions, which no connection reaches before `bind`",
     "deliver.host_session.HostSession": "its engine, which calls from `connectionMade` on: a session has one",
-    "deliver.sessions.Sessions": "its schedule and look-ups, which call back from `add` on",
+    "deliver.sessions.Sessions": "its schedule, look-ups and watch over secrets, which call back from `add` on",
     "dns.sockets.UdpSocket": "the reactor's list of readers: it calls in a later turn",
     "net.send._Drain": "the transport's producer: Twisted calls it in a later turn",
     "net.tls.TlsServer": "Twisted's factory of TLS layers, which calls for a connection",
