@@ -2,6 +2,7 @@
 
 Modules, each with what it is:
 
+    frame       records with marks in a batch. Pure
     batch       segment headers and batches as bytes. Pure
     segment     one journal file: created, used, used again
     pool        free segments, created ahead

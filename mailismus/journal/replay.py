@@ -103,6 +103,8 @@ class Journal:
     """Segments that count, in the order of their numbers."""
     others: list[FoundSegment]
     damages: list[Damage] = attrs.field(factory=list)
+    known_horizon: int = 0
+    """A durable horizon that the provider has from elsewhere."""
 
     @property
     def lost_headers(self) -> int:
@@ -138,8 +140,8 @@ class Journal:
 
     @property
     def horizon(self) -> int:
-        """The newest horizon in a header; it was durable before that header was written."""
-        return max((s.header.horizon for s in self.used if s.header is not None), default=0)
+        """The newest horizon in a header; it was durable before that header was written. Or `known_horizon`."""
+        return max((self.known_horizon, *(s.header.horizon for s in self.used if s.header is not None)))
 
 
 def survey(disk: IDisk, directory: str) -> Journal:

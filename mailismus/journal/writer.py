@@ -92,14 +92,17 @@ class JournalWriter:
         last_sequence: int,
         monotonic: Callable[[], float] = time.monotonic,
         presence: Presence | None = None,
+        has_marks: bool = False,
     ) -> None:
-        """`presence`: whether directory and lock have their names; None: not checked."""
+        """`presence`: whether directory and lock have their names; None: not checked. `has_marks`: the records have marks
+        (`journal.frame`)."""
         self._disk = disk
         self._monotonic = monotonic
         self._directory = directory
         self._next_segment = next_segment
         self._random_bytes = random_bytes
         self._presence = presence
+        self._has_marks = has_marks
         self.is_check_due = presence is not None
         """The next batch is preceded by a check of names. Set in the reactor's thread, now and then."""
         self._number = last_number
@@ -140,7 +143,8 @@ class JournalWriter:
         sequence = self.sequence + 1
         begun_at = self._monotonic()
         try:
-            segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
+            encoded = encode_batch(segment.nonce, sequence, records, records_size, has_marks=self._has_marks)
+            segment.file.write_at(offset, encoded)
             segment.file.sync()
         except OSError:
             self.sick = frozenset((segment.number,))

@@ -25,6 +25,7 @@ LEVELS = {
     "maildir": 2,
     "queue": 3,
     "queue.providers.clustered": 4,
+    "queue.providers.log": 4,
     "queue.providers.memory": 4,
     "submit": 5,
     "deliver": 5,
@@ -54,6 +55,7 @@ ROOMS = {
         "entry",
     ),
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
+    "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", OWN),
 }
 """The rooms of a package, bottom first: each is imported by itself and by those behind it. A room is a sub-package, or one
 module."""
@@ -71,11 +73,12 @@ PURE = (
     *("dns.name", "dns.guard", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
     *("observe.audit", "observe.metrics", "observe.text"),
-    "journal.batch",
+    *("journal.batch", "journal.frame"),
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
     *("queue.fsck.finding", "queue.fsck.faults", "queue.gaps", "queue.clock.ages", "queue.outcome", "queue.audited"),
     *("queue.rounds", "queue.words", "queue.entering", "queue.due", "queue.files.recipient_line"),
     *("queue.providers.clustered.format", "queue.providers.clustered.index"),
+    *("queue.providers.log.format", "queue.providers.log.index"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),

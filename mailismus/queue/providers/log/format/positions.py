@@ -1,0 +1,65 @@
+"""Positions: where a start begins to read the log. Two blocks with the same content, each with its CRC.
+
+Source: `docs/formats/log`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+
+import attrs
+
+from mailismus.queue.providers.log.format.record import Place
+
+BLOCK = 4096
+FORMAT = 1
+
+_HEAD = struct.Struct("<8sIQQI")
+_RUNNER = struct.Struct("<IQI")
+_CRC = struct.Struct("<I")
+_MAGIC = b"MQL-POSN"
+MOST_RUNNERS = (BLOCK - _HEAD.size - _CRC.size) // _RUNNER.size
+"""Runners in one block, at most."""
+
+
+@attrs.frozen
+class Positions:
+    """Where a start begins."""
+
+    number: int
+    """One more at each write."""
+    suffix: int
+    """Sequence number of the first batch of the working suffix."""
+    runners: Mapping[int, Place]
+    """No live envelope of a runner that no work has begun on lies before its place."""
+
+    def encode(self) -> bytes:
+        """One block. Raises ValueError for too many runners."""
+        if len(self.runners) > MOST_RUNNERS:
+            raise ValueError(f"{len(self.runners)} runners, more than {MOST_RUNNERS}")
+        parts = [_HEAD.pack(_MAGIC, FORMAT, self.number, self.suffix, len(self.runners))]
+        parts += [_RUNNER.pack(runner, *place) for runner, place in sorted(self.runners.items())]
+        data = b"".join(parts)
+        return (data + _CRC.pack(zlib.crc32(data))).ljust(BLOCK, b"\0")
+
+
+def decode_positions(data: bytes) -> Positions | None:
+    """The newer of the blocks that check, from the bytes of the file; None: there is none."""
+    found = [_decode(data[offset : offset + BLOCK]) for offset in (0, BLOCK)]
+    return max((one for one in found if one is not None), key=lambda one: one.number, default=None)
+
+
+def _decode(block: bytes) -> Positions | None:
+    if len(block) < _HEAD.size + _CRC.size:
+        return None
+    magic, number_of_format, number, suffix, count = _HEAD.unpack_from(block)
+    end = _HEAD.size + count * _RUNNER.size
+    if magic != _MAGIC or number_of_format != FORMAT or count > MOST_RUNNERS or end + _CRC.size > len(block):
+        return None
+    (crc,) = _CRC.unpack_from(block, end)
+    if crc != zlib.crc32(block[:end]):
+        return None
+    runners = {runner: Place(*place) for runner, *place in _RUNNER.iter_unpack(block[_HEAD.size : end])}
+    return Positions(number, suffix, runners)
