@@ -15,4 +15,6 @@ Modules, each with what it is:
     lenient     reads a journal of which some segments can't be read
     throttle    delays 250s while the journal is longer than `maxsize`
     pressure    refuses mail while a message would wait too long for the disk
+    batch_events  tells a listener that is made later how batches ended
+    refusals    errors of the journal as reasons for clients
 """

@@ -131,9 +131,7 @@ class JournalOpener:
         return OpenJournal(pool, writer, SpoolIds(writer.epoch))
 
 
-def _sort_segments(
-    found: ReplayedJournal, writer: JournalWriter, reuse: Reuse
-) -> tuple[list[Segment], list[Segment]]:
+def _sort_segments(found: ReplayedJournal, writer: JournalWriter, reuse: Reuse) -> tuple[list[Segment], list[Segment]]:
     """Those that are needed go to the writer. Return those that are surely free, and those that are free only by the
     checkpoint in the last batch, whose durability nobody knows yet."""
     free = [other.as_segment() for other in found.journal.others]
