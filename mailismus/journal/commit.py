@@ -83,6 +83,8 @@ class GroupCommit:
         self._on_batch = on_batch
         self._on_sick = on_sick
         self._waiting: deque[IItem] = deque()
+        self._riding: list[IItem] = []
+        """Items that go with the next batch, and never ask for one."""
         self._urgent = 0
         """Number of waiting items that may fail."""
         self._is_hurried = False
@@ -160,6 +162,11 @@ class GroupCommit:
         waiting.append(item)
         self.waiting_bytes += item.size_bytes
 
+    def ride(self, item: IItem) -> None:
+        """Write the item, which may not fail, behind the others of the next batch, whenever that comes. Nothing is lost with
+        it."""
+        self._riding.append(item)
+
     def bar(self, error: OSError | None) -> None:
         """Report trouble of another component (None: it is over): no item that may fail is accepted meanwhile."""
         is_new = error is not None and self._barred is None
@@ -220,6 +227,10 @@ class GroupCommit:
         size = 0
         claim = Claim.ANY
         waiting = self._waiting
+        if self._riding:
+            waiting.extend(self._riding)
+            self.waiting_bytes += sum(item.size_bytes for item in self._riding)
+            self._riding.clear()
         while waiting and (not batch or size + waiting[0].size_bytes <= self._gather):
             item = waiting.popleft()
             batch.append(item)

@@ -121,6 +121,10 @@ class Journal:
         """Segments whose last batch is not whole."""
         return [segment for segment in (*self.used, *self.others) if segment.is_torn]
 
+    def know_horizon(self, horizon: int) -> None:
+        """Note a durable horizon that the provider has from elsewhere."""
+        self.known_horizon = horizon
+
     def close(self) -> None:
         """Close every segment."""
         for segment in (*self.used, *self.others):

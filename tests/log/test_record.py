@@ -12,7 +12,7 @@ from mailismus.journal.frame import MARK_AT
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format import record as r
-from mailismus.queue.providers.log.format.positions import BLOCK, MOST_RUNNERS, Positions, decode_positions
+from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, MOST_RUNNERS, Positions, decode_positions
 
 NONCE = b"n" * 16
 LINES = b" A some line\n A another\n"
@@ -146,7 +146,7 @@ RUNNERS = st.dictionaries(st.integers(0, 2**32 - 1), PLACES, max_size=MOST_RUNNE
 
 @given(st.integers(0, 2**63), st.integers(0, 2**63), RUNNERS)
 def test_positions(number: int, suffix: int, runners: dict[int, r.Place]) -> None:
-    positions = Positions(number, suffix, runners)
+    positions = Positions(number, suffix, runners, tuple(list(runners)[:MOST_IGNORED]))
     block = positions.encode()
     assert len(block) == BLOCK
     assert decode_positions(block) == positions
@@ -157,7 +157,7 @@ def test_positions(number: int, suffix: int, runners: dict[int, r.Place]) -> Non
 
 
 def test_damaged_positions() -> None:
-    block = Positions(3, 9, {0: r.Place(1, 2), 7: r.Place(3, 4)}).encode()
+    block = Positions(3, 9, {0: r.Place(1, 2), 7: r.Place(3, 4)}, (5,)).encode()
     used = len(block.rstrip(b"\0"))
     for at in range(used):
         changed = bytearray(block)

@@ -8,6 +8,7 @@ import attrs
 
 from mailismus.queue.interface import Area
 from tests.durability.crash import clustered_operations as own
+from tests.durability.crash import log_operations as log
 from tests.durability.crash import operations as common
 from tests.durability.crash.operations import Operation
 from tests.durability.subjects.interface import Subject
@@ -127,7 +128,25 @@ COMMON = Catalogue(
 )
 """What every provider does."""
 
-_OWN = {"clustered": CLUSTERED}
+LOG = Catalogue(
+    operations={
+        **COMMON.operations,
+        "round": log.round_of_marks,
+        "use segments": log.use_segments,
+    },
+    more={
+        **COMMON.more,
+        "deliver in a round": log.in_a_round(None),
+        "retry in a round": log.in_a_round(Area.DEFERRED),
+        "fail a mark": log.fail_a_mark,
+        "fail positions": log.fail_positions,
+        "hang": log.hang,
+        "store with words": common.store_with_words,
+    },
+    needs_another=(*COMMON.needs_another, "deliver in a round", "retry in a round", "hang"),
+)
+
+_OWN = {"clustered": CLUSTERED, "log": LOG}
 
 
 def catalogue_of(subject: Subject) -> Catalogue:

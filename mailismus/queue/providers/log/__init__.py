@@ -7,4 +7,16 @@
 Rooms, bottom first; a room imports itself and the rooms above it in this list:
 
     format      bytes on disk: records, positions. Pure
+    index       what is in memory: envelopes, messages, what keeps segments. Pure
+    commit      items of the log
+    read        contents, search, counting
+    recovery    opening: locks, replay, live envelopes
+    control     waiters, settlements, rounds of marks, moves, admission, clean stop
+
+The modules, leaves first:
+
+    parts       the objects that one queue is made of
+    commit_requests  from the request of a commit to an item of the log
+    provider    `LogQueue`: the `IQueue` over all of it
+    assembly    makes and wires the parts
 """

@@ -13,14 +13,20 @@ import attrs
 
 from mailismus.queue.providers.log.format.record import Place
 
+NAME = "positions"
+NEW_NAME = "positions.new"
+"""The file while it is made."""
 BLOCK = 4096
 FORMAT = 1
 
-_HEAD = struct.Struct("<8sIQQI")
+_HEAD = struct.Struct("<8sIQQII")
 _RUNNER = struct.Struct("<IQI")
 _CRC = struct.Struct("<I")
 _MAGIC = b"MQL-POSN"
-MOST_RUNNERS = (BLOCK - _HEAD.size - _CRC.size) // _RUNNER.size
+_SEGMENT = struct.Struct("<Q")
+MOST_IGNORED = 64
+"""Ignored segments in one block, at most."""
+MOST_RUNNERS = (BLOCK - _HEAD.size - _CRC.size - MOST_IGNORED * _SEGMENT.size) // _RUNNER.size
 """Runners in one block, at most."""
 
 
@@ -34,12 +40,15 @@ class Positions:
     """Sequence number of the first batch of the working suffix."""
     runners: Mapping[int, Place]
     """No live envelope of a runner that no work has begun on lies before its place."""
+    ignored: tuple[int, ...] = ()
+    """Segments that are to be removed: nothing in them counts, marked or not."""
 
     def encode(self) -> bytes:
-        """One block. Raises ValueError for too many runners."""
-        if len(self.runners) > MOST_RUNNERS:
-            raise ValueError(f"{len(self.runners)} runners, more than {MOST_RUNNERS}")
-        parts = [_HEAD.pack(_MAGIC, FORMAT, self.number, self.suffix, len(self.runners))]
+        """One block. Raises ValueError for too many runners or segments."""
+        if len(self.runners) > MOST_RUNNERS or len(self.ignored) > MOST_IGNORED:
+            raise ValueError(f"{len(self.runners)} runners and {len(self.ignored)} segments are too many")
+        parts = [_HEAD.pack(_MAGIC, FORMAT, self.number, self.suffix, len(self.runners), len(self.ignored))]
+        parts += [_SEGMENT.pack(number) for number in self.ignored]
         parts += [_RUNNER.pack(runner, *place) for runner, place in sorted(self.runners.items())]
         data = b"".join(parts)
         return (data + _CRC.pack(zlib.crc32(data))).ljust(BLOCK, b"\0")
@@ -54,12 +63,14 @@ def decode_positions(data: bytes) -> Positions | None:
 def _decode(block: bytes) -> Positions | None:
     if len(block) < _HEAD.size + _CRC.size:
         return None
-    magic, number_of_format, number, suffix, count = _HEAD.unpack_from(block)
-    end = _HEAD.size + count * _RUNNER.size
-    if magic != _MAGIC or number_of_format != FORMAT or count > MOST_RUNNERS or end + _CRC.size > len(block):
+    magic, number_of_format, number, suffix, count, ignored_count = _HEAD.unpack_from(block)
+    middle = _HEAD.size + ignored_count * _SEGMENT.size
+    end = middle + count * _RUNNER.size
+    if magic != _MAGIC or number_of_format != FORMAT or end + _CRC.size > len(block):
         return None
     (crc,) = _CRC.unpack_from(block, end)
     if crc != zlib.crc32(block[:end]):
         return None
-    runners = {runner: Place(*place) for runner, *place in _RUNNER.iter_unpack(block[_HEAD.size : end])}
-    return Positions(number, suffix, runners)
+    runners = {runner: Place(*place) for runner, *place in _RUNNER.iter_unpack(block[middle:end])}
+    ignored = tuple(number for (number,) in _SEGMENT.iter_unpack(block[_HEAD.size : middle]))
+    return Positions(number, suffix, runners, ignored)

@@ -4,6 +4,7 @@
     file         F AREA SPID   recipient lines of an envelope whose content is a message file
     replacement  R AREA SPID   `content SEGMENT OFFSET CRC`, then recipient lines: an envelope whose content is in the log
     lines        L AREA SPID   recipient lines of another area, of the envelope before
+    moved        V             place of an envelope that is garbage from here on: the next one in the batch stands for it
     start        S             places of envelopes: work on them is going on
     delivery     D SPID        place, then numbers of recipients: these have left that envelope
     finish       X             places of envelopes that no entry is left of
@@ -50,6 +51,7 @@ class RecordKind(enum.Enum):
     FILE = b"F"
     REPLACEMENT = b"R"
     LINES = b"L"
+    MOVED = b"V"
     START = b"S"
     DELIVERY = b"D"
     FINISH = b"X"
@@ -123,6 +125,11 @@ def replacement_record(area: Area, spool_id: SpoolId, lines: bytes, content: Con
 def lines_record(area: Area, spool_id: SpoolId, lines: bytes) -> bytes:
     """Further entries of the envelope before."""
     return FRAME.pack(b"L", _AREA_LETTER[area], 0, 0, spool_id, len(lines), 0) + lines
+
+
+def moved_record(place: Place) -> bytes:
+    """A moved record: the envelope of that place is written again behind it."""
+    return _places_record(b"V", [place])
 
 
 def start_record(places: Iterable[Place]) -> bytes:

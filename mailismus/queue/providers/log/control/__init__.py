@@ -1,0 +1,13 @@
+"""Control of a running queue: settlements, results of batches, rounds of marks, admission, the clean stop.
+
+Modules, leaves first:
+
+    waiters     Deferreds that fire when an area has entries to take
+    segments    segments in use, those that have failed, and freeing
+    ledger      the effect of a commit on records and the working set
+    results     the steps after a commit became durable, or failed
+    admission   refuses mail while it could not be committed
+    moves       writes envelopes of failed segments again
+    rounds      rounds of marks: starts, marks, positions, free segments
+    closing     the clean stop
+"""

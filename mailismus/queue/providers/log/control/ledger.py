@@ -1,0 +1,299 @@
+"""Ledger: the effect of a commit on records and, once these are durable, on the working set.
+
+    asked for: entries leave their envelopes in records -> durable: they leave them in memory, or are in a new envelope
+
+*Rules*: the working set changes when the records are durable, never before. An entry has one settlement under way at most;
+others wait for its end (`requests`). The record of the settlement that leaves an envelope without entries says that it is
+finished, unless one under way may still fail. Message bytes are released with the last entry.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Sequence
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.entering import entries_of, message_of, new_entries, successor_of
+from mailismus.queue.interface import Area, EndedEntries, Entry, Settlement, Submission
+from mailismus.queue.providers.log.commit.items import CommitItem, MessageItem, MoveItem, NewEnvelope, add_envelope
+from mailismus.queue.providers.log.format.record import delivery_record, finish_one
+from mailismus.queue.providers.log.index.envelope import Envelope, Unmarked
+from mailismus.queue.providers.log.index.holds import Holds
+from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
+from mailismus.spool.budget import Budget
+from mailismus.spool.draft import SpoolDraft
+from mailismus.spool.release import Release
+
+CONTENT_BYTES = 32 << 20
+"""Bytes of memory for contents; further contents are read from the log."""
+
+
+class Ledger:
+    """Entries of one queue."""
+
+    def __init__(self, working_set: WorkingSet, holds: Holds, release: Release) -> None:
+        self.working_set, self.holds, self.release = working_set, holds, release
+        self._contents = Budget(CONTENT_BYTES)
+        self.working: set[Envelope] = set()
+        """Envelopes with records about them, and entries."""
+        self.unmarked: list[Unmarked] = []
+        """Garbage that is not durably marked."""
+
+    def adopt(self, working: Collection[Envelope], unmarked: Sequence[Unmarked]) -> None:
+        """Take over what a start found."""
+        self.working.update(working)
+        self.unmarked.extend(unmarked)
+
+    # asked for
+
+    def is_waiting_for(self, ended: Sequence[EndedEntries], settlements: Sequence[Settlement]) -> bool:
+        """Whether a settlement of one of these entries is under way."""
+        messages = self.working_set.messages
+        for spool_id, numbers in ended:
+            known = messages.get(spool_id)
+            if known is not None and known.asked and not known.asked.isdisjoint(numbers):
+                return True
+        for settlement in settlements:
+            spool_id, number = settlement.queue_id
+            known = messages.get(spool_id)
+            if known is not None and number in known.asked:
+                return True
+        return False
+
+    def add_settlements(
+        self, item: CommitItem, ended: Sequence[EndedEntries], settlements: Sequence[Settlement], now: float
+    ) -> None:
+        """Add the records of these settlements. `ended`: entries that are removed; the area of a settlement is not None."""
+        messages = self.working_set.messages
+        for group in ended:
+            spool_id, numbers = group
+            known = messages.get(spool_id)
+            if known is None:
+                continue
+            entries = known.entries
+            if len(numbers) != 1 or numbers[0] not in entries or known.asked:
+                numbers = [n for n in dict.fromkeys(numbers) if n in entries and n not in known.asked]
+                if not numbers:
+                    continue
+                group = spool_id, numbers
+            item.ended.append(group)
+            self._let_leave(item, known, numbers)
+        if settlements:
+            self._replace(item, settlements, now)
+
+    def _replace(self, item: CommitItem, settlements: Sequence[Settlement], now: float) -> None:
+        """Add replacements: one new envelope for all entries of a message that go on."""
+        successors: dict[SpoolId, dict[int, Entry]] = {}
+        for settlement in settlements:
+            spool_id, number = settlement.queue_id
+            known = self.working_set.live(spool_id, number)
+            area = settlement.area
+            if known is not None and area is not None and number not in known.asked:
+                successors.setdefault(spool_id, {})[number] = successor_of(known.entries[number], settlement, area)
+        for spool_id, by_number in successors.items():
+            known = self.working_set.messages[spool_id]
+            entries = list(by_number.values())
+            content = None
+            if not known.is_in_silo:
+                if known.checksum < 0:
+                    assert known.content is not None
+                    known.checksum = zlib.crc32(known.content)
+                content = known.content_place()
+                self.holds.add(content.segment)
+            envelope = Envelope(len(entries))
+            item.replaced.append(add_envelope(item, known, envelope, entries, now, content))
+            self._let_leave(item, known, list(by_number))
+
+    def _let_leave(self, item: CommitItem, known: LogMessage, numbers: Sequence[int]) -> None:
+        """Add the records with which these entries leave their envelopes."""
+        spool_id, may_fail = known.message.spool_id, item.may_fail
+        known.ask(numbers)
+        if not known.out.issuperset(numbers):
+            new = [number for number in numbers if number not in known.out]
+            known.out.update(new)
+            item.held.append((known, new))
+        for envelope, leaving in known.by_envelope(numbers):
+            envelope.left -= len(leaving)
+            if envelope.left or envelope.unsure:
+                item.add(delivery_record(spool_id, envelope.place, leaving))
+            else:
+                item.add(finish_one(envelope.sequence, envelope.place_offset))
+            envelope.unsure += may_fail
+            item.left.append((known, envelope, leaving))
+
+    # once it is durable
+
+    def arrive_new(self, item: MessageItem, sequence: int, place_offset: int, segment: int, offset: int, now: float) -> None:
+        """Add durable new mail whose content is in the log."""
+        known = item.known
+        envelope = known.envelope
+        envelope.sequence, envelope.place_offset = sequence, place_offset
+        envelope.segment = envelope.content_segment = known.content_segment = segment
+        envelope.offset, known.content_offset = offset, offset + item.content_offset
+        self.holds.add(segment, 2)
+        self._hold_content(known)
+        message = known.message
+        if message.received_at <= now:
+            self.working_set.add_new(known, Area.INCOMING, message.entries, now)
+        else:
+            self.working_set.add(known, now)
+
+    def arrive(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
+        """Add a durable message. `offset`: of the item in the file; `base`: of the batch's first record."""
+        known = new.known
+        self._lay(new, sequence, base, segment, offset)
+        if known.is_in_silo:
+            self.release.track(known.message, len(known.entries))
+        else:
+            known.put_in_log(segment, offset + new.content_offset, -1)
+            self._hold_content(known)
+        self.working_set.add(known, now)
+
+    def _lay(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int) -> None:
+        """Note where a new envelope lies."""
+        envelope = new.envelope
+        at = offset + new.offset
+        envelope.lie(sequence, at - base, segment, at)
+        self.holds.add(segment)
+        if new.content is not None:
+            envelope.content_segment = new.content.segment  # held since it was asked for
+        elif new.content_offset:
+            envelope.content_segment = segment
+            self.holds.add(segment)
+        else:
+            envelope.content_segment = 0
+
+    def replace(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
+        """Apply a durable replacement. Its entries have left their former envelope (`leave`)."""
+        known = new.known
+        self._lay(new, sequence, base, segment, offset)
+        numbers = [entry.number for entry in new.entries]
+        known.unask(numbers)
+        known.enter(numbers, new.envelope)
+        for entry in new.entries:
+            self.working_set.replace(known, entry, now)
+        if not known.is_in_silo:
+            self.forget_content(known)
+
+    def leave(self, item: CommitItem, sequence: int) -> None:
+        """Apply that entries have left their envelopes."""
+        may_fail = item.may_fail
+        for _, envelope, numbers in item.left:
+            if may_fail:
+                envelope.unsure -= 1
+            envelope.entry_count -= len(numbers)
+            if not envelope.entry_count:
+                envelope.work(sequence)
+                self._finish(envelope)
+            elif not envelope.pin:
+                envelope.work(sequence)
+                self.working.add(envelope)
+
+    def start(self, envelopes: Sequence[Envelope], sequence: int) -> None:
+        """Apply a durable start record."""
+        for envelope in envelopes:
+            if envelope.entry_count and not envelope.pin:
+                envelope.work(sequence)
+                self.working.add(envelope)
+
+    def _finish(self, envelope: Envelope) -> None:
+        """An envelope has no entries any more: it is garbage."""
+        self.working.discard(envelope)
+        if not envelope.is_marked:
+            self.unmarked.append(Unmarked(envelope.segment, envelope.offset, envelope.pin))
+        self.holds.drop(envelope.segment)
+        self.holds.drop(envelope.content_segment)
+
+    def end(self, spool_id: SpoolId, numbers: Sequence[int]) -> bool:
+        """Apply the durable end of entries. Return whether the message is over."""
+        known = self.working_set.messages[spool_id]
+        known.unask(numbers)
+        known.leave(numbers)
+        is_last = self.working_set.end(known, numbers)
+        if known.is_in_silo:
+            for number in numbers:
+                self.release.entry_is_over(known.message, number)
+        elif is_last and known.content is not None:
+            self._contents.give_back(len(known.content))
+            known.content = None
+        return is_last
+
+    def move(self, item: MoveItem, sequence: int, base: int, segment: int, offset: int) -> None:
+        """Apply that an envelope was written again."""
+        new = item.moved
+        envelope, known = new.envelope, new.known
+        if not envelope.entry_count:
+            self.unmarked.append(Unmarked(segment, offset + new.offset, item.pin))
+            return
+        if not envelope.is_marked:
+            self.unmarked.append(Unmarked(envelope.segment, envelope.offset, sequence))
+        self.holds.drop(envelope.segment)
+        self.holds.drop(envelope.content_segment)
+        self._lay(new, sequence, base, segment, offset)
+        envelope.begin_again(item.pin)
+        self.working.add(envelope)
+        if new.content_offset:
+            known.put_in_log(segment, offset + new.content_offset, known.checksum)
+
+    # when it failed
+
+    def refuse(self, item: CommitItem, now: float) -> Collection[Area]:
+        """Note that a commit failed: its settlements do not count. Return the areas of entries that may be taken again."""
+        for new in item.replaced:
+            if new.content is not None:
+                self.holds.drop(new.content.segment)
+        for known, envelope, numbers in item.left:
+            known.unask(numbers)
+            envelope.unsure -= 1
+            envelope.left += len(numbers)
+        touched: set[Area] = set()
+        for known, numbers in item.held:
+            known.out.difference_update(numbers)
+            for number in numbers:
+                entry = known.entries.get(number)
+                if entry is not None:
+                    self.working_set.put(known, entry, now)
+                    touched.add(entry.area)
+        return touched
+
+    def drop_unmarked(self, durable: Collection[Unmarked]) -> None:
+        """Note that these are durably marked, or gone."""
+        if durable:
+            self.unmarked = [one for one in self.unmarked if one not in durable]
+
+    # contents
+
+    def _hold_content(self, known: LogMessage) -> None:
+        """Keep the content in memory while there is room."""
+        content = known.content
+        if content is not None and not self._contents.take(len(content)):
+            known.checksum = zlib.crc32(content)
+            known.content = None
+
+    def forget_content(self, known: LogMessage) -> None:
+        """Free the memory of the content."""
+        content = known.content
+        if content is not None:
+            if known.checksum < 0:
+                known.checksum = zlib.crc32(content)
+            known.content = None
+            self._contents.give_back(len(content))
+
+
+def begin_message(submission: Submission, draft: SpoolDraft) -> LogMessage | None:
+    """Return the message of a submission, with its entries; None: it has none."""
+    message, entries = message_of(submission, draft.stored_bytes, []), entries_of(submission)
+    if not entries:
+        return None
+    if not draft.is_in_silo:
+        return LogMessage(message, entries, Envelope(len(entries)), draft.content())
+    known = LogMessage(message, entries, Envelope(len(entries)))
+    known.put_in_silo()
+    return known
+
+
+def begin_new_message(submission: Submission, draft: SpoolDraft, content: bytes) -> LogMessage:
+    """Return the message of a submission of new mail whose content is in memory. The message has its entries too: it is
+    handed out as it is."""
+    entries = new_entries(submission.envelope.recipients, submission.received_at)
+    return LogMessage(message_of(submission, draft.stored_bytes, entries), entries, Envelope(len(entries)), content)

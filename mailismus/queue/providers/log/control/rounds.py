@@ -1,0 +1,264 @@
+"""Rounds of marks: every few seconds, starts, marks, positions, free segments.
+
+    starts of lasting work ride with the next batch
+    marks of garbage -> sync -> positions, twice -> segments that nobody needs are free
+
+*Rules*: a mark is written when a record about its envelope is durable, in file order, and only to segments that are complete.
+Positions are written after the sync of all marks that they vouch for. Segments are freed, and failed ones removed, after the
+sync of positions that do not need them. A segment whose marks can't be synced has failed: what lives in it is moved.
+
+Each rule, with the crash that it prevents: `docs/decisions/0026`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from mailismus.disk.interface import IDisk, IFile, close_read
+from mailismus.disk.worker import IWorker
+from mailismus.journal.commit import GroupCommit
+from mailismus.journal.segment import Segment
+from mailismus.queue.providers.log.commit.items import ICommitOwner, StartItem
+from mailismus.queue.providers.log.control.ledger import Ledger
+from mailismus.queue.providers.log.control.moves import Moves
+from mailismus.queue.providers.log.control.segments import LogSegments
+from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, NAME, NEW_NAME, Positions
+from mailismus.queue.providers.log.format.record import GARBAGE, Place, mark_offset
+from mailismus.queue.providers.log.index.envelope import Envelope
+
+ROUND_S = 10.0
+"""Seconds between two rounds."""
+
+
+class PositionsFile:
+    """The file of positions. Blocks."""
+
+    def __init__(self, disk: IDisk, root: str) -> None:
+        self._disk, self._root = disk, root
+        self._file: IFile | None = None
+
+    def write(self, positions: Positions) -> None:
+        """Write them, durably. Raises OSError; then the next write begins a new file, for a file whose sync failed is not
+        trusted."""
+        block = positions.encode()
+        try:
+            if self._file is None:
+                self._file = self._begin(block)
+                return
+            for offset in (0, BLOCK):
+                self._file.write_at(offset, [block])
+                self._file.sync()
+        except OSError:
+            self.close()
+            raise
+
+    def _begin(self, block: bytes) -> IFile:
+        """Replace whatever file there is."""
+        new, path = os.path.join(self._root, NEW_NAME), os.path.join(self._root, NAME)
+        if self._disk.exists(new):
+            self._disk.unlink(new)
+        file = self._disk.create(new)
+        try:
+            file.write_at(0, [block, block])
+            file.sync()
+            self._disk.rename(new, path)
+            self._disk.sync_directory(self._root)
+        except OSError:
+            close_read(file)
+            raise
+        return file
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            close_read(self._file)
+            self._file = None
+
+
+def write_marks(marks: Sequence[tuple[Segment, Sequence[int]]]) -> dict[int, OSError]:
+    """Write marks of records at these offsets, ascending, and sync each segment. Return the segments that failed. Blocks."""
+    failed = {}
+    for segment, offsets in marks:
+        try:
+            for offset in offsets:
+                segment.file.write_at(mark_offset(offset), [GARBAGE])
+            segment.file.sync()
+        except OSError as error:
+            failed[segment.number] = error
+    return failed
+
+
+def remove_segments(disk: IDisk, directory: str, segments: Sequence[Segment]) -> None:
+    """Remove failed segments, durably. Blocks. Raises OSError."""
+    for segment in segments:
+        if segment.has_name():
+            disk.unlink(segment.path)
+    disk.sync_directory(directory)
+    for segment in segments:
+        close_read(segment.file)
+
+
+class Rounds:
+    """Rounds of one queue. `number`: of the positions found."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        segments: LogSegments,
+        commits: GroupCommit,
+        moves: Moves,
+        owner: ICommitOwner,
+        disk: IDisk,
+        root: str,
+        directory: str,
+        worker: IWorker,
+        reactor: IReactorTime,
+        number: int,
+    ) -> None:
+        self._ledger, self._segments, self._commits, self._moves, self._owner = ledger, segments, commits, moves, owner
+        self._disk, self._directory, self._worker, self._reactor = disk, directory, worker, reactor
+        self._file = PositionsFile(disk, root)
+        self._number = number
+        self._written: tuple[int, Mapping[int, Place], tuple[int, ...]] | None = None
+        self._timer: IDelayedCall | None = None
+        self._is_stopped = False
+        self._segment_count = 0
+        self._asked = False
+        self._running: Deferred[None] | None = None
+        self._stopped: Deferred[None] | None = None
+        self.rounds = 0
+        """Rounds that ended well."""
+
+    def is_busy(self) -> bool:
+        """Whether a round is under way."""
+        return self._running is not None
+
+    def start(self) -> None:
+        """Begin rounds."""
+        self._segment_count = self._segments.count
+        self._timer = self._reactor.callLater(ROUND_S, self._on_time)
+
+    def stop(self) -> Deferred[None]:
+        """Begin no further round. Fires when the one under way has ended."""
+        self._is_stopped = True
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        if self._running is None:
+            return succeed(None)
+        self._stopped = Deferred()
+        return self._stopped
+
+    def on_batch(self) -> None:
+        """A batch is durable: a round begins soon when a segment is complete."""
+        count = self._segments.count
+        if count > self._segment_count:
+            self._segment_count = count
+            if not self._is_stopped and not self._asked:
+                self._asked = True
+                self._reactor.callLater(0, self.run)
+
+    def _on_time(self) -> None:
+        if not self._is_stopped:
+            self._timer = self._reactor.callLater(ROUND_S, self._on_time)
+            self.run()
+
+    def run(self) -> None:
+        """Begin a round, unless one is under way."""
+        self._asked = False
+        if self._is_stopped or self._running is not None:
+            return
+        self._running = Deferred.fromCoroutine(self._run())
+        self._running.addErrback(lambda failure: self._log.failure("A round of marks failed", failure))
+        self._running.addCallback(self._on_ended)
+
+    def _on_ended(self, _: None) -> None:
+        self._running = None
+        if self._stopped is not None:
+            self._stopped.callback(None)
+
+    async def _run(self) -> None:
+        try:
+            self._ask_starts()
+            await self._mark()
+            await self._write_positions()
+            await self._moves.drain()
+        except OSError as error:
+            self._log.warn("Positions of the queue can't be written: {error}", error=error)
+            return
+        self._segment_count = self._segments.count
+        self.rounds += 1
+
+    def _ask_starts(self) -> None:
+        """Ask for start records of envelopes that were out in the last round too."""
+        lasting: list[Envelope] = []
+        for known in self._ledger.working_set.messages.values():
+            out = known.out
+            for envelope in known.envelopes():
+                is_out = bool(out) and (known.envelope_of is None or any(known.envelope_of.get(n) is envelope for n in out))
+                if is_out and envelope.was_out and not envelope.is_start_asked and not envelope.pin and envelope.left:
+                    envelope.is_start_asked = True
+                    lasting.append(envelope)
+                envelope.was_out = is_out
+        if lasting:
+            self._commits.ride(StartItem(self._owner, lasting))
+
+    async def _mark(self) -> None:
+        ledger, segments = self._ledger, self._segments
+        garbage = [one for one in ledger.unmarked if segments.markable(one.segment)]
+        working = [one for one in ledger.working if not one.is_marked and segments.markable(one.segment)]
+        lies = [(envelope, envelope.segment, envelope.offset) for envelope in working]
+        offsets: dict[int, list[int]] = {}
+        for one in garbage:
+            offsets.setdefault(one.segment, []).append(one.offset)
+        for _, segment, offset in lies:
+            offsets.setdefault(segment, []).append(offset)
+        if not offsets:
+            return
+        in_use = segments.in_use()
+        marks = [(in_use[number], sorted(offsets[number])) for number in sorted(offsets)]
+        failed = await self._worker.run(lambda: write_marks(marks))
+        for number, error in failed.items():
+            segments.fail(number)
+            self._log.error("Marks can't be written to segment {number} of the queue: {error}", number=number, error=error)
+        durable = {one for one in garbage if one.segment not in failed}
+        ledger.drop_unmarked(durable)
+        for envelope, segment, offset in lies:
+            if segment not in failed and (envelope.segment, envelope.offset) == (segment, offset):
+                envelope.mark()
+
+    async def _write_positions(self) -> None:
+        ledger, segments, applied = self._ledger, self._segments, self._commits.applied_sequence
+        failed = segments.failed
+        pins = [one.pin for one in ledger.unmarked if one.segment not in failed] + [one.pin for one in ledger.working]
+        beyond = min(pins, default=applied + 1)
+        removable = segments.removable(beyond)[:MOST_IGNORED]
+        ignored = tuple(segment.number for segment in removable)
+        suffix = min([beyond, *(one.pin for one in ledger.unmarked if one.segment in failed and one.segment not in ignored)])
+        waiting = [
+            envelope.place
+            for known in ledger.working_set.messages.values()
+            for envelope in known.envelopes()
+            if not envelope.pin
+        ]
+        runners = {0: min(waiting, default=Place(applied + 1, 0))}
+        if (suffix, runners, ignored) != self._written:
+            positions = Positions(self._number + 1, suffix, runners, ignored)
+            self._number += 1
+            await self._worker.run(lambda: self._file.write(positions))
+            self._written = suffix, runners, ignored
+        if removable:
+            await self._worker.run(lambda: remove_segments(self._disk, self._directory, removable))
+            segments.forget(removable)
+            ledger.drop_unmarked({one for one in ledger.unmarked if one.segment in ignored})
+        segments.free(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable
+
+    def close(self) -> None:
+        """Close the file of positions."""
+        self._file.close()

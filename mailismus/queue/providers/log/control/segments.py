@@ -1,0 +1,95 @@
+"""Segments of the log that are in use: which of them have failed, and which nobody needs any more.
+
+*Rules*: marks are written to segments that are complete and have not failed. A segment is free when no live envelope and no
+content of one is in it, all marks in it are durable, and durable positions begin behind it. A failed segment is removed,
+durably, and never used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mailismus.journal.pool import SegmentPool
+from mailismus.journal.segment import Segment
+from mailismus.journal.writer import JournalWriter
+from mailismus.queue.providers.log.index.holds import Holds
+
+
+class LogSegments:
+    """Segments of one log."""
+
+    def __init__(self, writer: JournalWriter, pool: SegmentPool, holds: Holds) -> None:
+        self._writer, self._pool, self._holds = writer, pool, holds
+        self._failed: set[int] = set()
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes written to the segments in use."""
+        return sum(segment.end for segment in list(self._writer.segments.values()))
+
+    @property
+    def count(self) -> int:
+        """Number of segments in use."""
+        return len(self._writer.segments)
+
+    @property
+    def failed(self) -> Collection[int]:
+        """Segments in use of which a barrier or a sync failed."""
+        return self._failed
+
+    def note_failed(self) -> Collection[int]:
+        """Return the segments that the last batch failed for: they are not used again."""
+        failed = self._writer.sick
+        self._failed.update(failed)
+        return failed
+
+    def fail(self, segment: int) -> None:
+        """Note that the marks of a segment could not be made durable."""
+        self._failed.add(segment)
+
+    def top_up(self) -> None:
+        """Have free segments made ahead of need."""
+        self._pool.top_up()
+
+    def remove_spoiled(self) -> None:
+        """Remove segments that could not be begun."""
+        spoiled = self._writer.spoiled
+        while spoiled:
+            self._pool.remove(spoiled.pop())
+
+    def markable(self, number: int) -> bool:
+        """Whether marks may be written to this segment now."""
+        segment = self._writer.segments.get(number)
+        return segment is not None and segment is not self._writer.current and number not in self._failed
+
+    def in_use(self) -> Mapping[int, Segment]:
+        """The segments in use by number."""
+        return self._writer.segments
+
+    def removable(self, suffix: int) -> list[Segment]:
+        """Failed segments that nobody needs, while the suffix begins there."""
+        return [segment for segment in self._unneeded(suffix) if segment.number in self._failed]
+
+    def forget(self, segments: Collection[Segment]) -> None:
+        """Note that these segments are removed, durably."""
+        for segment in segments:
+            self._failed.discard(segment.number)
+            del self._writer.segments[segment.number]
+
+    def free(self, suffix: int, unmarked: Collection[int]) -> None:
+        """Free what nobody needs. `suffix`: where durable positions begin; `unmarked`: segments with marks that are not
+        durable yet."""
+        self._writer.move_horizon(suffix - 1)
+        for segment in self._unneeded(suffix):
+            if segment.number not in self._failed and segment.number not in unmarked:
+                del self._writer.segments[segment.number]
+                self._pool.adopt(segment)
+        self._pool.top_up()
+
+    def _unneeded(self, suffix: int) -> list[Segment]:
+        current, needed = self._writer.current, self._holds.is_needed
+        return [
+            segment
+            for number, segment in sorted(self._writer.segments.copy().items())
+            if segment is not current and segment.last_sequence < suffix and not needed(number)
+        ]

@@ -1,0 +1,8 @@
+"""What is in memory of the log: envelopes, messages with their entries, what keeps segments. Pure.
+
+Modules, leaves first:
+
+    envelope    one envelope: its places, and how far work on it has come
+    working_set messages with their entries
+    holds       which segments are needed, and for how many envelopes
+"""

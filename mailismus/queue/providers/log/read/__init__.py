@@ -1,0 +1,8 @@
+"""Reading the log beside all other work: contents, searches and counts.
+
+Modules, each with what it is:
+
+    content     contents of messages, from memory, the log, or the spool
+    looking     counts and pages of entries. Pure
+    lines       what refers to message files, for their release
+"""

@@ -1,0 +1,144 @@
+"""Opening a log-structured queue: directories, locks, the log, messages.
+
+Blocking, before the reactor runs: whatever can refuse a start is tried here. Nothing is acted on before the start's own
+barrier (`journal.opening`). A start that is stopped anywhere begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk, ILock, close_read
+from mailismus.disk.worker import IWorker
+from mailismus.journal.opening import JournalOpener, Reuse
+from mailismus.journal.pool import SegmentPool
+from mailismus.journal.replay import survey
+from mailismus.journal.spool_ids import SpoolIds
+from mailismus.journal.writer import JournalWriter, RandomBytes
+from mailismus.queue.files.directories import check_safe, lock_roots, make_directories
+from mailismus.queue.files.journal_damage import quarantine_damage
+from mailismus.queue.files.locations import Locations, remember
+from mailismus.queue.files.missing_journal import refuse_lost_journal
+from mailismus.queue.files.newer_formats import refuse_newer_journal
+from mailismus.queue.files.refusals import errors_refuse_start
+from mailismus.queue.providers.log.format.positions import BLOCK, NAME, Positions, decode_positions
+from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
+from mailismus.queue.providers.log.recovery.found import FoundQueue, find_messages
+from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
+from mailismus.spool.listing import find_message_files
+from mailismus.spool.silo import SILO_NAMES
+
+DIRECTORIES = (LOG, "corrupt", "state")
+"""The directories in the queue's directory."""
+
+_log = Logger()
+
+
+@attrs.frozen
+class Opened:
+    """An open queue: what was found, and everything a provider needs to go on. `positions`: the number of those found."""
+
+    pool: SegmentPool
+    writer: JournalWriter
+    spool_ids: SpoolIds
+    found: FoundQueue
+    positions: int
+    ignored: tuple[int, ...]
+    set_aside: int
+    """Batches and records that did not check."""
+    locations: Locations
+
+    def release(self) -> None:
+        """Give up the locks."""
+        self.locations.release()
+
+
+def open_queue(
+    settings: QueueSettings, disk: IDisk, files: IWorker, reactor: IReactorTime, random_bytes: RandomBytes
+) -> Opened:
+    """Open it. Raises `StartError` with what an administrator must do."""
+    with errors_refuse_start():
+        root, spool = settings.rootpath, settings.spool.rootpath
+        if disk.exists(root):
+            check_safe(disk, root)
+            refuse_newer_journal(disk, os.path.join(root, LOG))
+        OWNERSHIP.refuse_foreign(disk, root)
+        make_directories(disk, root, DIRECTORIES)
+        make_directories(disk, spool, SILO_NAMES)
+        locks = lock_roots(disk, (root, spool))
+        return _open_locked(settings, disk, locks, files, reactor, random_bytes)
+
+
+def _open_locked(
+    settings: QueueSettings,
+    disk: IDisk,
+    locks: list[ILock],
+    files: IWorker,
+    reactor: IReactorTime,
+    random_bytes: RandomBytes,
+) -> Opened:
+    """Open a queue whose locks are held; on failure they are given up."""
+    opener = JournalOpener(
+        disk, os.path.join(settings.rootpath, LOG), settings.journal, files, reactor, random_bytes, has_marks=True
+    )
+    locations: Locations | None = None
+    try:
+        locations = remember(settings, disk, locks, DIRECTORIES)
+        return _open(settings, opener, locations)
+    except BaseException:
+        if locations is not None:
+            locations.release()
+        for lock in locks:
+            lock.release()
+        raise
+
+
+def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) -> Opened:
+    disk = opener.disk
+    positions = read_positions(disk, settings.rootpath)
+    replayed = _replay(opener, positions)
+    try:
+        refuse_lost_journal(replayed, opener.directory, find_message_files(disk, settings.spool.rootpath))
+        OWNERSHIP.mark(disk, settings.rootpath, is_known=bool(replayed.journal.used))
+        set_aside = quarantine_damage(replayed, disk, os.path.join(settings.rootpath, "corrupt"))
+    except BaseException:
+        replayed.journal.close()
+        raise
+    journal = opener.begin_journal(replayed, replayed, Reuse.WHAT_NEVER_COUNTED, presence=locations.journal)
+    try:
+        found = find_messages(replayed, positions)
+    except BaseException:
+        journal.close()
+        raise
+    if found.messages:
+        _log.info("Found {count} messages in the log.", count=len(found.messages))
+    number, ignored = (positions.number, positions.ignored) if positions is not None else (0, ())
+    return Opened(journal.pool, journal.writer, journal.spool_ids, found, number, ignored, set_aside, locations)
+
+
+def _replay(opener: JournalOpener, positions: Positions | None) -> ReplayedLog:
+    journal = survey(opener.disk, opener.directory)
+    try:
+        if positions is not None:
+            journal.know_horizon(positions.suffix - 1)
+        return load_suffix(journal)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def read_positions(disk: IDisk, root: str) -> Positions | None:
+    """Return the positions of the queue in this directory; None: there are none, or they do not check. Raises OSError."""
+    path = os.path.join(root, NAME)
+    if not disk.exists(path):
+        return None
+    file = disk.open(path)
+    try:
+        return decode_positions(file.read_at(0, 2 * BLOCK))
+    finally:
+        close_read(file)

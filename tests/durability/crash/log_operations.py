@@ -1,0 +1,74 @@
+"""What the log-structured provider alone does: rounds of marks, segments that are complete, and what goes wrong in them."""
+
+from __future__ import annotations
+
+from mailismus.queue.interface import Area
+from tests.durability.crash.acts import Kind
+from tests.durability.crash.operations import DoesNotApply, Operation, settle_one, take_one
+from tests.durability.crash.world import World
+
+SEVERAL = 3
+"""Messages that fill a segment."""
+
+
+def round_of_marks(world: World) -> None:
+    world.server.running.write_behind()
+    world.settle_down()
+
+
+def use_segments(world: World) -> None:
+    """Messages come and go until their segments are complete, marked and free."""
+    for _ in range(SEVERAL):
+        world.store(1, 5000)
+        settle_one(world, None)
+        world.settle_down()
+    round_of_marks(world)
+
+
+def in_a_round(area: Area | None) -> Operation:
+    """An outcome becomes durable while a round is under way."""
+
+    def act(world: World) -> None:
+        message = take_one(world)
+        world.server.running.write_behind()
+        world.server.step()
+        world.settle(message, message.entries, area)
+        world.settle_down()
+
+    return act
+
+
+def fail_a_mark(world: World) -> None:
+    """The sync of a segment with new marks fails: what lives there is moved."""
+    world.store(1, 5000)
+    settle_one(world, None)
+    world.settle_down()
+    for _ in range(SEVERAL):
+        world.store(1, 5000)
+    _fail_in_a_round(world, "/q/log/")
+    round_of_marks(world)
+
+
+def fail_positions(world: World) -> None:
+    _fail_in_a_round(world, "/q/positions")
+    round_of_marks(world)
+
+
+def _fail_in_a_round(world: World, path: str) -> None:
+    world.fail_next(lambda act: act.kind is Kind.SYNC and act.path.startswith(path))
+    round_of_marks(world)
+    world.disk.fault = None
+
+
+def hang(world: World) -> None:
+    """A delivery hangs through rounds: it gets a start record, and a mark."""
+    message = take_one(world)
+    if len(message.entries) > 1:
+        raise DoesNotApply
+    for _ in range(2):
+        round_of_marks(world)
+        world.store(1, 5000)
+    use_segments(world)
+    world.settle(message, message.entries, None)
+    world.settle_down()
+    round_of_marks(world)

@@ -1,0 +1,93 @@
+"""The log-structured provider under proof, with small segments: they are quick to build, and soon used again."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+
+import attrs
+from twisted.internet.task import Clock
+
+import mailismus.spool.references as references_module
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.disk.worker import Workers
+from mailismus.queue.providers.log.assembly import build
+from mailismus.queue.providers.log.provider import LogQueue
+from mailismus.queue.providers.log.recovery.opening import Opened, open_queue
+from tests.durability.subjects.clustered import SEGMENT, NoTable, instead, small_segments
+from tests.durability.subjects.interface import LARGE, RandomBytes
+from tests.log.harness import log_settings
+
+
+@cache
+def _settings(large: int) -> QueueSettings:
+    return log_settings(largemsgsize=large, segmentsize=SEGMENT if large == LARGE else 1 << 20)
+
+
+@attrs.frozen(eq=False)
+class LogRunning:
+    """`RunningSubject`."""
+
+    queue: LogQueue
+    opened: Opened
+
+    @property
+    def is_idle(self) -> bool:
+        return self.queue.commits.is_idle and self.queue.requests.is_idle and not self.queue.rounds.is_busy()
+
+    def hurry(self) -> None:
+        self.queue.commits.hurry()
+
+    def write_behind(self) -> None:
+        self.queue.rounds.run()
+
+    def unrest(self) -> str | None:
+        if self.queue.rounds.is_busy():
+            return "a round of marks never ends"
+        if self.queue.parts.drafts.terms.memory.used or self.queue.parts.drafts.terms.behind.used:
+            return "memory of drafts is not given back"
+        return None
+
+    def own_files(self) -> int:
+        return len(self.opened.writer.segments) + len(self.opened.pool)
+
+
+class LogSubject:
+    """`Subject`."""
+
+    name = "log"
+    leftovers = (".msg", "positions.new")
+    upkept = "positions"
+    held = "/q/log/"
+    has_links = False
+    places = (
+        (r"/q/log/.*\.mqj", "segment"),
+        (r"/q/log", "log directory"),
+        (r"/q/positions(\.new)?", "positions"),
+        (r"/s/../.*\.msg", "message file"),
+        (r"/s/..", "silo"),
+    )
+
+    def settings(self, *, hardlinks: bool, large: int = LARGE) -> QueueSettings:
+        return _settings(large)
+
+    def start(
+        self, disk: IDisk, settings: QueueSettings, clock: Clock, random_bytes: RandomBytes, workers: Workers
+    ) -> LogRunning:
+        with small_segments():
+            opened = open_queue(settings, disk, workers.files, clock, random_bytes)
+        return LogRunning(build(settings, disk, opened, workers, clock, clock.seconds), opened)
+
+    def is_commit_barrier(self, path: str) -> bool:
+        return path.startswith("/q/log/")
+
+    def exploring(self) -> AbstractContextManager[None]:
+        return small_segments()
+
+    def looking(self) -> AbstractContextManager[None]:
+        """A start counts no references."""
+        return instead("IdTable", NoTable, references_module)
+
+
+LOG = LogSubject()
