@@ -38,15 +38,19 @@ class FoundEnvelope:
 
 
 def read_envelopes(
-    segment: FoundSegment, works: Mapping[Place, Work], first: Place, bad: list[bytes]
+    segment: FoundSegment, works: Mapping[Place, Work], first: Place, behind: int, bad: list[bytes]
 ) -> Iterator[FoundEnvelope]:
-    """Yield the envelopes of a segment that are not marked and not before `first`, and all those in `works`. Lines that do not
-    check are added to `bad`. Raises OSError."""
+    """Yield the envelopes of a segment that are not marked and not before `first`, and all those in `works`. A batch up to the
+    sequence number `behind` was found in a segment before: a start has written it again, and its header is lost. Lines that
+    do not check are added to `bad`. Raises OSError."""
     header = segment.header
     assert header is not None
     for batch in read_batches(segment.file.read_at(0, segment.size_bytes), header):
         if batch.sequence > segment.limit:
             return
+        if batch.sequence <= behind:
+            continue
+        behind = batch.sequence
         reading: tuple[Record, ContentPlace | None] | None = None
         lines: list[tuple[Record, bytes]] = []
         try:

@@ -38,7 +38,7 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundQu
     first = min(positions.runners.values(), default=Place(0, 0)) if positions is not None else Place(0, 0)
     ignored = positions.ignored if positions is not None else ()
     wanted = sorted(place.sequence for place in replayed.works)
-    used = replayed.journal.used
+    used, behind = replayed.journal.used, 0
     for segment, following in zip_longest(used, used[1:]):
         assert segment.header is not None
         if segment.header.number in ignored:
@@ -47,12 +47,13 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundQu
         ends = following.header.first_sequence if following is not None and following.header is not None else 1 << 64
         if ends <= first.sequence and not any(begins <= sequence < ends for sequence in wanted):
             continue
-        _read(found, replayed, segment, first)
+        _read(found, replayed, segment, first, behind)
+        behind = max(behind, segment.last_sequence)
     return found
 
 
-def _read(found: FoundQueue, replayed: ReplayedLog, segment: FoundSegment, first: Place) -> None:
-    for one in read_envelopes(segment, replayed.works, first, found.bad):
+def _read(found: FoundQueue, replayed: ReplayedLog, segment: FoundSegment, first: Place, behind: int) -> None:
+    for one in read_envelopes(segment, replayed.works, first, behind, found.bad):
         lies = _moved(one, replayed)
         work = replayed.works.get(lies.place)
         entries = [entry for entry in lies.entries if work is None or entry.number not in work.gone]

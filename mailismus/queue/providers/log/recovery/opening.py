@@ -26,7 +26,7 @@ from mailismus.queue.files.locations import Locations, remember
 from mailismus.queue.files.missing_journal import refuse_lost_journal
 from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.files.refusals import errors_refuse_start
-from mailismus.queue.providers.log.format.positions import BLOCK, NAME, Positions, decode_positions
+from mailismus.queue.providers.log.format.positions import BLOCK, NAME, NEW_NAME, Positions, decode_positions
 from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
 from mailismus.queue.providers.log.recovery.found import FoundQueue, find_messages
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
@@ -89,6 +89,7 @@ def _open_locked(
     locations: Locations | None = None
     try:
         locations = remember(settings, disk, locks, DIRECTORIES)
+        remove_new_positions(disk, settings.rootpath)
         return _open(settings, opener, locations)
     except BaseException:
         if locations is not None:
@@ -130,6 +131,13 @@ def _replay(opener: JournalOpener, positions: Positions | None) -> ReplayedLog:
     except BaseException:
         journal.close()
         raise
+
+
+def remove_new_positions(disk: IDisk, root: str) -> None:
+    """Remove the file of positions that an earlier run had not finished. Raises OSError."""
+    path = os.path.join(root, NEW_NAME)
+    if disk.exists(path):
+        disk.unlink(path)
 
 
 def read_positions(disk: IDisk, root: str) -> Positions | None:
