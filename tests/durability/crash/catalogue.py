@@ -141,9 +141,10 @@ LOG = Catalogue(
         "fail a mark": log.fail_a_mark,
         "fail positions": log.fail_positions,
         "hang": log.hang,
+        "hang for ever": log.hang_for_ever,
         "store with words": common.store_with_words,
     },
-    needs_another=(*COMMON.needs_another, "deliver in a round", "retry in a round", "hang"),
+    needs_another=(*COMMON.needs_another, "deliver in a round", "retry in a round", "hang", "hang for ever"),
 )
 
 _OWN = {"clustered": CLUSTERED, "log": LOG}

@@ -60,6 +60,15 @@ def _fail_in_a_round(world: World, path: str) -> None:
     world.disk.fault = None
 
 
+def hang_for_ever(world: World) -> None:
+    """A delivery hangs through rounds, and is not over."""
+    take_one(world)
+    for _ in range(2):
+        round_of_marks(world)
+        world.store(1, 5000)
+    use_segments(world)
+
+
 def hang(world: World) -> None:
     """A delivery hangs through rounds: it gets a start record, and a mark."""
     message = take_one(world)
