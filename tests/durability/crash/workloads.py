@@ -113,6 +113,11 @@ LONGER: dict[str, Names] = {
     ),
     "words behind an open cluster": ("append", "store with words", "checkpoint", "restart", "bounce", "checkpoint"),
     "words are said again": ("store with words", "fail a barrier", "retry while moved", "restart at once", "checkpoint"),
+    "marked again": ("append", "deliver", "checkpoint", "restart", "checkpoint", "restart", "checkpoint"),
+}
+"""Longer ones, each for something that three operations do not bring about; those that find most come first."""
+
+OF_THE_LOG: dict[str, Names] = {
     "marks and starts": ("store three", "use segments", "deliver", "use segments", "restart", "deliver", "round", "restart"),
     "hangs through rounds": ("store", "hang", "restart", "use segments"),
     "hangs at a crash": ("store", "hang for ever", "restart", "round", "use segments", "deliver all", "use segments"),
@@ -141,9 +146,8 @@ LONGER: dict[str, Names] = {
         "use segments",
         "deliver",
     ),
-    "marked again": ("append", "deliver", "checkpoint", "restart", "checkpoint", "restart", "checkpoint"),
 }
-"""Longer ones, each for something that three operations do not bring about; those that find most come first."""
+"""The same for the log-structured provider."""
 
 LINKED = (
     "a large one goes",
@@ -178,7 +182,7 @@ class Look:
 
 def longer(catalogue: Catalogue = CLUSTERED) -> dict[str, Names]:
     """Those of the longer ones that are made of operations of this provider."""
-    return {title: names for title, names in LONGER.items() if all(name in catalogue.every for name in names)}
+    return {title: names for title, names in (LONGER | OF_THE_LOG).items() if all(name in catalogue.every for name in names)}
 
 
 def quick_selection(catalogue: Catalogue = CLUSTERED) -> list[Look]:

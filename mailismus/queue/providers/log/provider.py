@@ -85,7 +85,6 @@ class LogQueue:
 
     def _on_closed(self, _: None) -> None:
         parts = self.parts
-        parts.rounds.close()
         parts.presence.on_stopped(len(self._working_set.messages), 0, parts.root, os.path.join(parts.root, LOG))
 
     # in

@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from mailismus.disk.interface import IDisk, IFile, close_read
+from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.segment import Segment
@@ -36,48 +36,43 @@ ROUND_S = 10.0
 
 
 class PositionsFile:
-    """The file of positions. Blocks."""
+    """The file of positions. Blocks. It is open only while it is written."""
 
     def __init__(self, disk: IDisk, root: str) -> None:
         self._disk, self._root = disk, root
-        self._file: IFile | None = None
+        self._is_trusted = False
+        """It is there, and no write or sync of it has failed in this run."""
 
     def write(self, positions: Positions) -> None:
-        """Write them, durably. Raises OSError; then the next write begins a new file, for a file whose sync failed is not
-        trusted."""
+        """Write them, durably. Raises OSError; then the next write makes a new file."""
         block = positions.encode()
+        if not self._is_trusted:
+            self._make(block)
+            self._is_trusted = True
+            return
+        self._is_trusted = False
+        file = self._disk.open(os.path.join(self._root, NAME))
         try:
-            if self._file is None:
-                self._file = self._begin(block)
-                return
             for offset in (0, BLOCK):
-                self._file.write_at(offset, [block])
-                self._file.sync()
-        except OSError:
-            self.close()
-            raise
+                file.write_at(offset, [block])
+                file.sync()
+        finally:
+            close_read(file)
+        self._is_trusted = True
 
-    def _begin(self, block: bytes) -> IFile:
+    def _make(self, block: bytes) -> None:
         """Replace whatever file there is."""
-        new, path = os.path.join(self._root, NEW_NAME), os.path.join(self._root, NAME)
+        new = os.path.join(self._root, NEW_NAME)
         if self._disk.exists(new):
             self._disk.unlink(new)
         file = self._disk.create(new)
         try:
             file.write_at(0, [block, block])
             file.sync()
-            self._disk.rename(new, path)
-            self._disk.sync_directory(self._root)
-        except OSError:
+        finally:
             close_read(file)
-            raise
-        return file
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            close_read(self._file)
-            self._file = None
+        self._disk.rename(new, os.path.join(self._root, NAME))
+        self._disk.sync_directory(self._root)
 
 
 def write_marks(marks: Sequence[tuple[Segment, Sequence[int]]]) -> dict[int, OSError]:
@@ -258,7 +253,3 @@ class Rounds:
             segments.forget(removable)
             ledger.drop_unmarked({one for one in ledger.unmarked if one.segment in ignored})
         segments.free(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable
-
-    def close(self) -> None:
-        """Close the file of positions."""
-        self._file.close()
