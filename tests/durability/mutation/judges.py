@@ -68,9 +68,12 @@ class Judge:
 
 def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") -> list[Judge]:
     """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time. About
-    a provider that has no tests of its own crash points alone are asked."""
+    another provider its own tests are asked, where it has any, and crash points."""
     if provider != "clustered":
-        return [Judge(provider=provider)]
+        own_tests = [Judge((provider,))] if (ROOT / "tests" / provider / "__init__.py").exists() else []
+        tests_first = mutant is not None and mutant.kind is Kind.CHECK
+        crashes = [Judge(provider=provider)]
+        return own_tests + crashes if tests_first else crashes + own_tests
     own = _own(mutant)
     narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
     found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())

@@ -38,6 +38,10 @@ def _clustered(name: str, old: str, new: str) -> Rule:
     return Rule(f"{_CLUSTERED}{name}.py", old, new)
 
 
+def _log(name: str, old: str, new: str) -> Rule:
+    return Rule(f"mailismus/queue/providers/log/{name}.py", old, new)
+
+
 def _at(path: str, old: str, new: str) -> Rule:
     return Rule(f"mailismus/{path}.py", old, new)
 
@@ -348,5 +352,134 @@ RULES: dict[str, Rule] = {
     ),
     "a message with other live entries stays": _at(
         "spool/release", "        if message.recipient_count == 1:\n", "        if True:\n"
+    ),
+    # the log: rounds of marks
+    "the log: a mark comes behind the record that allows it": _log(
+        "control/ledger",
+        "                item.add(finish_one(envelope.sequence, envelope.place_offset))\n",
+        "                item.add(finish_one(envelope.sequence, envelope.place_offset))\n"
+        "                self.unmarked.append(Unmarked(envelope.segment, envelope.offset, 1 << 60))\n",
+    ),
+    "the log: what is appended to gets no marks": _log(
+        "control/segments",
+        "return segment is not None and segment is not self._writer.current and number",
+        "return segment is not None and number",
+    ),
+    "the log: a failed segment gets no marks": _log(
+        "control/segments",
+        " and segment is not self._writer.current and number not in self._failed",
+        " and segment is not self._writer.current",
+    ),
+    "the log: garbage that is not marked keeps its records in the suffix": _log(
+        "control/rounds",
+        "pins = [one.pin for one in ledger.unmarked if one.segment not in failed] + [",
+        "pins = [",
+    ),
+    "the log: work keeps its records in the suffix": _log(
+        "control/rounds", " + [one.pin for one in ledger.working]\n", "\n"
+    ),
+    "the log: garbage of a failed segment keeps its records in the suffix": _log(
+        "control/rounds",
+        "suffix = min([beyond, *(one.pin for one in kept)])",
+        "suffix = beyond",
+    ),
+    "the log: positions do not pass what waits": _log(
+        "control/rounds",
+        "runners = {0: min(waiting, default=Place(applied + 1, 0))}",
+        "runners = {0: Place(applied + 1, 0)}",
+    ),
+    "the log: positions are there twice": _log("control/rounds", "for offset in (0, BLOCK):", "for offset in (0,):"),
+    "the log: a segment is free when positions do not need it": _log(
+        "control/rounds",
+        "        if (suffix, runners, ignored) != self._written:\n",
+        "        segments.free(suffix, {one.segment for one in ledger.unmarked})\n"
+        "        if (suffix, runners, ignored) != self._written:\n",
+    ),
+    "the log: a segment is free when its marks are durable": _log(
+        "control/segments", " and segment.number not in unmarked:", ":"
+    ),
+    "the log: a segment is free when the suffix begins behind it": _log(
+        "control/segments", " and segment.last_sequence < suffix and not needed(number)", " and not needed(number)"
+    ),
+    "the log: a segment is free when nothing in it is needed": _log(
+        "control/segments",
+        " and segment.last_sequence < suffix and not needed(number)",
+        " and segment.last_sequence < suffix",
+    ),
+    "the log: a failed segment is not used again": _log(
+        "control/segments",
+        "            if segment.number not in self._failed and segment.number",
+        "            if segment.number",
+    ),
+    "the log: what is to be removed is told before": _log(
+        "control/rounds",
+        "Positions(self._number + 1, suffix, runners, ignored)",
+        "Positions(self._number + 1, suffix, runners)",
+    ),
+    "the log: what is to be removed is not read": _log(
+        "recovery/found", "        if segment.header.number in ignored:\n            continue\n", ""
+    ),
+    # the log: records
+    "the log: a content that a replacement refers to stays": _log(
+        "control/ledger",
+        "                self.holds.add(content.segment)\n            envelope = E",
+        "            envelope = E",
+    ),
+    "the log: an envelope is not finished while a part may fail": _log(
+        "control/ledger", "            if envelope.left or envelope.unsure:\n", "            if envelope.left:\n"
+    ),
+    "the log: an entry has one settlement under way": _log(
+        "commit_requests", "and self._ledger.is_waiting_for(ended, settlements):", "and False:"
+    ),
+    "the log: a settlement that failed does not count": _log(
+        "control/ledger", "            envelope.left += len(numbers)\n", ""
+    ),
+    "the log: what lives in a failed segment is moved": _log(
+        "control/moves",
+        "                items.append(self._move(known, envelope, known.content))\n",
+        "                pass\n",
+    ),
+    "the log: what is read from a failed segment is moved": _log(
+        "control/moves",
+        "                    self._commits.append(self._move(known, envelope, content))\n",
+        "                    pass\n",
+    ),
+    "the log: a failed record is denied": _log(
+        "control/moves", "        return items or [epoch_item(self._naming.epoch, _ignore)]", "        return items or []"
+    ),
+    "the log: a moved envelope is garbage where it was": _log(
+        "recovery/replay", "        self.works[old] = Work(sequence, is_garbage=True)\n", ""
+    ),
+    "the log: what left an envelope has left it where it was moved": _log(
+        "recovery/replay", "Work(work.pin, work.is_garbage, set(work.gone))", "Work(work.pin)"
+    ),
+    "the log: records about a moved envelope hold": _log("recovery/replay", "        self._moved[old] = new\n", ""),
+    # the log: starts
+    "the log: a start marks again what the suffix says": _log(
+        "recovery/found",
+        "            found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
+        "            if not lies.is_marked:\n"
+        "                found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
+    ),
+    "the log: work that was going on goes on": _log("recovery/found", "            found.working.add(envelope)\n", ""),
+    "the log: a batch that is there twice is read once": _log(
+        "recovery/envelopes", "        if batch.sequence <= behind:\n            continue\n", ""
+    ),
+    "the log: the last batch lies where a start wrote it": _log(
+        "recovery/found", "    if shift is None or one.place.sequence != shift[0]:\n", "    if True:\n"
+    ),
+    "the log: a start keeps what lies below the suffix": _log(
+        "recovery/opening", "Reuse.WHAT_NEVER_COUNTED", "Reuse.WHAT_IS_FREE"
+    ),
+    "the log: a start marks the queue before it writes there": _log(
+        "recovery/opening",
+        "        OWNERSHIP.mark(disk, settings.rootpath, is_known=bool(replayed.journal.used))\n",
+        "",
+    ),
+    "the log: an unfinished file of positions goes": _log(
+        "recovery/opening", "        remove_new_positions(disk, settings.rootpath)\n", ""
+    ),
+    "the log: a content that does not check is not read": _log(
+        "read/content", "if len(content) != size or zlib.crc32(content) != known.checksum:", "if False:"
     ),
 }

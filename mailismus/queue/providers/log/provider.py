@@ -8,8 +8,8 @@ envelopes are garbage, and free files.
 *Rules*: nothing is answered, taken or released before the barrier of its batch has returned. All code here runs in the
 reactor's thread; blocking calls run in a worker.
 
-*Not here*: the wiring of the parts (`assembly`), how a commit becomes an item of the log (`commit_requests`), the steps after
-it (`control.results`).
+*Not here*: the wiring of the parts (`assembly`), how a commit becomes an item of the log (`commit_requests`), the steps
+after it (`control.results`).
 
 Source: `docs/formats/log`, `docs/decisions/0026`.
 """

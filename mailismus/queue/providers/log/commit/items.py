@@ -163,7 +163,7 @@ class CommitItem(_Item):
 
 
 class MoveItem(_Item):
-    """An envelope that is written again, with its content. Records about its former place, before and behind, hold for it."""
+    """An envelope that is written again, with its content. Records about its former place before and behind hold."""
 
     __slots__ = ("_owner", "moved", "pin")
 
@@ -233,8 +233,8 @@ def add_envelope(
     *,
     inline: bytes | None = None,
 ) -> NewEnvelope:
-    """Add the records of an envelope with these entries. Its content is at the place `content`, or goes with it (`inline`), or
-    is a message file. `now`: from which the due times of its entries are counted; 0: it is no retry."""
+    """Add the records of an envelope with these entries. Its content is at the place `content`, or goes with it (`inline`),
+    or is a message file. `now`: from which the due times of its entries are counted; 0: it is no retry."""
     message = known.message
     spool_id = message.spool_id
     area = entries[0].area

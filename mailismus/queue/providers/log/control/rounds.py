@@ -3,7 +3,7 @@
     starts of lasting work ride with the next batch
     marks of garbage -> sync -> positions, twice -> segments that nobody needs are free
 
-*Rules*: a mark is written when a record about its envelope is durable, in file order, and only to segments that are complete.
+*Rules*: a mark is written when a record about its envelope is durable, in file order, to segments that are complete.
 Positions are written after the sync of all marks that they vouch for. Segments are freed, and failed ones removed, after the
 sync of positions that do not need them. A segment whose marks can't be synced has failed: what lives in it is moved.
 
@@ -235,7 +235,8 @@ class Rounds:
         beyond = min(pins, default=applied + 1)
         removable = segments.removable(beyond)[:MOST_IGNORED]
         ignored = tuple(segment.number for segment in removable)
-        suffix = min([beyond, *(one.pin for one in ledger.unmarked if one.segment in failed and one.segment not in ignored)])
+        kept = [one for one in ledger.unmarked if one.segment in failed and one.segment not in ignored]
+        suffix = min([beyond, *(one.pin for one in kept)])
         waiting = [
             envelope.place
             for known in ledger.working_set.messages.values()

@@ -2,8 +2,8 @@
 
     waiting --first record about it durable--> working --finish record durable--> finished --marked--> garbage
 
-*Rules*: `left` falls when a settlement is asked for, so that the last one says that the envelope is finished. A settlement that
-may fail counts in `unsure` until its end is known: no other record may rely on it.
+*Rules*: `left` falls when a settlement is asked for, so that the last one says that the envelope is finished. A settlement
+that may fail counts in `unsure` until its end is known: no other record may rely on it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class FoundEnvelope:
 def read_envelopes(
     segment: FoundSegment, works: Mapping[Place, Work], first: Place, behind: int, bad: list[bytes]
 ) -> Iterator[FoundEnvelope]:
-    """Yield the envelopes of a segment that are not marked and not before `first`, and all those in `works`. A batch up to the
+    """Yield the envelopes of a segment that are not marked and not before `first`, and all in `works`. A batch up to the
     sequence number `behind` was found in a segment before: a start has written it again, and its header is lost. Lines that
     do not check are added to `bad`. Raises OSError."""
     header = segment.header
