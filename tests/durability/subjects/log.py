@@ -34,7 +34,7 @@ class LogRunning:
 
     @property
     def is_idle(self) -> bool:
-        return self.queue.commits.is_idle and self.queue.requests.is_idle and not self.queue.rounds.is_busy()
+        return self.queue.commits.is_idle and self.queue.requests.is_idle and not self.queue.is_busy()
 
     def hurry(self) -> None:
         self.queue.commits.hurry()
@@ -43,8 +43,8 @@ class LogRunning:
         self.queue.rounds.run()
 
     def unrest(self) -> str | None:
-        if self.queue.rounds.is_busy():
-            return "a round of marks never ends"
+        if self.queue.is_busy():
+            return "a round of marks, or the reading of the log, never ends"
         if self.queue.parts.drafts.terms.memory.used or self.queue.parts.drafts.terms.behind.used:
             return "memory of drafts is not given back"
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
@@ -26,12 +27,14 @@ from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.log.control.admission import AdmissionControl
 from mailismus.queue.providers.log.control.closing import Closing
 from mailismus.queue.providers.log.control.ledger import Ledger
+from mailismus.queue.providers.log.control.loading import Loading
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.results import CommitResults
 from mailismus.queue.providers.log.control.rounds import Rounds
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.control.waiters import ReadyWaiters
 from mailismus.queue.providers.log.format.version import LOG
+from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.parts import Drafts, Limits, QueueParts
 from mailismus.queue.providers.log.provider import LogQueue
@@ -84,16 +87,20 @@ def build(
     limits = limits_of(settings, opened)
     found = opened.found
     working_set = WorkingSet()
-    waiters = ReadyWaiters(working_set, now)
+    resting, lock = Resting(), DeferredLock()
+    for unread, before in found.unread:
+        resting.add_unknown(unread, 0, before + 1)
+    waiters = ReadyWaiters(working_set, resting, now)
 
     first_new = SpoolId(opened.spool_ids.epoch << 32)
     removal = MessageRemoval(disk, spool_root, files, first_new, corrupt)
+    lines = LogLines(working_set)
     references = ReferenceCache(settings.spool.maxspidcache, first_new)
-    scan = ReferenceScan(removal, references, LogLines(working_set), names_recipients=False)
+    scan = ReferenceScan(removal, references, lines, names_recipients=False)
     release = Release(removal, references, scan, reactor, has_links=False)
-    ledger = Ledger(working_set, found.holds, release)
+    ledger = Ledger(working_set, resting, found.holds, release)
     ledger.adopt(found.working, found.unmarked)
-    segments = LogSegments(opened.writer, opened.pool, found.holds)
+    segments = LogSegments(opened.writer, opened.pool, found.holds, resting)
     for number in opened.ignored:
         segments.fail(number)
     contents = Contents(disk, spool_root, files, working_set, segments.in_use(), corrupt)
@@ -108,7 +115,9 @@ def build(
     refused = RefusedDrafts()
     results = CommitResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(working_set, segments, commits, naming, results, contents, refused)
-    rounds = Rounds(ledger, segments, commits, moves, results, disk, root, directory, files, reactor, opened.positions)
+    rounds = Rounds(ledger, segments, commits, moves, results, disk, root, directory, files, reactor, opened.positions, lock)
+    loading = Loading(resting, ledger, segments, commits, dict(found.unread), files, now, lock)
+    lines.read_by(loading.visit)
     admission = AdmissionControl(commits, opened.pool, space, pressure)
     closing = Closing(commits, pressure, reactor, opened.release)
 
@@ -121,6 +130,7 @@ def build(
         now=now,
         limits=limits,
         working_set=working_set,
+        resting=resting,
         waiters=waiters,
         release=release,
         ledger=ledger,
@@ -128,6 +138,7 @@ def build(
         naming=naming,
         segments=segments,
         contents=contents,
+        loading=loading,
         results=results,
         moves=moves,
         rounds=rounds,

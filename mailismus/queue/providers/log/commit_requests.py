@@ -48,11 +48,13 @@ class CommitRequests:
         self._limits = parts.limits
         self._late: list[tuple[CommitItem, _Request]] = []
         """Requests about entries with a settlement under way."""
+        self._loading = 0
+        """Requests whose entries are being loaded."""
 
     @property
     def is_idle(self) -> bool:
         """Whether no request waits."""
-        return not self._late
+        return not self._late and not self._loading
 
     def begin_commit(
         self,
@@ -115,6 +117,28 @@ class CommitRequests:
         if (settlements or ended) and self._ledger.is_waiting_for(ended, settlements):
             self._late.append((item, request))
             return
+        if (settlements or ended) and (unknown := self._ledger.unknown_among(ended, settlements)):
+            self._load(item, request, unknown)
+            return
+        self._append_known(item, request)
+
+    def _load(self, item: CommitItem, request: _Request, unknown: set[SpoolId]) -> None:
+        """Load what nobody has taken, then go on. What is not found ended before."""
+        loaded = Deferred.fromCoroutine(self._parts.loading.load_messages(unknown))
+        self._loading += 1
+        loaded.addBoth(self._on_loaded, item, request)
+
+    def _on_loaded(self, result: Any, item: CommitItem, request: _Request) -> None:
+        self._loading -= 1
+        if isinstance(result, Failure):
+            self._commits.break_down(result)
+        if self._ledger.is_waiting_for(request.ended, request.settlements):
+            self._late.append((item, request))
+        else:
+            self._append_known(item, request)
+
+    def _append_known(self, item: CommitItem, request: _Request) -> None:
+        settlements, ended = request.settlements, request.ended
         for submission, draft in zip(request.submissions, item.drafts, strict=True):
             known = begin_message(submission, draft)
             item.may_fail = True

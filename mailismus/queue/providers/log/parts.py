@@ -15,11 +15,13 @@ from mailismus.queue.files.presence import PresenceWatch
 from mailismus.queue.providers.log.control.admission import AdmissionControl
 from mailismus.queue.providers.log.control.closing import Closing
 from mailismus.queue.providers.log.control.ledger import Ledger
+from mailismus.queue.providers.log.control.loading import Loading
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.results import CommitResults
 from mailismus.queue.providers.log.control.rounds import Rounds
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.control.waiters import ReadyWaiters
+from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.read.content import Contents
 from mailismus.queue.providers.log.recovery.opening import Opened
@@ -64,6 +66,7 @@ class QueueParts:
     now: Callable[[], float]
     limits: Limits
     working_set: WorkingSet
+    resting: Resting
     waiters: ReadyWaiters
     release: Release
     ledger: Ledger
@@ -71,6 +74,7 @@ class QueueParts:
     naming: Naming
     segments: LogSegments
     contents: Contents
+    loading: Loading
     results: CommitResults
     moves: Moves
     rounds: Rounds

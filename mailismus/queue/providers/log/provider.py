@@ -27,6 +27,7 @@ from mailismus.queue.interface import (
     Area,
     CommitListener,
     EndedEntries,
+    Entry,
     Filter,
     Flushed,
     IContent,
@@ -42,8 +43,11 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.providers.log.commit_requests import CommitRequests
 from mailismus.queue.providers.log.format.version import LOG
+from mailismus.queue.providers.log.index.resting import Piece, runner_of
 from mailismus.queue.providers.log.parts import QueueParts
-from mailismus.queue.providers.log.read.looking import find, summarize
+from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.providers.log.read.looking import UNREAD, Looking
+from mailismus.spool.content import WholeContent
 
 
 class LogQueue:
@@ -55,10 +59,16 @@ class LogQueue:
         self._now = parts.now
         self._working_set, self._admission, self._drafts = parts.working_set, parts.admission, parts.drafts
         self._waiters, self._contents = parts.waiters, parts.contents
+        self._resting, self._loading = parts.resting, parts.loading
+        self._looking = Looking(parts.working_set, parts.loading.visit)
         self.requests = CommitRequests(parts)
         self.max_envelope_bytes = parts.limits.envelope
 
     # opening and closing
+
+    def is_busy(self) -> bool:
+        """Whether work of the queue's own is under way, which ends by itself."""
+        return self.rounds.is_busy() or self._loading.is_busy()
 
     def open(self) -> Deferred[None]:
         parts, now = self.parts, self._now()
@@ -71,6 +81,7 @@ class LogQueue:
         parts.pressure.start()
         parts.presence.start()
         parts.rounds.start()
+        parts.loading.start()
         parts.release.scan_if_needed()
         return succeed(None)
 
@@ -81,6 +92,7 @@ class LogQueue:
         parts.space.stop()
         parts.pressure.stop()
         parts.release.stop()
+        parts.loading.stop()
         return parts.rounds.stop().addCallback(lambda _: parts.closing.begin()).addCallback(self._on_closed)
 
     def _on_closed(self, _: None) -> None:
@@ -109,7 +121,8 @@ class LogQueue:
     # out
 
     def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
-        return succeed(self._working_set.take(area, limit, now, shares))
+        taken = self._loading.take(area, limit, now, shares)
+        return succeed(taken) if isinstance(taken, list) else taken
 
     def room_again(self) -> None:
         self._waiters.fire_ready(self._working_set.room_again())
@@ -127,36 +140,67 @@ class LogQueue:
         return self._waiters.ready(area)
 
     def next_due(self, area: Area) -> float | None:
-        return self._working_set.next_due(area)
+        in_memory, resting = self._working_set.next_due(area), self._resting.next_due(area)
+        if in_memory is None or resting is None:
+            return resting if in_memory is None else in_memory
+        return min(in_memory, resting)
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
-        return self._contents.read(spool_id)
+        if spool_id in self._working_set.messages or self._resting.is_empty:
+            return self._contents.read(spool_id)
+        loaded = Deferred.fromCoroutine(self._loading.load_messages((spool_id,)))
+        return loaded.addCallback(lambda _: self._read_loaded(spool_id))
+
+    def _read_loaded(self, spool_id: SpoolId) -> IContent | Deferred[IContent]:
+        content = self._contents.read(spool_id)
+        return WholeContent(content) if isinstance(content, bytes) else content
 
     # reading
 
     def summary(self) -> Deferred[Summary]:
-        return succeed(summarize(self._working_set, self._admission.reason()))
+        return Deferred.fromCoroutine(self._looking.summarize(self._admission.reason()))
 
     def counting_plan(self) -> None:
         return None
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
-        return succeed(find(self._working_set, wanted, after, limit))
+        return Deferred.fromCoroutine(self._looking.search(wanted, after, limit, self.commits.applied_sequence))
 
     def hasten(self, latest: Latest, now: float) -> None:
-        self._waiters.fire(self._working_set.hasten(latest, now, {}))
+        self._waiters.fire(self._working_set.hasten(latest, now, {}) | self._resting.hasten(latest))
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
+        return Deferred.fromCoroutine(self._flush(wanted, now))
+
+    async def _flush(self, wanted: Filter, now: float) -> Flushed:
         count = 0
         for known in list(self._working_set.messages.values()):
-            if wanted.spool_id is not None and known.message.spool_id != wanted.spool_id:
-                continue
             for number, entry in known.entries.items():
-                if entry.area is not Area.DEFERRED or wanted.area not in (None, Area.DEFERRED) or number in known.out:
-                    continue
-                if wanted.matches(known.message, entry):
+                if number not in known.out and _is_flushed(wanted, known.message, entry):
                     count += 1
                     self._working_set.make_due(known, entry, now)
+        touched: dict[Piece, set[int]] = {}
+
+        def look(one: FoundEnvelope, piece: Piece) -> None:
+            nonlocal count
+            matching = sum(_is_flushed(wanted, one.message, entry) for entry in one.entries)
+            if matching:
+                count += matching
+                touched.setdefault(piece, set()).add(runner_of(Area.DEFERRED, one.interval))
+
+        is_whole = await self._loading.visit(look)
+        for piece, runners in touched.items():
+            if self._resting.has(piece):
+                self._resting.flush(piece, wanted, sorted(runners))
         if count:
             self._waiters.fire((Area.DEFERRED,))
-        return succeed(Flushed(count))
+        return Flushed(count, () if is_whole else UNREAD)
+
+
+def _is_flushed(wanted: Filter, message: Message, entry: Entry) -> bool:
+    return (
+        entry.area is Area.DEFERRED
+        and wanted.area in (None, Area.DEFERRED)
+        and wanted.spool_id in (None, message.spool_id)
+        and wanted.matches(message, entry)
+    )

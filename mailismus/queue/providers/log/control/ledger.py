@@ -12,14 +12,17 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Sequence
 
+from mailismus.journal.batch import BATCH_HEAD_SIZE
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.entering import entries_of, message_of, new_entries, successor_of
 from mailismus.queue.interface import Area, EndedEntries, Entry, Settlement, Submission
 from mailismus.queue.providers.log.commit.items import CommitItem, MessageItem, MoveItem, NewEnvelope, add_envelope
-from mailismus.queue.providers.log.format.record import delivery_record, finish_one
+from mailismus.queue.providers.log.format.record import delivery_record, finish_one, interval_of
 from mailismus.queue.providers.log.index.envelope import Envelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
+from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
+from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import SpoolDraft
 from mailismus.spool.release import Release
@@ -27,12 +30,14 @@ from mailismus.spool.release import Release
 CONTENT_BYTES = 32 << 20
 """Bytes of memory for contents; further contents are read from the log."""
 
+_NEW = runner_of(Area.INCOMING, 0)
+
 
 class Ledger:
     """Entries of one queue."""
 
-    def __init__(self, working_set: WorkingSet, holds: Holds, release: Release) -> None:
-        self.working_set, self.holds, self.release = working_set, holds, release
+    def __init__(self, working_set: WorkingSet, resting: Resting, holds: Holds, release: Release) -> None:
+        self.working_set, self.resting, self.holds, self.release = working_set, resting, holds, release
         self._contents = Budget(CONTENT_BYTES)
         self.working: set[Envelope] = set()
         """Envelopes with records about them, and entries."""
@@ -59,6 +64,23 @@ class Ledger:
             if known is not None and number in known.asked:
                 return True
         return False
+
+    def unknown_among(self, ended: Sequence[EndedEntries], settlements: Sequence[Settlement]) -> set[SpoolId]:
+        """Messages of these entries that are not all in memory, and may rest in the log."""
+        if self.resting.is_empty:
+            return set()
+        messages = self.working_set.messages
+        unknown: set[SpoolId] = set()
+        for spool_id, numbers in ended:
+            known = messages.get(spool_id)
+            if known is None or (known.has_rested and not known.entries.keys() >= set(numbers)):
+                unknown.add(spool_id)
+        for settlement in settlements:
+            spool_id, number = settlement.queue_id
+            known = messages.get(spool_id)
+            if known is None or (known.has_rested and number not in known.entries):
+                unknown.add(spool_id)
+        return unknown
 
     def add_settlements(
         self, item: CommitItem, ended: Sequence[EndedEntries], settlements: Sequence[Settlement], now: float
@@ -131,23 +153,72 @@ class Ledger:
         envelope.segment = envelope.content_segment = known.content_segment = segment
         envelope.offset, known.content_offset = offset, offset + item.content_offset
         self.holds.add(segment, 2)
+        working_set, message = self.working_set, known.message
+        if message.recipient_count > 1:
+            self.release.track(message, len(message.entries))
+        if working_set.entry_count >= MOST_LOADED:
+            self.resting.note(segment, offset - place_offset - BATCH_HEAD_SIZE, sequence, {_NEW: message.received_at})
+            return
         self._hold_content(known)
-        message = known.message
         if message.received_at <= now:
-            self.working_set.add_new(known, Area.INCOMING, message.entries, now)
+            working_set.add_new(known, Area.INCOMING, message.entries, now)
         else:
-            self.working_set.add(known, now)
+            working_set.add(known, now)
 
     def arrive(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
         """Add a durable message. `offset`: of the item in the file; `base`: of the batch's first record."""
         known = new.known
         self._lay(new, sequence, base, segment, offset)
-        if known.is_in_silo:
-            self.release.track(known.message, len(known.entries))
-        else:
+        self.release.track(known.message, len(known.entries))
+        if not known.is_in_silo:
             known.put_in_log(segment, offset + new.content_offset, -1)
+        if self._rests(new, sequence, base, segment, now):
+            return
+        if not known.is_in_silo:
             self._hold_content(known)
         self.working_set.add(known, now)
+
+    def _rests(self, new: NewEnvelope, sequence: int, base: int, segment: int, now: float) -> bool:
+        """Whether a new envelope rests: it is not due soon, or there is no room in memory."""
+        dues = [entry.due_at for entry in new.entries]
+        due_at = min(dues)
+        if due_at <= now + NEAR_S and self.working_set.entry_count < MOST_LOADED:
+            return False
+        new.known.rest()
+        interval = interval_of(due_at - now)
+        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues_of(new.entries, dues, interval))
+        return True
+
+    def load(self, one: FoundEnvelope, dues: Sequence[float], now: float, *, is_held: bool) -> None:
+        """Add an envelope that was read from the log. `dues`: when its entries are due; `is_held`: its segments are held."""
+        if not is_held:
+            self.hold(one)
+        envelope = Envelope(len(one.entries))
+        envelope.lie(*one.place, one.segment, one.offset)
+        for entry, due_at in zip(one.entries, dues, strict=True):
+            entry.due_at = due_at
+        known = self.working_set.messages.get(one.message.spool_id)
+        if known is None:
+            known = LogMessage(one.message, one.entries, envelope)
+            known.rest()
+            self.working_set.add(known, now)
+        else:
+            known.join([], envelope)
+            for entry in one.entries:
+                self.working_set.put(known, entry, now)
+            known.enter([entry.number for entry in one.entries], envelope)
+        if one.content is None:
+            known.put_in_silo()
+        else:
+            envelope.refer(one.content.segment)
+            if known.content_segment == 0:
+                known.put_in_log(*one.content)
+
+    def hold(self, one: FoundEnvelope) -> None:
+        """Note that an envelope, which was not known before, needs its segments."""
+        self.holds.add(one.segment)
+        if one.content is not None:
+            self.holds.add(one.content.segment)
 
     def _lay(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int) -> None:
         """Note where a new envelope lies."""
@@ -169,11 +240,17 @@ class Ledger:
         self._lay(new, sequence, base, segment, offset)
         numbers = [entry.number for entry in new.entries]
         known.unask(numbers)
+        self.release.count_line(known.message)
+        if not known.is_in_silo:
+            self.forget_content(known)
+        if self._rests(new, sequence, base, segment, now):
+            known.leave(numbers)
+            for number in numbers:
+                self.working_set.move(known, number)
+            return
         known.enter(numbers, new.envelope)
         for entry in new.entries:
             self.working_set.replace(known, entry, now)
-        if not known.is_in_silo:
-            self.forget_content(known)
 
     def leave(self, item: CommitItem, sequence: int) -> None:
         """Apply that entries have left their envelopes."""
@@ -210,13 +287,18 @@ class Ledger:
         known.unask(numbers)
         known.leave(numbers)
         is_last = self.working_set.end(known, numbers)
+        message = known.message
         if known.is_in_silo:
-            for number in numbers:
-                self.release.entry_is_over(known.message, number)
-        elif is_last and known.content is not None:
-            self._contents.give_back(len(known.content))
-            known.content = None
-        return is_last
+            is_over = sum(self.release.entry_is_over(message, number) for number in numbers) > 0
+        else:
+            if is_last and known.content is not None:
+                self._contents.give_back(len(known.content))
+                known.content = None
+            if message.recipient_count == 1:
+                return is_last
+            note_drop = self.release.references.note_drop
+            is_over = sum(note_drop(spool_id) for _ in numbers) > 0
+        return is_over or (is_last and not known.has_rested)
 
     def move(self, item: MoveItem, sequence: int, base: int, segment: int, offset: int) -> None:
         """Apply that an envelope was written again."""

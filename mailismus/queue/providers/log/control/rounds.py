@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
@@ -99,7 +99,8 @@ def remove_segments(disk: IDisk, directory: str, segments: Sequence[Segment]) ->
 
 
 class Rounds:
-    """Rounds of one queue. `number`: of the positions found."""
+    """Rounds of one queue. `number`: of the positions found; `lock`: held while marks are written, and while pieces of the
+    log are read."""
 
     _log = Logger()
 
@@ -116,11 +117,13 @@ class Rounds:
         worker: IWorker,
         reactor: IReactorTime,
         number: int,
+        lock: DeferredLock,
     ) -> None:
         self._ledger, self._segments, self._commits, self._moves, self._owner = ledger, segments, commits, moves, owner
         self._disk, self._directory, self._worker, self._reactor = disk, directory, worker, reactor
         self._file = PositionsFile(disk, root)
         self._number = number
+        self._lock = lock
         self._written: tuple[int, Mapping[int, Place], tuple[int, ...]] | None = None
         self._timer: IDelayedCall | None = None
         self._is_stopped = False
@@ -205,6 +208,13 @@ class Rounds:
             self._commits.ride(StartItem(self._owner, lasting))
 
     async def _mark(self) -> None:
+        await self._lock.acquire()
+        try:
+            await self._mark_locked()
+        finally:
+            self._lock.release()
+
+    async def _mark_locked(self) -> None:
         ledger, segments = self._ledger, self._segments
         garbage = [one for one in ledger.unmarked if segments.markable(one.segment)]
         working = [one for one in ledger.working if not one.is_marked and segments.markable(one.segment)]
@@ -218,7 +228,7 @@ class Rounds:
             return
         in_use = segments.in_use()
         marks = [(in_use[number], sorted(offsets[number])) for number in sorted(offsets)]
-        failed = await self._worker.run(lambda: write_marks(marks))
+        failed = await self._worker.run(lambda: write_marks(marks))  # and no piece is read meanwhile
         for number, error in failed.items():
             segments.fail(number)
             self._log.error("Marks can't be written to segment {number} of the queue: {error}", number=number, error=error)
@@ -243,6 +253,9 @@ class Rounds:
             for envelope in known.envelopes()
             if not envelope.pin
         ]
+        resting = ledger.resting.first_sequence()
+        if resting is not None:
+            waiting.append(Place(resting, 0))
         runners = {0: min(waiting, default=Place(applied + 1, 0))}
         if (suffix, runners, ignored) != self._written:
             positions = Positions(self._number + 1, suffix, runners, ignored)

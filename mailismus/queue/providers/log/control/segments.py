@@ -13,13 +13,14 @@ from mailismus.journal.pool import SegmentPool
 from mailismus.journal.segment import Segment
 from mailismus.journal.writer import JournalWriter
 from mailismus.queue.providers.log.index.holds import Holds
+from mailismus.queue.providers.log.index.resting import Resting
 
 
 class LogSegments:
     """Segments of one log."""
 
-    def __init__(self, writer: JournalWriter, pool: SegmentPool, holds: Holds) -> None:
-        self._writer, self._pool, self._holds = writer, pool, holds
+    def __init__(self, writer: JournalWriter, pool: SegmentPool, holds: Holds, resting: Resting) -> None:
+        self._writer, self._pool, self._holds, self._resting = writer, pool, holds, resting
         self._failed: set[int] = set()
 
     @property
@@ -74,6 +75,7 @@ class LogSegments:
         """Note that these segments are removed, durably."""
         for segment in segments:
             self._failed.discard(segment.number)
+            self._resting.forget_segment(segment.number)
             del self._writer.segments[segment.number]
 
     def free(self, suffix: int, unmarked: Collection[int]) -> None:
@@ -81,12 +83,16 @@ class LogSegments:
         durable yet."""
         self._writer.move_horizon(suffix - 1)
         for segment in self._unneeded(suffix):
-            if segment.number not in self._failed and segment.number not in unmarked:
+            number = segment.number
+            if number not in self._failed and number not in unmarked:
                 del self._writer.segments[segment.number]
+                self._resting.forget_segment(number)
                 self._pool.adopt(segment)
         self._pool.top_up()
 
     def _unneeded(self, suffix: int) -> list[Segment]:
+        if not self._resting.is_known:
+            return []  # what has not been read may need any of them
         current, needed = self._writer.current, self._holds.is_needed
         return [
             segment

@@ -24,6 +24,7 @@ class LogMessage(DueMessage):
         "content_segment",
         "envelope",
         "envelope_of",
+        "has_rested",
         "is_in_silo",
     )
 
@@ -39,6 +40,8 @@ class LogMessage(DueMessage):
         self.checksum = -1
         """CRC of the content; -1: not known yet, and it is in memory."""
         self.is_in_silo = False
+        self.has_rested = False
+        """Further entries of it may rest in the log."""
         self.envelope = envelope
         """Of all entries, unless there is `envelope_of`."""
         self.envelope_of: dict[int, Envelope] | None = None
@@ -49,6 +52,10 @@ class LogMessage(DueMessage):
     def put_in_silo(self) -> None:
         """Note that the content is a message file."""
         self.is_in_silo = True
+
+    def rest(self) -> None:
+        """Note that entries of it may rest in the log alone."""
+        self.has_rested = True
 
     def put_in_log(self, segment: int, offset: int, checksum: int) -> None:
         """Note where the content lies."""

@@ -1,50 +1,126 @@
-"""Counts and pages of the entries in memory (pure)."""
+"""Counts and pages of entries: those in memory, then those that rest in the log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Message, Page, Summary
+from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Gap, Message, Page, Summary
+from mailismus.queue.providers.log.format.record import Place
+from mailismus.queue.providers.log.index.resting import Piece
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
+from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+
+Visit = Callable[[Callable[[FoundEnvelope, Piece], None]], Coroutine[Deferred[Any], Any, bool]]
+
+UNREAD = (Gap("segment", "a segment of the log can't be read", 1, ""),)
 
 
-def summarize(working_set: WorkingSet, refusing: str) -> Summary:
-    """Return the counts of all entries. `refusing`: as in `Summary`."""
-    counts = {area: [0, 0, 0] for area in Area}
-    for known in working_set.messages.values():
-        for area in {entry.area for entry in known.entries.values()}:
-            counts[area][1] += 1
-            counts[area][2] += known.message.stored_bytes
-        for entry in known.entries.values():
+@attrs.frozen
+class Cursor:
+    """Where a search goes on: behind this entry in memory, or (`resting` is not None) behind this entry of the log.
+    `newest`: sequence number of the newest batch when the search began: what is written later was seen."""
+
+    newest: int
+    in_memory: QueueId
+    resting: tuple[Place, int] | None = None
+
+
+class Looking:
+    """Counts and searches of one queue. `visit`: has every resting envelope looked at."""
+
+    def __init__(self, working_set: WorkingSet, visit: Visit) -> None:
+        self._working_set, self._visit = working_set, visit
+
+    async def summarize(self, refusing: str) -> Summary:
+        """Return the counts of all entries. `refusing`: as in `Summary`."""
+        counts = {area: [0, 0] for area in Area}
+        sizes: dict[Area, dict[SpoolId, int]] = {area: {} for area in Area}
+        lone = {area: [0, 0] for area in Area}
+
+        def count(message: Message, entry: Entry) -> None:
             counts[entry.area][0] += 1
-    return Summary({area: AreaCount(*count) for area, count in counts.items()}, True, (), refusing)
+            if message.recipient_count > 1:
+                sizes[entry.area][message.spool_id] = message.stored_bytes
+            else:
+                lone[entry.area][0] += 1
+                lone[entry.area][1] += message.stored_bytes
+
+        def look(one: FoundEnvelope, piece: Piece) -> None:
+            for entry in one.entries:
+                count(one.message, entry)
+
+        for known in self._working_set.messages.values():
+            for entry in known.entries.values():
+                count(known.message, entry)
+        is_whole = await self._visit(look)
+        areas = {
+            area: AreaCount(counts[area][0], lone[area][0] + len(sizes[area]), lone[area][1] + sum(sizes[area].values()))
+            for area in Area
+        }
+        return Summary(areas, is_whole, () if is_whole else UNREAD, refusing)
+
+    async def search(self, wanted: Filter, after: object | None, limit: int, newest: int) -> Page:
+        """As `IQueue.search`. `newest`: sequence number of the newest batch."""
+        cursor = after if isinstance(after, Cursor) else Cursor(newest, QueueId(SpoolId(0), 0))
+        found: list[Message] = []
+        if cursor.resting is None:
+            last = cursor.in_memory
+            for known in self._candidates(wanted, last.spool_id):
+                entries = _matching(known, wanted, last)[:limit]
+                if entries:
+                    found.append(attrs.evolve(known.message, entries=entries))
+                    limit -= len(entries)
+                    if not limit:
+                        at = QueueId(known.message.spool_id, entries[-1].number)
+                        return Page(tuple(found), Cursor(cursor.newest, at))
+        return await self._search_resting(wanted, cursor, limit, found)
+
+    async def _search_resting(self, wanted: Filter, cursor: Cursor, limit: int, found: list[Message]) -> Page:
+        behind = cursor.resting or (Place(0, 0), 0)
+        at: tuple[Place, int] | None = None
+
+        def look(one: FoundEnvelope, piece: Piece) -> None:
+            nonlocal limit, at
+            message = one.message
+            if not limit or one.place.sequence > cursor.newest or (wanted.spool_id or message.spool_id) != message.spool_id:
+                return
+            entries = []
+            for entry in sorted(one.entries, key=_number):
+                if (one.place, entry.number) <= behind or (wanted.area is not None and entry.area is not wanted.area):
+                    continue
+                if limit and wanted.matches(message, entry):
+                    entries.append(entry)
+                    limit -= 1
+                    at = one.place, entry.number
+            if entries:
+                found.append(attrs.evolve(message, entries=entries))
+
+        is_whole = await self._visit(look)
+        gaps = () if is_whole else UNREAD
+        return Page(tuple(found), None if limit else Cursor(cursor.newest, cursor.in_memory, at or behind), gaps)
+
+    def _candidates(self, wanted: Filter, first: SpoolId) -> Iterator[LogMessage]:
+        if wanted.spool_id is None:
+            yield from self._working_set.messages_from(first)
+        elif wanted.spool_id >= first and (known := self._working_set.messages.get(wanted.spool_id)) is not None:
+            yield known
 
 
-def find(working_set: WorkingSet, wanted: Filter, after: object | None, limit: int) -> Page:
-    """As `IQueue.search`. `after`: the queue id of the last returned entry."""
-    last = after if isinstance(after, QueueId) else QueueId(SpoolId(0), 0)
-    found: list[Message] = []
-    for known in _candidates(working_set, wanted, last.spool_id):
-        entries: list[Entry] = []
-        spool_id = known.message.spool_id
-        for number, entry in sorted(known.entries.items()):
-            if (spool_id, number) <= last or (wanted.area is not None and entry.area is not wanted.area):
-                continue
-            if wanted.matches(known.message, entry):
-                entries.append(entry)
-        if entries:
-            found.append(attrs.evolve(known.message, entries=entries[:limit]))
-            limit -= len(entries[:limit])
-            if not limit:
-                return Page(tuple(found), QueueId(spool_id, found[-1].entries[-1].number))
-    return Page(tuple(found), None)
+def _matching(known: LogMessage, wanted: Filter, last: QueueId) -> list[Entry]:
+    spool_id = known.message.spool_id
+    return [
+        entry
+        for number, entry in sorted(known.entries.items())
+        if (spool_id, number) > last
+        and (wanted.area is None or entry.area is wanted.area)
+        and wanted.matches(known.message, entry)
+    ]
 
 
-def _candidates(working_set: WorkingSet, wanted: Filter, first: SpoolId) -> Iterator[LogMessage]:
-    if wanted.spool_id is None:
-        yield from working_set.messages_from(first)
-    elif wanted.spool_id >= first and (known := working_set.messages.get(wanted.spool_id)) is not None:
-        yield known
+def _number(entry: Entry) -> int:
+    return entry.number

@@ -3,7 +3,6 @@
 Modules, leaves first:
 
     replay      the working suffix: which envelopes work was going on
-    envelopes   live envelopes of a segment
-    found       what a start finds: messages and garbage
+    found       what a start finds: work that was going on, garbage, and what it has not read yet
     opening     directories, locks, the log, the start's own barrier
 """

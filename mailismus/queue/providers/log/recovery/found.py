@@ -1,22 +1,21 @@
-"""What a start finds: the messages that go on, and the garbage that is not durably marked. Blocks.
+"""What a start finds: work that was going on, garbage that is not durably marked, and what it has not read yet. Blocks.
 
 The start's own barrier comes first: an envelope of the last batch lies where that wrote it again.
 """
 
 from __future__ import annotations
 
-from itertools import zip_longest
-
 import attrs
 
+from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import FoundSegment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.log.format.positions import Positions
-from mailismus.queue.providers.log.format.record import ContentPlace, Place
+from mailismus.queue.providers.log.format.record import ContentPlace
 from mailismus.queue.providers.log.index.envelope import Envelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.working_set import LogMessage
-from mailismus.queue.providers.log.recovery.envelopes import FoundEnvelope, read_envelopes
+from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog
 
 
@@ -28,55 +27,69 @@ class FoundQueue:
     working: set[Envelope] = attrs.field(factory=set)
     unmarked: list[Unmarked] = attrs.field(factory=list)
     holds: Holds = attrs.field(factory=Holds)
+    unread: list[tuple[int, int]] = attrs.field(factory=list)
+    """Segments that may hold further envelopes, in order: the number of each, and a sequence number before its batches."""
     bad: list[bytes] = attrs.field(factory=list)
     """Lines and records that do not check."""
 
 
 def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundQueue:
-    """Read the log from the positions on, and wherever the suffix points. Raises OSError."""
+    """Find the envelopes that the suffix tells of; the others, from the positions on, are left to be read later. Raises
+    OSError."""
     found = FoundQueue()
-    first = min(positions.runners.values(), default=Place(0, 0)) if positions is not None else Place(0, 0)
+    first = min((place.sequence for place in positions.runners.values()), default=0) if positions is not None else 0
     ignored = positions.ignored if positions is not None else ()
-    wanted = sorted(place.sequence for place in replayed.works)
-    used, behind = replayed.journal.used, 0
-    for segment, following in zip_longest(used, used[1:]):
+    wanted = [place.sequence for place in replayed.works]
+    behind = 0
+    for segment in replayed.journal.used:
         assert segment.header is not None
         if segment.header.number in ignored:
             continue
-        begins = segment.header.first_sequence
-        ends = following.header.first_sequence if following is not None and following.header is not None else 1 << 64
-        if ends <= first.sequence and not any(begins <= sequence < ends for sequence in wanted):
-            continue
-        _read(found, replayed, segment, first, behind)
-        behind = max(behind, segment.last_sequence)
+        last = segment.last_sequence
+        if any(behind < sequence <= last for sequence in wanted):
+            _read(found, replayed, segment, behind)
+        if last >= first and last > behind:
+            found.unread.append((segment.header.number, behind))
+        behind = max(behind, last)
+    if replayed.last_shift is not None:
+        sequence, number, _ = replayed.last_shift
+        found.unread.append((number, sequence - 1))
     return found
 
 
-def _read(found: FoundQueue, replayed: ReplayedLog, segment: FoundSegment, first: Place, behind: int) -> None:
-    for one in read_envelopes(segment, replayed.works, first, behind, found.bad):
-        lies = _moved(one, replayed)
-        work = replayed.works.get(lies.place)
-        entries = [entry for entry in lies.entries if work is None or entry.number not in work.gone]
-        if work is not None and (work.is_garbage or not entries):
-            found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))
-            continue
-        envelope = Envelope(len(entries))
-        envelope.lie(*lies.place, lies.segment, lies.offset)
-        if work is not None:
-            envelope.work(work.pin)
-            found.working.add(envelope)
-        found.holds.add(lies.segment)
-        known = found.messages.get(lies.message.spool_id)
-        if known is None:
-            known = found.messages[lies.message.spool_id] = LogMessage(lies.message, entries, envelope)
-        else:
-            known.join(entries, envelope)
-        if lies.content is None:
-            known.put_in_silo()
-        else:
-            envelope.refer(lies.content.segment)
-            found.holds.add(lies.content.segment)
-            known.put_in_log(*lies.content)
+def _read(found: FoundQueue, replayed: ReplayedLog, segment: FoundSegment, behind: int) -> None:
+    assert segment.header is not None
+    stretch = Stretch(segment.file, segment.header, BLOCK, segment.size_bytes, behind, segment.last_sequence)
+    reader, number, works = BatchReader(stretch), segment.header.number, replayed.works
+    while (batch := reader.next()) is not None:
+        for one in envelopes_of(batch, number, lambda place, _: place in works, found.bad):
+            _go_on(found, replayed, _moved(one, replayed))
+
+
+def _go_on(found: FoundQueue, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
+    """Go on with the work on an envelope."""
+    work = replayed.works[lies.place]
+    entries = [entry for entry in lies.entries if entry.number not in work.gone]
+    if work.is_garbage or not entries:
+        found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))
+        return
+    envelope = Envelope(len(entries))
+    envelope.lie(*lies.place, lies.segment, lies.offset)
+    envelope.work(work.pin)
+    found.working.add(envelope)
+    found.holds.add(lies.segment)
+    known = found.messages.get(lies.message.spool_id)
+    if known is None:
+        known = found.messages[lies.message.spool_id] = LogMessage(lies.message, entries, envelope)
+        known.rest()
+    else:
+        known.join(entries, envelope)
+    if lies.content is None:
+        known.put_in_silo()
+    else:
+        envelope.refer(lies.content.segment)
+        found.holds.add(lies.content.segment)
+        known.put_in_log(*lies.content)
 
 
 def _moved(one: FoundEnvelope, replayed: ReplayedLog) -> FoundEnvelope:

@@ -47,8 +47,8 @@ class ReplayedLog(ReplayedJournal):
     highest_spool_epoch: int = 0
     _moved: dict[Place, Place] = attrs.field(factory=dict)
     last_shift: tuple[int, int, int] | None = None
-    """Of the last batch, where it was written again: its sequence number, the new segment's number, and how many bytes behind
-    its former offset it lies."""
+    """Of the last batch, where it was written again: its sequence number, the new segment's number, and how many bytes
+    behind its former offset it lies."""
 
     # `ReplaySink`
 

@@ -1,0 +1,276 @@
+"""Loading: resting envelopes are read from the log when they are due, or when somebody asks for them.
+
+    piece due -> read in a worker -> what is due goes to the working set, of the rest the earliest due times are known
+
+*Rules*: a batch is read when all its items have been told that it is durable. No marks are written meanwhile: what is found
+unmarked, and neither in the working set nor garbage that waits for its mark, rests. At most `MOST_LOADED` entries are in
+memory for the sake of being due; others wait in the log. An envelope is known by its place, and loaded once.
+
+*Not here*: what rests where (`index.resting`), batches and lines (`read.envelopes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+import attrs
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.logger import Logger
+
+from mailismus.disk.worker import IWorker
+from mailismus.journal.batch import BLOCK
+from mailismus.journal.commit import GroupCommit
+from mailismus.journal.segment import Segment
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area, Message, Shares
+from mailismus.queue.providers.log.control.ledger import Ledger
+from mailismus.queue.providers.log.control.segments import LogSegments
+from mailismus.queue.providers.log.index.envelope import Envelope
+from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of
+from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
+
+MOST_NEAR = MOST_LOADED // 2
+"""Entries in memory, beyond which only those are loaded that are due."""
+
+PIECES_A_TAKE = 8
+"""Pieces that one take reads at most."""
+
+
+@attrs.frozen
+class ReadPiece:
+    """What was read of a piece. `end`: offset and sequence number of the batch where the reading ended; None: with the
+    piece."""
+
+    found: list[FoundEnvelope]
+    bad: list[bytes]
+    end: tuple[int, int] | None
+
+
+def read_piece(stretch: Stretch, segment: int, most_bytes: int) -> ReadPiece:
+    """Read the unmarked envelopes of a stretch, about `most_bytes` of it. Blocks. Raises OSError."""
+    reader = BatchReader(stretch)
+    found: list[FoundEnvelope] = []
+    bad: list[bytes] = []
+    while (batch := reader.next()) is not None:
+        if batch.offset - stretch.begin >= most_bytes:
+            return ReadPiece(found, bad, (batch.offset, batch.sequence))
+        found += envelopes_of(batch, segment, lambda _, record: not record.is_marked, bad)
+    return ReadPiece(found, bad, None)
+
+
+class _Visit:
+    """A visit to all that rests, piece by piece. What is loaded meanwhile from pieces that it has not come to is looked at
+    before."""
+
+    def __init__(self, look: Callable[[FoundEnvelope, Piece], None]) -> None:
+        self._look = look
+        self._at = (0, -1)
+
+    def pass_by(self, piece: Piece) -> None:
+        """It has come to this piece."""
+        self._at = (piece.segment, piece.begin)
+
+    def see(self, one: FoundEnvelope, piece: Piece) -> None:
+        """An envelope of this piece is being loaded."""
+        if (piece.segment, piece.begin) > self._at:
+            self._look(one, piece)
+
+
+class Loading:
+    """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
+    `now`: UTC seconds; `lock`: held while a
+    piece is read, and while marks are written."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        resting: Resting,
+        ledger: Ledger,
+        segments: LogSegments,
+        commits: GroupCommit,
+        behind: Mapping[int, int],
+        worker: IWorker,
+        now: Callable[[], float],
+        lock: DeferredLock,
+    ) -> None:
+        self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
+        self._commits, self._worker, self._now, self._lock = commits, worker, now, lock
+        self._is_stopped = False
+        self._is_learning = False
+        self._visits: list[_Visit] = []
+        self.pieces_read = 0
+        self.bad = 0
+        """Lines and records that did not check."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more entries may be loaded."""
+        return self._ledger.working_set.entry_count < MOST_LOADED
+
+    # when due
+
+    def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]] | list[Message]:
+        """As `IQueue.take`."""
+        working_set = self._ledger.working_set
+        if self._resting.is_empty or self._resting.due_piece(area, now) is None or not self.has_room:
+            return working_set.take(area, limit, now, shares)
+        return Deferred.fromCoroutine(self._take(area, limit, now, shares))
+
+    async def _take(self, area: Area, limit: int, now: float, shares: Shares | None) -> list[Message]:
+        working_set = self._ledger.working_set
+        taken = working_set.take(area, limit, now, shares)
+        limit -= sum(len(message.entries) for message in taken)
+        for _ in range(PIECES_A_TAKE):
+            piece = self._resting.due_piece(area, now)
+            if limit <= 0 or piece is None or not self.has_room:
+                break
+            if not await self._load(piece, now):
+                break
+            more = working_set.take(area, limit, now, shares)
+            limit -= sum(len(message.entries) for message in more)
+            taken += more
+        return taken
+
+    async def _load(self, piece: Piece, now: float) -> bool:
+        """Read a piece, and load what is due or nearly so. Return whether it could be read."""
+        near = now + NEAR_S
+        working_set = self._ledger.working_set
+
+        def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
+            most = MOST_LOADED if due_at <= now else MOST_NEAR
+            return due_at <= near and working_set.entry_count < most
+
+        return await self._read(piece, is_wanted, now)
+
+    # when asked for
+
+    async def load_messages(self, spool_ids: Collection[SpoolId]) -> None:
+        """Load all that rests of these messages."""
+        now = self._now()
+        for piece in self._resting.all():
+            if self._resting.has(piece):
+                await self._read(piece, lambda one, _: one.message.spool_id in spool_ids, now)
+
+    def start(self) -> None:
+        """Begin to read, beside all other work, every piece of which nothing is known."""
+        if not self._resting.is_known:
+            self._is_learning = True
+            learnt = Deferred.fromCoroutine(self.learn_all())
+            learnt.addErrback(lambda failure: self._log.failure("Reading the log failed", failure))
+            learnt.addCallback(self._on_learnt)
+
+    def _on_learnt(self, _: object) -> None:
+        self._is_learning = False
+
+    def is_busy(self) -> bool:
+        """Whether it is still being read."""
+        return self._is_learning
+
+    def stop(self) -> None:
+        """Read no further."""
+        self._is_stopped = True
+
+    async def learn_all(self) -> bool:
+        """Read every piece of which nothing is known. Return whether all could be read."""
+        is_whole = True
+        for piece in self._resting.all():
+            if self._is_stopped:
+                return False
+            if not piece.is_known and self._resting.has(piece):
+                is_whole = await self._read(piece, self._is_due, self._now()) and is_whole
+        return is_whole
+
+    def _is_due(self, one: FoundEnvelope, due_at: float) -> bool:
+        return due_at <= self._now() and self._ledger.working_set.entry_count < MOST_NEAR
+
+    async def visit(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
+        """Have every resting envelope looked at. Return whether all could be read."""
+        is_whole = True
+        visit = _Visit(look)
+        self._visits.append(visit)
+        try:
+            for piece in self._resting.all():
+                if not self._resting.has(piece):
+                    continue
+
+                def see(one: FoundEnvelope, _: float, piece: Piece = piece) -> bool:
+                    look(one, piece)
+                    return False
+
+                is_whole = await self._read(piece, see, self._now(), visit) and is_whole
+        finally:
+            self._visits.remove(visit)
+        return is_whole
+
+    # reading
+
+    async def _read(
+        self, piece: Piece, is_wanted: Callable[[FoundEnvelope, float], bool], now: float, visit: _Visit | None = None
+    ) -> bool:
+        """Read a piece, load the wanted envelopes, and note what is known of the rest. Return whether it could be read.
+        `visit`: for which it is read."""
+        await self._lock.acquire()
+        try:
+            if visit is not None:
+                visit.pass_by(piece)
+            return await self._read_locked(piece, is_wanted, now)
+        finally:
+            self._lock.release()
+
+    async def _read_locked(self, piece: Piece, is_wanted: Callable[[FoundEnvelope, float], bool], now: float) -> bool:
+        resting = self._resting
+        segment = self._segments.in_use().get(piece.segment)
+        if segment is None or not resting.has(piece):
+            return True
+        stretch = self._stretch(piece, segment)
+        resting.begin_reading(piece)
+        try:
+            read = await self._worker.run(partial(read_piece, stretch, piece.segment, PIECE_BYTES))
+        except OSError as error:
+            self._log.error("Segment {path} of the queue can't be read: {error}", path=segment.path, error=error)
+            return False
+        self.pieces_read += 1
+        self.bad += len(read.bad)
+        if not resting.has(piece):
+            return True
+        garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
+        dues: dict[int, float] = {}
+        for one in read.found:
+            if one.offset in garbage or self._is_loaded(one):
+                continue
+            times = [piece.due_at(one.message, entry) for entry in one.entries]
+            if is_wanted(one, min(times)):
+                for visit in self._visits:
+                    visit.see(one, piece)
+                self._ledger.load(one, times, now, is_held=piece.is_known)
+                continue
+            if not piece.is_known:
+                self._ledger.hold(one)
+            for runner, due_at in dues_of(one.entries, times, one.interval).items():
+                dues[runner] = min(dues.get(runner, due_at), due_at)
+        if read.end is not None:
+            resting.split(piece, *read.end)
+        resting.replace(piece, dues)
+        return True
+
+    def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
+        assert segment.header is not None
+        end = self._resting.end_of(piece)
+        return Stretch(
+            segment.file,
+            segment.header,
+            max(BLOCK, piece.begin),
+            end or segment.end or segment.size_bytes,
+            self._behind.get(piece.segment, 0),
+            min(segment.last_sequence, self._commits.applied_sequence),
+        )
+
+    def _is_loaded(self, one: FoundEnvelope) -> bool:
+        known = self._ledger.working_set.messages.get(one.message.spool_id)
+        return known is not None and any(_is_there(envelope, one) for envelope in known.envelopes())
+
+
+def _is_there(envelope: Envelope, one: FoundEnvelope) -> bool:
+    return envelope.place == one.place

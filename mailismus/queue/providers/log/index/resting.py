@@ -1,0 +1,257 @@
+"""Resting envelopes: those that are in the log alone, known by pieces of it (pure).
+
+    written, or not loaded --note--> a piece knows the earliest due time of each runner --due--> it is read
+        -> what is due is loaded, of the rest the earliest due time is known again
+
+A piece is about `PIECE_BYTES` of one segment. Memory is bounded by the length of the log: a piece keeps a time for each
+runner, nothing for an envelope. What a start has not read yet are pieces of which nothing is known: they count as due.
+
+A runner is an area and a retry interval (`format.record.interval_of`).
+
+*Rules*: a due time here may be too early, never too late. Times are UTC seconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from bisect import bisect_right, insort
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
+
+PIECE_BYTES = 1 << 20
+"""Bytes of a piece, about: read in one act."""
+
+MOST_LOADED = 20_000
+"""Entries in memory, beyond which no more are loaded, and new ones rest in the log."""
+
+NEAR_S = 60.0
+"""Seconds before their time that entries are loaded, while there is room."""
+
+_AREAS = tuple(Area)
+_FIRST = {area: at << 8 for at, area in enumerate(_AREAS)}
+
+
+def runner_of(area: Area, interval: int) -> int:
+    """Return the number of the runner of an area and a retry interval."""
+    return _FIRST[area] + interval
+
+
+def dues_of(entries: Iterable[Entry], dues: Iterable[float], interval: int) -> dict[int, float]:
+    """Return the earliest due time of each runner of an envelope with these entries, due at these times."""
+    found: dict[int, float] = {}
+    for entry, due_at in zip(entries, dues, strict=True):
+        runner = runner_of(entry.area, interval)
+        if due_at < found.get(runner, due_at + 1):
+            found[runner] = due_at
+    return found
+
+
+def area_of(runner: int) -> Area:
+    """Return the area of a runner."""
+    return _AREAS[runner >> 8]
+
+
+class Piece:
+    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins."""
+
+    __slots__ = ("begin", "dues", "flushes", "is_known", "late", "limits", "segment", "sequence")
+
+    def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool) -> None:
+        self.segment, self.begin = segment, begin
+        self.sequence = sequence
+        """Of its first batch, or lower."""
+        self.is_known = is_known
+        self.dues: dict[int, float] = {}
+        """Earliest due time of each runner that has resting envelopes here."""
+        self.late: dict[int, float] | None = None
+        """What was noted since the reading of it began; None: it is not being read."""
+        self.flushes: list[Filter] = []
+        """Deferred entries that match one of these are due at once."""
+        self.limits: list[Latest] = []
+        """Until when entries may wait (`IQueue.hasten`)."""
+
+    def due_in(self, area: Area) -> float | None:
+        """Earliest due time in this area; None: nothing of it rests here, as far as is known."""
+        if not self.is_known:
+            return 0.0
+        return min((due_at for runner, due_at in self.dues.items() if area_of(runner) is area), default=None)
+
+    def due_at(self, message: Message, entry: Entry) -> float:
+        """When an entry that rests here is due."""
+        due_at = entry.due_at
+        for latest in self.limits:
+            due_at = latest(entry.area, entry.attempts, due_at)
+        if entry.area is Area.DEFERRED and self.flushes:
+            for one in self.flushes:
+                if one.spool_id in (None, message.spool_id) and one.matches(message, entry):
+                    return 0.0
+        return due_at
+
+
+class Resting:
+    """The pieces of one log."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[int, list[Piece]] = {}
+        """By segment, in the order of their offsets."""
+        self._heaps: dict[Area, list[tuple[float, int, Piece]]] = {area: [] for area in Area}
+        self._numbers = itertools.count()
+        self._unknown: deque[Piece] = deque()
+
+    # what rests
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing rests, for sure."""
+        return not self._pieces
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every piece has been read, or was written by this run."""
+        while self._unknown and (self._unknown[0].is_known or not self.has(self._unknown[0])):
+            self._unknown.popleft()
+        return not self._unknown
+
+    def add_unknown(self, segment: int, begin: int, sequence: int) -> None:
+        """Add a piece of which nothing is known, behind all others of its segment."""
+        piece = Piece(segment, begin, sequence, is_known=False)
+        self._pieces.setdefault(segment, []).append(piece)
+        self._unknown.append(piece)
+
+    def note(self, segment: int, begin: int, sequence: int, dues: Mapping[int, float]) -> None:
+        """Note an envelope that rests in the batch at this offset. `dues`: the earliest due time of each of its runners."""
+        pieces = self._pieces.setdefault(segment, [])
+        piece = self._last_before(pieces, begin)
+        if piece is None or (piece is pieces[-1] and begin - piece.begin >= PIECE_BYTES):
+            piece = Piece(segment, begin, sequence, is_known=True)
+            insort(pieces, piece, key=_begin)
+        for runner, due_at in dues.items():
+            self._lower(piece, runner, due_at)
+            if piece.late is not None:
+                piece.late[runner] = min(piece.late.get(runner, due_at), due_at)
+
+    def _last_before(self, pieces: list[Piece], begin: int) -> Piece | None:
+        at = bisect_right(pieces, begin, key=_begin)
+        return pieces[at - 1] if at else None
+
+    def _lower(self, piece: Piece, runner: int, due_at: float) -> None:
+        if due_at < piece.dues.get(runner, due_at + 1):
+            piece.dues[runner] = due_at
+            heapq.heappush(self._heaps[area_of(runner)], (due_at, next(self._numbers), piece))
+
+    def begin_reading(self, piece: Piece) -> None:
+        """A piece is being read: what is noted in it from now on may not be seen."""
+        piece.late = {}
+
+    def split(self, piece: Piece, begin: int, sequence: int) -> None:
+        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own."""
+        rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known)
+        rest.flushes, rest.limits = list(piece.flushes), list(piece.limits)
+        pieces = self._pieces[piece.segment]
+        pieces.insert(pieces.index(piece) + 1, rest)
+        if rest.is_known:
+            for runner, due_at in piece.dues.items():
+                self._lower(rest, runner, due_at)
+        else:
+            self._unknown.appendleft(rest)
+
+    def replace(self, piece: Piece, dues: dict[int, float]) -> None:
+        """A piece was read: these are the earliest due times of what rests there."""
+        late, piece.late = piece.late, None
+        if not self.has(piece):
+            return
+        piece.is_known = True
+        piece.dues = {}
+        for runner, due_at in (*dues.items(), *(late or {}).items()):
+            self._lower(piece, runner, due_at)
+        if not piece.dues:
+            pieces = self._pieces[piece.segment]
+            pieces.remove(piece)
+            if not pieces:
+                del self._pieces[piece.segment]
+
+    def forget_segment(self, segment: int) -> None:
+        """Nothing rests in this segment."""
+        self._pieces.pop(segment, None)
+
+    # what is due
+
+    def next_due(self, area: Area) -> float | None:
+        """Return when something of this area is due; None: nothing rests."""
+        if not self.is_known:
+            return 0.0
+        found = self._first(area)
+        return found[0] if found is not None else None
+
+    def due_piece(self, area: Area, until: float) -> Piece | None:
+        """Return a piece with something of this area that is due by then, or of which nothing is known."""
+        found = self._first(area)
+        if found is not None and found[0] <= until:
+            return found[1]
+        return self._unknown[0] if not self.is_known else None
+
+    def _first(self, area: Area) -> tuple[float, Piece] | None:
+        heap = self._heaps[area]
+        while heap:
+            due_at, _, piece = heap[0]
+            if self.has(piece) and piece.due_in(area) == due_at:
+                return due_at, piece
+            heapq.heappop(heap)
+        return None
+
+    def has(self, piece: Piece) -> bool:
+        """Whether it is a piece still."""
+        pieces = self._pieces.get(piece.segment)
+        if not pieces:
+            return False
+        at = bisect_right(pieces, piece.begin, key=_begin)
+        return bool(at) and pieces[at - 1] is piece
+
+    def end_of(self, piece: Piece) -> int | None:
+        """Where it ends; None: with its segment."""
+        pieces = self._pieces[piece.segment]
+        at = bisect_right(pieces, piece.begin, key=_begin)
+        return pieces[at].begin if at < len(pieces) else None
+
+    def hasten(self, latest: Latest) -> set[Area]:
+        """As `IQueue.hasten`. Return the areas in which something may be due earlier."""
+        touched: set[Area] = set()
+        for piece in self.all():
+            piece.limits.append(latest)
+            for runner, due_at in list(piece.dues.items()):
+                area = area_of(runner)
+                until = latest(area, None, due_at)
+                if until < due_at:
+                    self._lower(piece, runner, until)
+                    touched.add(area)
+        return touched
+
+    def flush(self, piece: Piece, wanted: Filter, runners: Sequence[int]) -> None:
+        """Entries of this piece that match, of these runners, are due at once."""
+        piece.flushes.append(wanted)
+        for runner in runners:
+            self._lower(piece, runner, 0.0)
+
+    # all
+
+    def all(self) -> Iterator[Piece]:
+        """Yield all pieces in the order of segments and offsets. They may change between two steps."""
+        for segment in sorted(self._pieces):
+            begin = -1
+            while pieces := self._pieces.get(segment):
+                at = bisect_right(pieces, begin, key=_begin)
+                if at == len(pieces):
+                    break
+                begin = pieces[at].begin
+                yield pieces[at]
+
+    def first_sequence(self) -> int | None:
+        """Return the first sequence number of the first piece; None: nothing rests."""
+        return min((piece.sequence for piece in self.all()), default=None)
+
+
+def _begin(piece: Piece) -> int:
+    return piece.begin

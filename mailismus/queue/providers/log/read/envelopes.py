@@ -1,0 +1,184 @@
+"""Envelopes: read from a segment, batch by batch. Blocks."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from mailismus.disk.interface import IFile
+from mailismus.errors import Corrupt
+from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, Batch, SegmentHeader, claimed_size, decode_batch, padded_size
+from mailismus.queue.files.recipient_line import parse_line
+from mailismus.queue.interface import Entry, Message
+from mailismus.queue.providers.log.format.record import (
+    ENVELOPES,
+    ContentPlace,
+    Place,
+    Record,
+    RecordKind,
+    read_records,
+    split_replacement,
+)
+
+WINDOW = 256 << 10
+"""Bytes that are read at once."""
+
+Wanted = Callable[[Place, Record], bool]
+"""Whether an envelope is wanted, by its place and the head of its record."""
+
+
+@attrs.frozen
+class FoundEnvelope:
+    """One envelope in a segment. `entries`: all of its lines that check; `content`: None: a message file."""
+
+    place: Place
+    segment: int
+    offset: int
+    """Of its record in the segment's file."""
+    batch: int
+    """Offset of its batch there."""
+    is_marked: bool
+    interval: int
+    message: Message
+    entries: list[Entry]
+    content: ContentPlace | None
+
+
+@attrs.frozen
+class Stretch:
+    """Batches of one segment: those from the offset `begin` up to `end`, which check, with sequence numbers above `behind`
+    and up to `last`."""
+
+    file: IFile
+    header: SegmentHeader
+    begin: int
+    end: int
+    behind: int
+    last: int
+
+
+class BatchReader:
+    """Reads the batches of a stretch, in pieces of about `WINDOW`."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        self._stretch = stretch
+        self.offset = stretch.begin
+        """Where the next batch begins."""
+        self._behind = stretch.behind
+        self._data, self._data_at = b"", stretch.begin
+
+    def next(self) -> Batch | None:
+        """Return the next batch, its offset that in the file; None: there is none. Bytes that do not check are passed over.
+        Raises OSError."""
+        stretch = self._stretch
+        while self.offset < stretch.end:
+            batch = self._decode()
+            if batch is None:
+                self.offset += BLOCK
+                continue
+            self.offset = batch.end
+            if batch.sequence > stretch.last:
+                self.offset = stretch.end
+                return None
+            if batch.sequence > self._behind:
+                self._behind = batch.sequence
+                return batch
+        return None
+
+    def _decode(self) -> Batch | None:
+        """The batch at `offset`, if it checks."""
+        nonce = self._stretch.header.nonce
+        at = self._at(BATCH_HEAD_SIZE)
+        if len(self._data) < at + BATCH_HEAD_SIZE:
+            return None
+        size = padded_size(claimed_size(self._data, at))
+        if len(self._data) < at + size and not _may_be(self._data, at, nonce):
+            return None
+        batch = decode_batch(self._data, self._at(size), nonce)
+        return None if batch is None else attrs.evolve(batch, offset=self.offset)
+
+    def _at(self, size: int) -> int:
+        """Have so many bytes from `offset` on at hand, if they are there; return where they begin."""
+        at = self.offset - self._data_at
+        if at + size > len(self._data):
+            most = max(size, min(WINDOW, self._stretch.end - self.offset))
+            self._data, self._data_at = self._stretch.file.read_at(self.offset, most), self.offset
+            return 0
+        return at
+
+
+def _may_be(data: bytes, at: int, nonce: bytes) -> bool:
+    """Whether the head of a batch carries this nonce: then it is worth reading all of it."""
+    return data[at + 16 : at + 16 + len(nonce)] == nonce
+
+
+def envelopes_of(batch: Batch, segment: int, is_wanted: Wanted, bad: list[bytes]) -> Iterator[FoundEnvelope]:
+    """Yield the wanted envelopes of a batch. Lines and records that do not check are added to `bad`."""
+    reading: _Reading | None = None
+    try:
+        for record in read_records(batch.records):
+            if record.kind is RecordKind.LINES:
+                if reading is not None:
+                    reading.lines.append((record, record.text))
+                continue
+            if reading is not None:
+                yield from _envelope(batch, segment, reading, bad)
+                reading = None
+            if record.kind in ENVELOPES and is_wanted(Place(batch.sequence, record.offset), record):
+                reading = _begin(batch, segment, record, bad)
+        if reading is not None:
+            yield from _envelope(batch, segment, reading, bad)
+    except Corrupt:
+        bad.append(batch.records)
+
+
+@attrs.frozen
+class _Reading:
+    """An envelope whose records are being read."""
+
+    head: Record
+    content: ContentPlace | None
+    lines: list[tuple[Record, bytes]]
+
+
+def _begin(batch: Batch, segment: int, record: Record, bad: list[bytes]) -> _Reading | None:
+    if record.kind is RecordKind.REPLACEMENT:
+        split = split_replacement(record.text)
+        if split is None:
+            bad.append(record.text)
+            return None
+        return _Reading(record, split[0], [(record, split[1])])
+    if record.kind is RecordKind.FILE:
+        return _Reading(record, None, [(record, record.text)])
+    at = record.content_offset
+    checksum = zlib.crc32(memoryview(batch.records)[at : at + record.content_size])
+    return _Reading(record, ContentPlace(segment, batch.records_offset + at, checksum), [(record, record.text)])
+
+
+def _envelope(batch: Batch, segment: int, reading: _Reading, bad: list[bytes]) -> Iterator[FoundEnvelope]:
+    """The envelope of these lines, if one of them checks."""
+    head = reading.head
+    message: Message | None = None
+    entries: list[Entry] = []
+    for record, text in reading.lines:
+        for line in text.split(b"\n")[:-1]:
+            parsed = parse_line(line, record.area) if record.area is not None else None
+            if parsed is None or parsed[0].spool_id != head.spool_id:
+                bad.append(line)
+                continue
+            message = parsed[0]
+            entries.append(parsed[1])
+    if message is not None:
+        yield FoundEnvelope(
+            Place(batch.sequence, head.offset),
+            segment,
+            batch.records_offset + head.offset,
+            batch.offset,
+            head.is_marked,
+            head.detail,
+            message,
+            entries,
+            reading.content,
+        )
