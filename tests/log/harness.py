@@ -32,9 +32,8 @@ def log_settings(*, largemsgsize: int = 131072, segmentsize: int = 1 << 20) -> Q
 class LogHarness:
     """Waits by letting turns of the clock go by; `DurableHarness` and `FailingHarness` of the contract suite."""
 
-    takes_at_once = True
-
-    def __init__(self, settings: QueueSettings | None = None) -> None:
+    def __init__(self, settings: QueueSettings | None = None, *, takes_at_once: bool = True) -> None:
+        self.takes_at_once = takes_at_once
         self.clock = Clock()
         self.clock.advance(1_700_000_000.0)
         self.disk = MemoryDisk()

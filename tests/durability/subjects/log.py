@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 
 import attrs
 from twisted.internet.task import Clock
 
+import mailismus.queue.providers.log.control.ledger as ledger_module
 import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
@@ -18,6 +20,9 @@ from mailismus.queue.providers.log.recovery.opening import Opened, open_queue
 from tests.durability.subjects.clustered import SEGMENT, NoTable, instead, small_segments
 from tests.durability.subjects.interface import LARGE, RandomBytes
 from tests.log.harness import log_settings
+
+MOST_NEW = 2
+"""Entries in memory, beyond which new ones rest in the log."""
 
 
 @cache
@@ -40,7 +45,7 @@ class LogRunning:
         self.queue.commits.hurry()
 
     def write_behind(self) -> None:
-        self.queue.rounds.run()
+        self.queue.parts.loading.learn().addCallback(lambda _: self.queue.rounds.run())
 
     def unrest(self) -> str | None:
         if self.queue.is_busy():
@@ -82,8 +87,11 @@ class LogSubject:
     def is_commit_barrier(self, path: str) -> bool:
         return path.startswith("/q/log/")
 
-    def exploring(self) -> AbstractContextManager[None]:
-        return small_segments()
+    @contextmanager
+    def exploring(self) -> Iterator[None]:
+        """Little mail is in memory, the rest rests."""
+        with small_segments(), instead("MOST_NEW", MOST_NEW, ledger_module):
+            yield
 
     def looking(self) -> AbstractContextManager[None]:
         """A start counts no references."""

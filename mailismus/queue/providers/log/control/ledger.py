@@ -20,7 +20,7 @@ from mailismus.queue.providers.log.commit.items import CommitItem, MessageItem, 
 from mailismus.queue.providers.log.format.record import delivery_record, finish_one, interval_of
 from mailismus.queue.providers.log.index.envelope import Envelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
-from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, Resting, dues_of, runner_of
+from mailismus.queue.providers.log.index.resting import MOST_NEW, NEAR_S, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.spool.budget import Budget
@@ -156,7 +156,7 @@ class Ledger:
         working_set, message = self.working_set, known.message
         if message.recipient_count > 1:
             self.release.track(message, len(message.entries))
-        if working_set.entry_count >= MOST_LOADED:
+        if working_set.entry_count >= MOST_NEW:
             self.resting.note(segment, offset - place_offset - BATCH_HEAD_SIZE, sequence, {_NEW: message.received_at})
             return
         self._hold_content(known)
@@ -182,7 +182,7 @@ class Ledger:
         """Whether a new envelope rests: it is not due soon, or there is no room in memory."""
         dues = [entry.due_at for entry in new.entries]
         due_at = min(dues)
-        if due_at <= now + NEAR_S and self.working_set.entry_count < MOST_LOADED:
+        if due_at <= now + NEAR_S and self.working_set.entry_count < MOST_NEW:
             return False
         new.known.rest()
         interval = interval_of(due_at - now)

@@ -16,6 +16,7 @@ from functools import partial
 
 import attrs
 from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from mailismus.disk.worker import IWorker
@@ -31,7 +32,14 @@ from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIE
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 
 MOST_NEAR = MOST_LOADED // 2
-"""Entries in memory, beyond which only those are loaded that are due."""
+"""Entries in memory that are not out, beyond which only those are loaded that are due, and of senders that are not passed
+over."""
+
+LEARN_AFTER_S = 0.1
+"""Seconds after a start until the log is read: who sends mail comes first."""
+
+AGAIN_S = 1.0
+"""Seconds until a piece is read again for the due entries of senders that were passed over."""
 
 PIECES_A_TAKE = 8
 """Pieces that one take reads at most."""
@@ -92,13 +100,16 @@ class Loading:
         commits: GroupCommit,
         behind: Mapping[int, int],
         worker: IWorker,
+        reactor: IReactorTime,
         now: Callable[[], float],
         lock: DeferredLock,
     ) -> None:
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
-        self._commits, self._worker, self._now, self._lock = commits, worker, now, lock
+        self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
         self._is_stopped = False
         self._is_learning = False
+        self._waiting: list[Deferred[None]] = []
+        self._timer: IDelayedCall | None = None
         self._visits: list[_Visit] = []
         self.pieces_read = 0
         self.bad = 0
@@ -106,8 +117,12 @@ class Loading:
 
     @property
     def has_room(self) -> bool:
-        """Whether more entries may be loaded."""
-        return self._ledger.working_set.entry_count < MOST_LOADED
+        """Whether more entries may be loaded. Those that are out do not count: the caller of `take` bounds them."""
+        return self._has_room(MOST_LOADED)
+
+    def _has_room(self, most: int) -> bool:
+        working_set = self._ledger.working_set
+        return working_set.entry_count < most or working_set.entry_count - working_set.out_count() < most
 
     # when due
 
@@ -136,11 +151,13 @@ class Loading:
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
         near = now + NEAR_S
-        working_set = self._ledger.working_set
+        is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
-            most = MOST_LOADED if due_at <= now else MOST_NEAR
-            return due_at <= near and working_set.entry_count < most
+            if due_at > now:
+                return due_at <= near and self._has_room(MOST_NEAR)
+            is_held = is_passed_over(one.entries[0].area, one.message.sender)
+            return self._has_room(MOST_NEAR if is_held else MOST_LOADED)
 
         return await self._read(piece, is_wanted, now)
 
@@ -154,15 +171,26 @@ class Loading:
                 await self._read(piece, lambda one, _: one.message.spool_id in spool_ids, now)
 
     def start(self) -> None:
-        """Begin to read, beside all other work, every piece of which nothing is known."""
+        """Begin soon to learn what rests (`learn`)."""
         if not self._resting.is_known:
+            self._timer = self._reactor.callLater(LEARN_AFTER_S, self.learn)
+
+    def learn(self) -> Deferred[None]:
+        """Read, beside all other work, every piece of which nothing is known. Fires when that has ended."""
+        ended: Deferred[None] = Deferred()
+        self._waiting.append(ended)
+        if not self._is_learning:
             self._is_learning = True
-            learnt = Deferred.fromCoroutine(self.learn_all())
+            learnt = Deferred.fromCoroutine(self._learn_all())
             learnt.addErrback(lambda failure: self._log.failure("Reading the log failed", failure))
             learnt.addCallback(self._on_learnt)
+        return ended
 
     def _on_learnt(self, _: object) -> None:
         self._is_learning = False
+        waiting, self._waiting = self._waiting, []
+        for ended in waiting:
+            ended.callback(None)
 
     def is_busy(self) -> bool:
         """Whether it is still being read."""
@@ -171,19 +199,18 @@ class Loading:
     def stop(self) -> None:
         """Read no further."""
         self._is_stopped = True
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
 
-    async def learn_all(self) -> bool:
-        """Read every piece of which nothing is known. Return whether all could be read."""
-        is_whole = True
+    async def _learn_all(self) -> None:
         for piece in self._resting.all():
             if self._is_stopped:
-                return False
+                return
             if not piece.is_known and self._resting.has(piece):
-                is_whole = await self._read(piece, self._is_due, self._now()) and is_whole
-        return is_whole
+                await self._read(piece, self._is_due, self._now())
 
     def _is_due(self, one: FoundEnvelope, due_at: float) -> bool:
-        return due_at <= self._now() and self._ledger.working_set.entry_count < MOST_NEAR
+        return due_at <= self._now() and self._has_room(MOST_NEAR)
 
     async def visit(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
         """Have every resting envelope looked at. Return whether all could be read."""
@@ -235,6 +262,7 @@ class Loading:
         self.bad += len(read.bad)
         if not resting.has(piece):
             return True
+        is_passed_over = self._ledger.working_set.is_passed_over
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
         for one in read.found:
@@ -248,6 +276,8 @@ class Loading:
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
+            if is_passed_over(one.entries[0].area, one.message.sender):  # its room comes back with others that are out
+                times = [max(due_at, now + AGAIN_S) for due_at in times]
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:

@@ -24,8 +24,11 @@ from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
 PIECE_BYTES = 1 << 20
 """Bytes of a piece, about: read in one act."""
 
+MOST_NEW = 20_000
+"""Entries in memory, beyond which new ones rest in the log."""
+
 MOST_LOADED = 20_000
-"""Entries in memory, beyond which no more are loaded, and new ones rest in the log."""
+"""Entries in memory that are not out, beyond which no more are loaded."""
 
 NEAR_S = 60.0
 """Seconds before their time that entries are loaded, while there is room."""

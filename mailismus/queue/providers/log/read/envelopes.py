@@ -96,7 +96,8 @@ class BatchReader:
         size = padded_size(claimed_size(self._data, at))
         if len(self._data) < at + size and not _may_be(self._data, at, nonce):
             return None
-        batch = decode_batch(self._data, self._at(size), nonce)
+        at = self._at(size)
+        batch = decode_batch(self._data, at, nonce)
         return None if batch is None else attrs.evolve(batch, offset=self.offset)
 
     def _at(self, size: int) -> int:
