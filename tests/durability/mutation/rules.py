@@ -372,16 +372,19 @@ RULES: dict[str, Rule] = {
     ),
     "the log: garbage that is not marked keeps its records in the suffix": _log(
         "control/rounds",
-        "pins = [one.pin for one in ledger.unmarked if one.segment not in failed] + [",
-        "pins = [",
+        "min([*pins, *working], default=applied + 1)",
+        "min(working, default=applied + 1)",
     ),
     "the log: work keeps its records in the suffix": _log(
-        "control/rounds", " + [one.pin for one in ledger.working]\n", "\n"
+        "control/rounds", "min([*pins, *working], default=applied + 1)", "min(pins, default=applied + 1)"
     ),
     "the log: garbage of a failed segment keeps its records in the suffix": _log(
         "control/rounds",
-        "suffix = min([beyond, *(one.pin for one in kept)])",
-        "suffix = beyond",
+        "pins = [one.pin for one in self._ledger.unmarked if one.segment not in numbers]",
+        "pins = [one.pin for one in self._ledger.unmarked if one.segment not in self._segments.failed]",
+    ),
+    "the log: a failed segment is removed when the suffix begins behind it": _log(
+        "control/rounds", "if len(before) == len(removable):", "if True:"
     ),
     "the log: positions do not pass what waits": _log(
         "control/rounds",
@@ -395,21 +398,20 @@ RULES: dict[str, Rule] = {
         "        segments.free(suffix, {one.segment for one in ledger.unmarked})\n"
         "        if (suffix, runners, ignored) != self._written:\n",
     ),
-    "the log: a segment is free when its marks are durable": _log(
-        "control/segments", " and segment.number not in unmarked:", ":"
-    ),
+    "the log: a segment is free when its marks are durable": _log("control/segments", " and number not in unmarked:", ":"),
     "the log: a segment is free when the suffix begins behind it": _log(
-        "control/segments", " and segment.last_sequence < suffix and not needed(number)", " and not needed(number)"
+        "control/segments", "if segment.last_sequence < suffix and number", "if number"
     ),
     "the log: a segment is free when nothing in it is needed": _log(
-        "control/segments",
-        " and segment.last_sequence < suffix and not needed(number)",
-        " and segment.last_sequence < suffix",
+        "control/segments", "if segment is not current and not needed(number)", "if segment is not current"
+    ),
+    "the log: a segment is free when all that rests is known": _log(
+        "control/segments", "        if not self._resting.is_known:\n", "        if False:\n"
     ),
     "the log: a failed segment is not used again": _log(
         "control/segments",
-        "            if segment.number not in self._failed and segment.number",
-        "            if segment.number",
+        "number not in self._failed and number not in unmarked",
+        "number not in unmarked",
     ),
     "the log: what is to be removed is told before": _log(
         "control/rounds",
@@ -457,11 +459,10 @@ RULES: dict[str, Rule] = {
     # the log: starts
     "the log: a start marks again what the suffix says": _log(
         "recovery/found",
-        "            found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
-        "            if not lies.is_marked:\n"
-        "                found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
+        "        found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
+        "        if not lies.is_marked:\n            found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
     ),
-    "the log: work that was going on goes on": _log("recovery/found", "            found.working.add(envelope)\n", ""),
+    "the log: work that was going on goes on": _log("recovery/found", "    found.working.add(envelope)\n", ""),
     "the log: a batch that is there twice is read once": _log(
         "recovery/envelopes", "        if batch.sequence <= behind:\n            continue\n", ""
     ),

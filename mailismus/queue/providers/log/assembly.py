@@ -115,8 +115,12 @@ def build(
     refused = RefusedDrafts()
     results = CommitResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(working_set, segments, commits, naming, results, contents, refused)
-    rounds = Rounds(ledger, segments, commits, moves, results, disk, root, directory, files, reactor, opened.positions, lock)
     loading = Loading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
+    rounds = Rounds(
+        *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),
+        number=opened.positions,
+        lock=lock,
+    )
     lines.read_by(loading.visit)
     admission = AdmissionControl(commits, opened.pool, space, pressure)
     closing = Closing(commits, pressure, reactor, opened.release)

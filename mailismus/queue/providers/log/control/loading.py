@@ -170,6 +170,12 @@ class Loading:
             if self._resting.has(piece):
                 await self._read(piece, lambda one, _: one.message.spool_id in spool_ids, now)
 
+    async def load_segments(self, numbers: Collection[int]) -> None:
+        """Load what rests in these segments, or has its content there, while there is room."""
+        for piece in self._resting.all() if numbers else ():
+            if self._resting.has(piece):
+                await self._read(piece, lambda one, _: self.has_room and _is_in(one, numbers), self._now())
+
     def start(self) -> None:
         """Begin soon to learn what rests (`learn`)."""
         if not self._resting.is_known:
@@ -300,6 +306,10 @@ class Loading:
     def _is_loaded(self, one: FoundEnvelope) -> bool:
         known = self._ledger.working_set.messages.get(one.message.spool_id)
         return known is not None and any(_is_there(envelope, one) for envelope in known.envelopes())
+
+
+def _is_in(one: FoundEnvelope, numbers: Collection[int]) -> bool:
+    return one.segment in numbers or (one.content is not None and one.content.segment in numbers)
 
 
 def _is_there(envelope: Envelope, one: FoundEnvelope) -> bool:

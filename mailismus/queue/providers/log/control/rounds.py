@@ -25,6 +25,7 @@ from mailismus.journal.commit import GroupCommit
 from mailismus.journal.segment import Segment
 from mailismus.queue.providers.log.commit.items import ICommitOwner, StartItem
 from mailismus.queue.providers.log.control.ledger import Ledger
+from mailismus.queue.providers.log.control.loading import Loading
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, NAME, NEW_NAME, Positions
@@ -110,6 +111,7 @@ class Rounds:
         segments: LogSegments,
         commits: GroupCommit,
         moves: Moves,
+        loading: Loading,
         owner: ICommitOwner,
         disk: IDisk,
         root: str,
@@ -120,6 +122,7 @@ class Rounds:
         lock: DeferredLock,
     ) -> None:
         self._ledger, self._segments, self._commits, self._moves, self._owner = ledger, segments, commits, moves, owner
+        self._loading = loading
         self._disk, self._directory, self._worker, self._reactor = disk, directory, worker, reactor
         self._file = PositionsFile(disk, root)
         self._number = number
@@ -186,6 +189,7 @@ class Rounds:
             self._ask_starts()
             await self._mark()
             await self._write_positions()
+            await self._loading.load_segments(self._segments.failed)
             await self._moves.drain()
         except OSError as error:
             self._log.warn("Positions of the queue can't be written: {error}", error=error)
@@ -238,15 +242,24 @@ class Rounds:
             if segment not in failed and (envelope.segment, envelope.offset) == (segment, offset):
                 envelope.mark()
 
+    def _find_suffix(self, applied: int) -> tuple[int, list[Segment]]:
+        """Return where the suffix begins, and the failed segments that nobody needs then: their garbage needs no records."""
+        working = [envelope.pin for envelope in self._ledger.working]
+        removable = [segment for segment in self._segments.unneeded() if segment.number in self._segments.failed]
+        del removable[MOST_IGNORED:]
+        while True:
+            numbers = {segment.number for segment in removable}
+            pins = [one.pin for one in self._ledger.unmarked if one.segment not in numbers]
+            suffix = min([*pins, *working], default=applied + 1)
+            before = [segment for segment in removable if segment.last_sequence < suffix]
+            if len(before) == len(removable):
+                return suffix, removable
+            removable = before
+
     async def _write_positions(self) -> None:
         ledger, segments, applied = self._ledger, self._segments, self._commits.applied_sequence
-        failed = segments.failed
-        pins = [one.pin for one in ledger.unmarked if one.segment not in failed] + [one.pin for one in ledger.working]
-        beyond = min(pins, default=applied + 1)
-        removable = segments.removable(beyond)[:MOST_IGNORED]
+        suffix, removable = self._find_suffix(applied)
         ignored = tuple(segment.number for segment in removable)
-        kept = [one for one in ledger.unmarked if one.segment in failed and one.segment not in ignored]
-        suffix = min([beyond, *(one.pin for one in kept)])
         waiting = [
             envelope.place
             for known in ledger.working_set.messages.values()

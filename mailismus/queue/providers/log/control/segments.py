@@ -67,10 +67,6 @@ class LogSegments:
         """The segments in use by number."""
         return self._writer.segments
 
-    def removable(self, suffix: int) -> list[Segment]:
-        """Failed segments that nobody needs, while the suffix begins there."""
-        return [segment for segment in self._unneeded(suffix) if segment.number in self._failed]
-
     def forget(self, segments: Collection[Segment]) -> None:
         """Note that these segments are removed, durably."""
         for segment in segments:
@@ -82,20 +78,21 @@ class LogSegments:
         """Free what nobody needs. `suffix`: where durable positions begin; `unmarked`: segments with marks that are not
         durable yet."""
         self._writer.move_horizon(suffix - 1)
-        for segment in self._unneeded(suffix):
+        for segment in self.unneeded():
             number = segment.number
-            if number not in self._failed and number not in unmarked:
+            if segment.last_sequence < suffix and number not in self._failed and number not in unmarked:
                 del self._writer.segments[segment.number]
                 self._resting.forget_segment(number)
                 self._pool.adopt(segment)
         self._pool.top_up()
 
-    def _unneeded(self, suffix: int) -> list[Segment]:
+    def unneeded(self) -> list[Segment]:
+        """Return the segments in which nothing is needed but, maybe, records about envelopes elsewhere."""
         if not self._resting.is_known:
             return []  # what has not been read may need any of them
         current, needed = self._writer.current, self._holds.is_needed
         return [
             segment
             for number, segment in sorted(self._writer.segments.copy().items())
-            if segment is not current and segment.last_sequence < suffix and not needed(number)
+            if segment is not current and not needed(number)
         ]
