@@ -138,13 +138,24 @@ LOG = Catalogue(
         **COMMON.more,
         "deliver in a round": log.in_a_round(None),
         "retry in a round": log.in_a_round(Area.DEFERRED),
+        "round at once": log.round_at_once,
+        "fail all syncs": log.fail_marks_in_the_current_one,
+        "fail two segments": log.fail_two_segments,
         "fail a mark": log.fail_a_mark,
         "fail positions": log.fail_positions,
         "hang": log.hang,
         "hang for ever": log.hang_for_ever,
         "store with words": common.store_with_words,
     },
-    needs_another=(*COMMON.needs_another, "deliver in a round", "retry in a round", "hang", "hang for ever"),
+    needs_another=(
+        *COMMON.needs_another,
+        "deliver in a round",
+        "retry in a round",
+        "hang",
+        "hang for ever",
+        "round at once",
+        "fail all syncs",
+    ),
 )
 
 _OWN = {"clustered": CLUSTERED, "log": LOG}

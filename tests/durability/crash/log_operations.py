@@ -38,6 +38,39 @@ def in_a_round(area: Area | None) -> Operation:
     return act
 
 
+def round_at_once(world: World) -> None:
+    """A round begins while outcomes are asked for, and not durable."""
+    message = take_one(world)
+    world.settle(message, message.entries, None)
+    world.server.running.write_behind()
+    world.settle_down()
+
+
+def fail_marks_in_the_current_one(world: World) -> None:
+    """Every sync of the log fails for a while, in a round and beside it."""
+    message = take_one(world)
+    world.fail_all(lambda act: act.kind is Kind.SYNC and act.path.startswith("/q/log/"))
+    world.settle(message, message.entries, None)
+    for _ in range(20):
+        world.server.running.write_behind()
+        world.server.step()
+    world.disk.fault = None
+    world.clock.advance(4)
+    world.settle_down()
+    round_of_marks(world)
+
+
+def fail_two_segments(world: World) -> None:
+    """Barriers of two segments fail, one after the other; then rounds remove both."""
+    for _ in range(2):
+        world.store(1, 5000)
+        world.fail_next(lambda act: act.kind is Kind.SYNC and act.path.startswith("/q/log/"))
+        world.store(1, 5000)
+    for _ in range(3):
+        round_of_marks(world)
+        world.store()
+
+
 def fail_a_mark(world: World) -> None:
     """The sync of a segment with new marks fails: what lives there is moved."""
     world.store(1, 5000)

@@ -136,6 +136,10 @@ OF_THE_LOG: dict[str, Names] = {
     "positions fail": ("use segments", "fail positions", "use segments", "restart", "fail positions", "restart"),
     "rounds and outcomes": ("store three", "deliver in a round", "retry in a round", "round", "restart", "round"),
     "failed barriers and rounds": ("store three", "fail a settle", "round", "fail a barrier", "round", "restart", "round"),
+    "a round at once": ("store three", "use segments", "round at once", "use segments", "round", "restart", "round"),
+    "two segments fail": ("store three", "fail two segments", "restart", "round", "use segments", "restart", "deliver all"),
+    "garbage of failed segments": ("use segments", "fail two segments", "deliver all", "round", "round", "restart", "round"),
+    "marks and barriers fail": ("use segments", "store three", "fail all syncs", "use segments", "restart", "round"),
     "a report and rounds": ("store three", "use segments", "report", "round", "restart", "use segments", "restart"),
     "a large one and rounds": (
         "store a large one",
