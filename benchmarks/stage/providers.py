@@ -53,7 +53,15 @@ NAIVE = ServedProvider(
     made=(".tmp",),
     module="tests.naive.entry",
 )
-SERVED = {provider.name: provider for provider in (CLUSTERED, NAIVE)}
+LOG = ServedProvider(
+    "log",
+    twistd=("-m", "tests.log.program", "twistd"),
+    command=("-m", "tests.log.program", "mailismus"),
+    leftovers=(".msg",),
+    made=(".msg", ".mqj"),
+    module="mailismus.queue.providers.log.entry",
+)
+SERVED = {provider.name: provider for provider in (CLUSTERED, LOG, NAIVE)}
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

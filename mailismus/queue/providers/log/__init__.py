@@ -19,4 +19,7 @@ The modules, leaves first:
     commit_requests  from the request of a commit to an item of the log
     provider    `LogQueue`: the `IQueue` over all of it
     assembly    makes and wires the parts
+    metrics     metrics of log, rounds of marks, memory
+    running     opens a queue for a server, with its threads
+    entry       `PROVIDER`: this provider as the program knows it
 """

@@ -90,6 +90,8 @@ def build(
     resting, lock = Resting(), DeferredLock()
     for unread, before in found.unread:
         resting.add_unknown(unread, 0, before + 1)
+    for area, unread in found.hints:
+        resting.hint(area, unread)
     waiters = ReadyWaiters(working_set, resting, now)
 
     first_new = SpoolId(opened.spool_ids.epoch << 32)
@@ -114,7 +116,7 @@ def build(
 
     refused = RefusedDrafts()
     results = CommitResults(ledger, commits, refused, waiters, reactor, now)
-    moves = Moves(working_set, segments, commits, naming, results, contents, refused)
+    moves = Moves(working_set, segments, commits, naming, results, contents, refused, found.holds)
     loading = Loading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
     rounds = Rounds(
         *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),

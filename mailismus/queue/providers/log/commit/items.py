@@ -167,14 +167,22 @@ class MoveItem(_Item):
 
     __slots__ = ("_owner", "moved", "pin")
 
-    def __init__(self, owner: ICommitOwner, known: LogMessage, envelope: Envelope, pin: int, content: bytes | None) -> None:
-        """`pin`: sequence number of the next batch: records about the envelope may be in it. `content`: None: a message
-        file."""
+    def __init__(
+        self,
+        owner: ICommitOwner,
+        known: LogMessage,
+        envelope: Envelope,
+        pin: int,
+        content: bytes | None,
+        place: ContentPlace | None = None,
+    ) -> None:
+        """`pin`: sequence number of the next batch: records about the envelope may be in it. `content` goes with it, or is
+        at `place`, or (both None) is a message file."""
         super().__init__()
         self._owner = owner
         self.pin = pin
         self.add(moved_record(envelope.place))
-        self.moved = add_envelope(self, known, envelope, known.entries_in(envelope), 0.0, inline=content)
+        self.moved = add_envelope(self, known, envelope, known.entries_in(envelope), 0.0, place, inline=content)
 
     def durable(self, segment: int, offset: int) -> None:
         self._owner.move_is_durable(self, segment, offset)

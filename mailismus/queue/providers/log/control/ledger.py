@@ -117,9 +117,7 @@ class Ledger:
             entries = list(by_number.values())
             content = None
             if not known.is_in_silo:
-                if known.checksum < 0:
-                    assert known.content is not None
-                    known.checksum = zlib.crc32(known.content)
+                known.know_checksum()
                 content = known.content_place()
                 self.holds.add(content.segment)
             envelope = Envelope(len(entries))
@@ -306,6 +304,8 @@ class Ledger:
         envelope, known = new.envelope, new.known
         if not envelope.entry_count:
             self.unmarked.append(Unmarked(segment, offset + new.offset, item.pin))
+            if new.content is not None:
+                self.holds.drop(new.content.segment)
             return
         if not envelope.is_marked:
             self.unmarked.append(Unmarked(envelope.segment, envelope.offset, sequence))
@@ -356,8 +356,7 @@ class Ledger:
         """Free the memory of the content."""
         content = known.content
         if content is not None:
-            if known.checksum < 0:
-                known.checksum = zlib.crc32(content)
+            known.know_checksum()
             known.content = None
             self._contents.give_back(len(content))
 

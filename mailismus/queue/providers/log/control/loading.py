@@ -11,7 +11,7 @@ memory for the sake of being due; others wait in the log. An envelope is known b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import attrs
@@ -156,10 +156,15 @@ class Loading:
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
             if due_at > now:
                 return due_at <= near and self._has_room(MOST_NEAR)
-            is_held = is_passed_over(one.entries[0].area, one.message.sender)
-            return self._has_room(MOST_NEAR if is_held else MOST_LOADED)
+            if not is_passed_over(one.entries[0].area, one.message.sender):
+                return self._has_room(MOST_LOADED)
+            if not self._has_room(MOST_NEAR):
+                held.append(one)
+                return False
+            return True
 
-        return await self._read(piece, is_wanted, now)
+        held: list[FoundEnvelope] = []
+        return await self._read(piece, is_wanted, now, held=held)
 
     # when asked for
 
@@ -240,19 +245,30 @@ class Loading:
     # reading
 
     async def _read(
-        self, piece: Piece, is_wanted: Callable[[FoundEnvelope, float], bool], now: float, visit: _Visit | None = None
+        self,
+        piece: Piece,
+        is_wanted: Callable[[FoundEnvelope, float], bool],
+        now: float,
+        visit: _Visit | None = None,
+        held: Sequence[FoundEnvelope] = (),
     ) -> bool:
         """Read a piece, load the wanted envelopes, and note what is known of the rest. Return whether it could be read.
-        `visit`: for which it is read."""
+        `visit`: for which it is read. `held`: those that are not wanted because their senders were passed over."""
         await self._lock.acquire()
         try:
             if visit is not None:
                 visit.pass_by(piece)
-            return await self._read_locked(piece, is_wanted, now)
+            return await self._read_locked(piece, is_wanted, now, held)
         finally:
             self._lock.release()
 
-    async def _read_locked(self, piece: Piece, is_wanted: Callable[[FoundEnvelope, float], bool], now: float) -> bool:
+    async def _read_locked(
+        self,
+        piece: Piece,
+        is_wanted: Callable[[FoundEnvelope, float], bool],
+        now: float,
+        held: Sequence[FoundEnvelope],
+    ) -> bool:
         resting = self._resting
         segment = self._segments.in_use().get(piece.segment)
         if segment is None or not resting.has(piece):
@@ -268,7 +284,6 @@ class Loading:
         self.bad += len(read.bad)
         if not resting.has(piece):
             return True
-        is_passed_over = self._ledger.working_set.is_passed_over
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
         for one in read.found:
@@ -282,7 +297,7 @@ class Loading:
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
-            if is_passed_over(one.entries[0].area, one.message.sender):  # its room comes back with others that are out
+            if held and held[-1] is one:
                 times = [max(due_at, now + AGAIN_S) for due_at in times]
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)

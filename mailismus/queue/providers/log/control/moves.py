@@ -16,7 +16,9 @@ from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.spool_ids import Naming
 from mailismus.queue.providers.log.commit.items import ICommitOwner, MoveItem, epoch_item
 from mailismus.queue.providers.log.control.segments import LogSegments
+from mailismus.queue.providers.log.format.record import ContentPlace
 from mailismus.queue.providers.log.index.envelope import Envelope
+from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.content import Contents
 from mailismus.spool.draft import RefusedDrafts
@@ -36,9 +38,10 @@ class Moves:
         owner: ICommitOwner,
         contents: Contents,
         refused: RefusedDrafts,
+        holds: Holds,
     ) -> None:
         self._working_set, self._segments, self._commits, self._naming = working_set, segments, commits, naming
-        self._owner, self._contents, self._refused = owner, contents, refused
+        self._owner, self._contents, self._refused, self._holds = owner, contents, refused, holds
         self._moving: dict[Envelope, tuple[int, int]] = {}
         """Envelopes whose move was asked for, with segment and content's segment at that time."""
         self._is_draining = False
@@ -71,9 +74,28 @@ class Moves:
                     found.append((known, envelope))
         return found
 
-    def _move(self, known: LogMessage, envelope: Envelope, content: bytes | None) -> MoveItem:
+    def _move(
+        self, known: LogMessage, envelope: Envelope, content: bytes | None, place: ContentPlace | None = None
+    ) -> MoveItem:
         self._moving[envelope] = _lies(envelope)
-        return MoveItem(self._owner, known, envelope, self._commits.applied_sequence + 1, content)
+        return MoveItem(self._owner, known, envelope, self._commits.applied_sequence + 1, content, place)
+
+    def move_on(self, envelopes: Collection[Envelope]) -> None:
+        """Write these envelopes again; their contents stay where they are."""
+        wanted, failed = set(envelopes), self._segments.failed
+        for known in self._working_set.messages.values():
+            for envelope in known.envelopes():
+                if envelope not in wanted or envelope in self._moving or envelope.content_segment in failed:
+                    continue
+                if not (envelope.left or envelope.unsure):
+                    continue  # its finish record is on the way
+                if known.is_in_silo:
+                    self._commits.ride(self._move(known, envelope, None))
+                elif envelope.content_segment == known.content_segment:
+                    known.know_checksum()
+                    place = known.content_place()
+                    self._holds.add(place.segment)
+                    self._commits.ride(self._move(known, envelope, None, place))
 
     async def drain(self) -> None:
         """Move what is left in failed segments."""

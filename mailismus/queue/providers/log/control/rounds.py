@@ -28,9 +28,12 @@ from mailismus.queue.providers.log.control.ledger import Ledger
 from mailismus.queue.providers.log.control.loading import Loading
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.segments import LogSegments
-from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, NAME, NEW_NAME, Positions
+from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, MOST_RUNNERS, NAME, NEW_NAME, Positions
 from mailismus.queue.providers.log.format.record import GARBAGE, Place, mark_offset
 from mailismus.queue.providers.log.index.envelope import Envelope
+
+SUFFIX_BYTES = 48 << 20
+"""Length of the working suffix beyond which envelopes that hang in it are written again, at its end."""
 
 ROUND_S = 10.0
 """Seconds between two rounds."""
@@ -187,6 +190,7 @@ class Rounds:
     async def _run(self) -> None:
         try:
             self._ask_starts()
+            self._move_hanging()
             await self._mark()
             await self._write_positions()
             await self._loading.load_segments(self._segments.failed)
@@ -210,6 +214,20 @@ class Rounds:
                 envelope.was_out = is_out
         if lasting:
             self._commits.ride(StartItem(self._owner, lasting))
+
+    def _move_hanging(self) -> None:
+        """Have envelopes written again whose records would let the suffix grow longer than `SUFFIX_BYTES`."""
+        pins = [envelope.pin for envelope in self._ledger.working]
+        oldest = min(pins, default=0)
+        used = sorted(dict(self._segments.in_use()).items(), reverse=True)
+        length, cut = 0, 0
+        for _, segment in used:
+            if length > SUFFIX_BYTES or segment.last_sequence < oldest:
+                break
+            length += segment.end or segment.size_bytes
+            cut = segment.last_sequence + 1 if length > SUFFIX_BYTES else cut
+        if cut > oldest > 0:
+            self._moves.move_on([envelope for envelope in self._ledger.working if envelope.pin < cut])
 
     async def _mark(self) -> None:
         await self._lock.acquire()
@@ -269,7 +287,8 @@ class Rounds:
         resting = ledger.resting.first_sequence()
         if resting is not None:
             waiting.append(Place(resting, 0))
-        runners = {0: min(waiting, default=Place(applied + 1, 0))}
+        runners = {runner: Place(first, 0) for runner, first in sorted(ledger.resting.runners().items())[: MOST_RUNNERS - 1]}
+        runners[0] = min(waiting, default=Place(applied + 1, 0))
         if (suffix, runners, ignored) != self._written:
             positions = Positions(self._number + 1, suffix, runners, ignored)
             self._number += 1

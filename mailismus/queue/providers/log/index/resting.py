@@ -103,6 +103,8 @@ class Resting:
         self._heaps: dict[Area, list[tuple[float, int, Piece]]] = {area: [] for area in Area}
         self._numbers = itertools.count()
         self._unknown: deque[Piece] = deque()
+        self._hints: dict[Area, deque[int]] = {area: deque() for area in Area}
+        """Segments that are read first for an area."""
 
     # what rests
 
@@ -194,6 +196,15 @@ class Resting:
         found = self._first(area)
         if found is not None and found[0] <= until:
             return found[1]
+        return self._first_unknown(area)
+
+    def _first_unknown(self, area: Area) -> Piece | None:
+        hints = self._hints[area]
+        while hints:
+            unknown = [piece for piece in self._pieces.get(hints[0], ()) if not piece.is_known]
+            if unknown:
+                return unknown[0]
+            hints.popleft()
         return self._unknown[0] if not self.is_known else None
 
     def _first(self, area: Area) -> tuple[float, Piece] | None:
@@ -250,6 +261,18 @@ class Resting:
                     break
                 begin = pieces[at].begin
                 yield pieces[at]
+
+    def runners(self) -> dict[int, int]:
+        """Return the sequence number of the first piece in which each runner has something, as far as is known."""
+        found: dict[int, int] = {}
+        for piece in self.all():
+            for runner in piece.dues:
+                found.setdefault(runner, piece.sequence)
+        return found
+
+    def hint(self, area: Area, segment: int) -> None:
+        """Of what is not known, read this segment first for this area: a runner of it had come so far."""
+        self._hints[area].append(segment)
 
     def first_sequence(self) -> int | None:
         """Return the first sequence number of the first piece; None: nothing rests."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 
 from mailismus.mail.ids import SpoolId
@@ -60,6 +61,12 @@ class LogMessage(DueMessage):
     def put_in_log(self, segment: int, offset: int, checksum: int) -> None:
         """Note where the content lies."""
         self.content_segment, self.content_offset, self.checksum = segment, offset, checksum
+
+    def know_checksum(self) -> None:
+        """Have the checksum of the content known."""
+        if self.checksum < 0:
+            assert self.content is not None
+            self.checksum = zlib.crc32(self.content)
 
     def content_place(self) -> ContentPlace:
         """Where the content lies. Its checksum must be known."""

@@ -10,10 +10,12 @@ import attrs
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import FoundSegment
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.positions import Positions
 from mailismus.queue.providers.log.format.record import ContentPlace
 from mailismus.queue.providers.log.index.envelope import Envelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
+from mailismus.queue.providers.log.index.resting import area_of
 from mailismus.queue.providers.log.index.working_set import LogMessage
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog
@@ -29,6 +31,8 @@ class FoundQueue:
     holds: Holds = attrs.field(factory=Holds)
     unread: list[tuple[int, int]] = attrs.field(factory=list)
     """Segments that may hold further envelopes, in order: the number of each, and a sequence number before its batches."""
+    hints: list[tuple[Area, int]] = attrs.field(factory=list)
+    """Segments in which the runners of an area had something to come: they are read first."""
     bad: list[bytes] = attrs.field(factory=list)
     """Lines and records that do not check."""
 
@@ -50,6 +54,9 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundQu
             _read(found, replayed, segment, behind)
         if last >= first and last > behind:
             found.unread.append((segment.header.number, behind))
+        for runner, place in sorted(positions.runners.items()) if positions is not None else ():
+            if behind < place.sequence <= last:
+                found.hints.append((area_of(runner), segment.header.number))
         behind = max(behind, last)
     if replayed.last_shift is not None:
         sequence, number, _ = replayed.last_shift
