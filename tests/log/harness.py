@@ -15,7 +15,7 @@ from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.log.assembly import build
 from mailismus.queue.providers.log.provider import LogQueue
-from mailismus.queue.providers.log.recovery.opening import Opened, open_queue
+from mailismus.queue.providers.log.recovery.opening import OpenedLog, open_queue
 from tests.clustered.harness import queue_settings
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import ACT_S, ClockWorker
@@ -39,7 +39,7 @@ class LogHarness:
         self.disk = MemoryDisk()
         self.settings = settings or log_settings()
         self._random = itertools.count(1)
-        self.opened: Opened | None = None
+        self.opened: OpenedLog | None = None
 
     def open(self) -> LogQueue:
         """A start over what is on the disk."""

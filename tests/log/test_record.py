@@ -17,11 +17,11 @@ from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, 
 NONCE = b"n" * 16
 LINES = b" A some line\n A another\n"
 ID = SpoolId(7)
-PLACES = st.builds(r.Place, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
+PLACES = st.builds(r.LogPlace, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
 NUMBERS = st.lists(st.integers(1, 10**9 - 1), max_size=20)
 
 
-def one(data: bytes) -> r.Record:
+def one(data: bytes) -> r.LogRecord:
     (found,) = r.read_records(data)
     return found
 
@@ -30,24 +30,24 @@ def one(data: bytes) -> r.Record:
 def test_an_envelope_with_its_content(area: Area, number: int, lines: bytes, content: bytes) -> None:
     data = r.message_head(area, SpoolId(number), lines, len(content)) + content
     found = one(data)
-    assert (found.kind, found.area, found.spool_id, found.text) == (r.RecordKind.MESSAGE, area, number, lines)
+    assert (found.kind, found.area, found.spool_id, found.text) == (r.LogRecordKind.MESSAGE, area, number, lines)
     assert data[found.content_offset : found.content_offset + found.content_size] == content
     assert not found.is_marked
 
 
 @given(st.lists(PLACES, max_size=20))
-def test_places(places: list[r.Place]) -> None:
+def test_places(places: list[r.LogPlace]) -> None:
     assert r.parse_places(one(r.start_record(places)).text) == places
     assert r.parse_places(one(r.finish_record(places)).text) == places
 
 
 @given(PLACES)
-def test_a_finish_record_of_one_envelope_is_that_of_several(place: r.Place) -> None:
+def test_a_finish_record_of_one_envelope_is_that_of_several(place: r.LogPlace) -> None:
     assert r.finish_one(*place) == r.finish_record([place])
 
 
 @given(PLACES, NUMBERS)
-def test_a_delivery(place: r.Place, numbers: list[int]) -> None:
+def test_a_delivery(place: r.LogPlace, numbers: list[int]) -> None:
     found = one(r.delivery_record(ID, place, numbers))
     assert found.spool_id == ID
     assert r.parse_delivery(found.text) == (place, tuple(numbers))
@@ -145,7 +145,7 @@ RUNNERS = st.dictionaries(st.integers(0, 2**32 - 1), PLACES, max_size=MOST_RUNNE
 
 
 @given(st.integers(0, 2**63), st.integers(0, 2**63), RUNNERS)
-def test_positions(number: int, suffix: int, runners: dict[int, r.Place]) -> None:
+def test_positions(number: int, suffix: int, runners: dict[int, r.LogPlace]) -> None:
     positions = Positions(number, suffix, runners, tuple(list(runners)[:MOST_IGNORED]))
     block = positions.encode()
     assert len(block) == BLOCK
@@ -157,7 +157,7 @@ def test_positions(number: int, suffix: int, runners: dict[int, r.Place]) -> Non
 
 
 def test_damaged_positions() -> None:
-    block = Positions(3, 9, {0: r.Place(1, 2), 7: r.Place(3, 4)}, (5,)).encode()
+    block = Positions(3, 9, {0: r.LogPlace(1, 2), 7: r.LogPlace(3, 4)}, (5,)).encode()
     used = len(block.rstrip(b"\0"))
     for at in range(used):
         changed = bytearray(block)
@@ -169,4 +169,4 @@ def test_damaged_positions() -> None:
 
 def test_too_many_runners() -> None:
     with pytest.raises(ValueError, match="runners"):
-        Positions(1, 1, {number: r.Place(1, 1) for number in range(MOST_RUNNERS + 1)}).encode()
+        Positions(1, 1, {number: r.LogPlace(1, 1) for number in range(MOST_RUNNERS + 1)}).encode()

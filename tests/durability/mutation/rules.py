@@ -388,8 +388,11 @@ RULES: dict[str, Rule] = {
     ),
     "the log: positions do not pass what waits": _log(
         "control/rounds",
-        "runners = {0: min(waiting, default=Place(applied + 1, 0))}",
-        "runners = {0: Place(applied + 1, 0)}",
+        "runners[0] = min(waiting, default=LogPlace(applied + 1, 0))",
+        "runners[0] = LogPlace(applied + 1, 0)",
+    ),
+    "the log: positions do not pass what rests": _log(
+        "control/rounds", "            waiting.append(LogPlace(resting, 0))\n", "            pass\n"
     ),
     "the log: positions are there twice": _log("control/rounds", "for offset in (0, BLOCK):", "for offset in (0,):"),
     "the log: a segment is free when positions do not need it": _log(
@@ -424,8 +427,8 @@ RULES: dict[str, Rule] = {
     # the log: records
     "the log: a content that a replacement refers to stays": _log(
         "control/ledger",
-        "                self.holds.add(content.segment)\n            envelope = E",
-        "            envelope = E",
+        "                self.holds.add(content.segment)\n            envelope = LogE",
+        "            envelope = LogE",
     ),
     "the log: an envelope is not finished while a part may fail": _log(
         "control/ledger", "            if envelope.left or envelope.unsure:\n", "            if envelope.left:\n"
@@ -464,7 +467,24 @@ RULES: dict[str, Rule] = {
     ),
     "the log: work that was going on goes on": _log("recovery/found", "    found.working.add(envelope)\n", ""),
     "the log: a batch that is there twice is read once": _log(
-        "recovery/envelopes", "        if batch.sequence <= behind:\n            continue\n", ""
+        "read/envelopes", "            if batch.sequence > self._behind:\n", "            if True:\n"
+    ),
+    "the log: a batch is read when its items are told": _log(
+        "control/loading", "min(segment.last_sequence, self._commits.applied_sequence),", "segment.last_sequence,"
+    ),
+    "the log: what is loaded is not loaded again": _log(
+        "control/loading", "if one.offset in garbage or self._is_loaded(one):", "if one.offset in garbage:"
+    ),
+    "the log: garbage that waits for its mark is not loaded": _log(
+        "control/loading", "if one.offset in garbage or self._is_loaded(one):", "if self._is_loaded(one):"
+    ),
+    "the log: what rests keeps its segment": _log(
+        "control/loading", "                self._ledger.hold(one)\n", "                pass\n"
+    ),
+    "the log: no marks are written while a piece is read": _log(
+        "control/rounds",
+        "        await self._lock.acquire()\n",
+        "        await self._lock.acquire()\n        self._lock.release()\n",
     ),
     "the log: the last batch lies where a start wrote it": _log(
         "recovery/found", "    if shift is None or one.place.sequence != shift[0]:\n", "    if True:\n"

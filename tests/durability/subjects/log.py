@@ -16,7 +16,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
 from mailismus.queue.providers.log.assembly import build
 from mailismus.queue.providers.log.provider import LogQueue
-from mailismus.queue.providers.log.recovery.opening import Opened, open_queue
+from mailismus.queue.providers.log.recovery.opening import OpenedLog, open_queue
 from tests.durability.subjects.clustered import SEGMENT, NoTable, instead, small_segments
 from tests.durability.subjects.interface import LARGE, RandomBytes
 from tests.log.harness import log_settings
@@ -35,7 +35,7 @@ class LogRunning:
     """`RunningSubject`."""
 
     queue: LogQueue
-    opened: Opened
+    opened: OpenedLog
 
     @property
     def is_idle(self) -> bool:

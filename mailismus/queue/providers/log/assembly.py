@@ -24,23 +24,23 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
 from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
-from mailismus.queue.providers.log.control.admission import AdmissionControl
-from mailismus.queue.providers.log.control.closing import Closing
-from mailismus.queue.providers.log.control.ledger import Ledger
-from mailismus.queue.providers.log.control.loading import Loading
+from mailismus.queue.providers.log.control.admission import LogAdmission
+from mailismus.queue.providers.log.control.closing import LogClosing
+from mailismus.queue.providers.log.control.ledger import LogLedger
+from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
-from mailismus.queue.providers.log.control.results import CommitResults
-from mailismus.queue.providers.log.control.rounds import Rounds
+from mailismus.queue.providers.log.control.results import LogResults
+from mailismus.queue.providers.log.control.rounds import MarkRounds
 from mailismus.queue.providers.log.control.segments import LogSegments
-from mailismus.queue.providers.log.control.waiters import ReadyWaiters
+from mailismus.queue.providers.log.control.waiters import LogWaiters
 from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import WorkingSet
-from mailismus.queue.providers.log.parts import Drafts, Limits, QueueParts
+from mailismus.queue.providers.log.parts import LogDrafts, LogLimits, LogParts
 from mailismus.queue.providers.log.provider import LogQueue
-from mailismus.queue.providers.log.read.content import Contents
+from mailismus.queue.providers.log.read.content import LogContents
 from mailismus.queue.providers.log.read.lines import LogLines
-from mailismus.queue.providers.log.recovery.opening import Opened
+from mailismus.queue.providers.log.recovery.opening import OpenedLog
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import DraftTerms, RefusedDrafts
 from mailismus.spool.reference_scan import ReferenceScan
@@ -61,7 +61,7 @@ _LINE_SHARE = 10
 class _AfterBatch:
     """What the queue does when a batch has ended: `journal.batch_events.IBatchListener`."""
 
-    def __init__(self, waiters: ReadyWaiters, rounds: Rounds, closing: Closing) -> None:
+    def __init__(self, waiters: LogWaiters, rounds: MarkRounds, closing: LogClosing) -> None:
         self._waiters, self._rounds, self._closing = waiters, rounds, closing
 
     def on_durable(self) -> None:
@@ -76,7 +76,7 @@ class _AfterBatch:
 def build(
     settings: QueueSettings,
     disk: IDisk,
-    opened: Opened,
+    opened: OpenedLog,
     workers: Workers,
     reactor: IReactorTime,
     now: Callable[[], float],
@@ -92,7 +92,7 @@ def build(
         resting.add_unknown(unread, 0, before + 1)
     for area, unread in found.hints:
         resting.hint(area, unread)
-    waiters = ReadyWaiters(working_set, resting, now)
+    waiters = LogWaiters(working_set, resting, now)
 
     first_new = SpoolId(opened.spool_ids.epoch << 32)
     removal = MessageRemoval(disk, spool_root, files, first_new, corrupt)
@@ -100,12 +100,12 @@ def build(
     references = ReferenceCache(settings.spool.maxspidcache, first_new)
     scan = ReferenceScan(removal, references, lines, names_recipients=False)
     release = Release(removal, references, scan, reactor, has_links=False)
-    ledger = Ledger(working_set, resting, found.holds, release)
+    ledger = LogLedger(working_set, resting, found.holds, release)
     ledger.adopt(found.working, found.unmarked)
     segments = LogSegments(opened.writer, opened.pool, found.holds, resting)
     for number in opened.ignored:
         segments.fail(number)
-    contents = Contents(disk, spool_root, files, working_set, segments.in_use(), corrupt)
+    contents = LogContents(disk, spool_root, files, working_set, segments.in_use(), corrupt)
 
     events = BatchEvents()
     commits = GroupCommit(opened.writer, workers.journal, reactor, limits.largest_item, events.on_durable, events.on_failed)
@@ -115,21 +115,21 @@ def build(
     presence = PresenceWatch(opened.locations.everything, commits, files, reactor)
 
     refused = RefusedDrafts()
-    results = CommitResults(ledger, commits, refused, waiters, reactor, now)
+    results = LogResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(working_set, segments, commits, naming, results, contents, refused, found.holds)
-    loading = Loading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
-    rounds = Rounds(
+    loading = PieceLoading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
+    rounds = MarkRounds(
         *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),
         number=opened.positions,
         lock=lock,
     )
     lines.read_by(loading.visit)
-    admission = AdmissionControl(commits, opened.pool, space, pressure)
-    closing = Closing(commits, pressure, reactor, opened.release)
+    admission = LogAdmission(commits, opened.pool, space, pressure)
+    closing = LogClosing(commits, pressure, reactor, opened.release)
 
     memory, behind = Budget(DRAFT_BYTES), Budget(BEHIND_BYTES)
     terms = DraftTerms(disk, spool_root, files, memory, behind, limits.largest_in_log, settings.spool.bufsize)
-    parts = QueueParts(
+    parts = LogParts(
         root=root,
         opened=opened,
         reactor=reactor,
@@ -153,7 +153,7 @@ def build(
         pressure=pressure,
         admission=admission,
         closing=closing,
-        drafts=Drafts(naming, terms, refused),
+        drafts=LogDrafts(naming, terms, refused),
     )
     queue = LogQueue(parts)
     for listener in (results, moves, queue.requests, _AfterBatch(waiters, rounds, closing)):
@@ -161,11 +161,11 @@ def build(
     return queue
 
 
-def limits_of(settings: QueueSettings, opened: Opened) -> Limits:
+def limits_of(settings: QueueSettings, opened: OpenedLog) -> LogLimits:
     """Return the sizes that follow from settings and the size of segments."""
     largest_item = most_records_size(opened.pool.size_bytes)
     largest_in_log = min(settings.journal.largemsgsize, largest_item // 4)
-    return Limits(
+    return LogLimits(
         largest_item=largest_item,
         settlements=largest_item // 2 // LONGEST_LINE,
         largest_in_log=largest_in_log,

@@ -23,9 +23,9 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.commits import commit_deferred, error_of, tell
 from mailismus.queue.entering import removals_of, split_ended
 from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
-from mailismus.queue.providers.log.commit.items import CommitItem, MessageItem
+from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem
 from mailismus.queue.providers.log.control.ledger import begin_message, begin_new_message
-from mailismus.queue.providers.log.parts import QueueParts
+from mailismus.queue.providers.log.parts import LogParts
 from mailismus.queue.words import check_words
 from mailismus.spool.draft import SpoolDraft
 
@@ -39,14 +39,14 @@ class _Request:
     ended: Sequence[EndedEntries]
 
 
-class CommitRequests:
+class LogRequests:
     """Requests to one queue (`journal.batch_events.IBatchListener`)."""
 
-    def __init__(self, parts: QueueParts) -> None:
+    def __init__(self, parts: LogParts) -> None:
         self._parts = parts
         self._ledger, self._commits, self._results = parts.ledger, parts.commits, parts.results
         self._limits = parts.limits
-        self._late: list[tuple[CommitItem, _Request]] = []
+        self._late: list[tuple[LogCommitItem, _Request]] = []
         """Requests about entries with a settlement under way."""
         self._loading = 0
         """Requests whose entries are being loaded."""
@@ -71,18 +71,18 @@ class CommitRequests:
             if placements is None and envelope.words is None and isinstance(draft, SpoolDraft) and not draft.is_in_silo:
                 content = draft.content()
                 known = begin_new_message(submission, draft, content)
-                self._commits.append(MessageItem(self._results, listener, mark, draft, known, content))
+                self._commits.append(LogMessageItem(self._results, listener, mark, draft, known, content))
                 return
         check_words(submissions, settlements, self._limits.envelope)
         request = _Request(submissions, *split_ended(settlements, ended))
         if submissions:
-            self._submit(CommitItem(self._results, listener, mark), request)
+            self._submit(LogCommitItem(self._results, listener, mark), request)
         elif len(request.settlements) + sum([len(numbers) for _, numbers in request.ended]) > self._limits.settlements:
             tell(self._commit_in_parts(request), listener, mark)
         else:
-            self._append_request(CommitItem(self._results, listener, mark), request)
+            self._append_request(LogCommitItem(self._results, listener, mark), request)
 
-    def _submit(self, item: CommitItem, request: _Request) -> None:
+    def _submit(self, item: LogCommitItem, request: _Request) -> None:
         """Commit messages, with settlements or without."""
         drafts = item.drafts
         is_streaming = False
@@ -101,7 +101,7 @@ class CommitRequests:
             lambda _: self._append_request(item, request), self._not_finished, errbackArgs=(item,)
         ).addBoth(self._on_finished)
 
-    def _not_finished(self, failure: Failure, item: CommitItem) -> None:
+    def _not_finished(self, failure: Failure, item: LogCommitItem) -> None:
         """Fail a commit whose large message could not be made durable: no part of the commit counts."""
         cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
         self._parts.drafts.refused.add(item.drafts, may_be_found=False)
@@ -112,7 +112,7 @@ class CommitRequests:
         self._parts.closing.check()
         return result
 
-    def _append_request(self, item: CommitItem, request: _Request) -> None:
+    def _append_request(self, item: LogCommitItem, request: _Request) -> None:
         settlements, ended = request.settlements, request.ended
         if (settlements or ended) and self._ledger.is_waiting_for(ended, settlements):
             self._late.append((item, request))
@@ -122,13 +122,13 @@ class CommitRequests:
             return
         self._append_known(item, request)
 
-    def _load(self, item: CommitItem, request: _Request, unknown: set[SpoolId]) -> None:
+    def _load(self, item: LogCommitItem, request: _Request, unknown: set[SpoolId]) -> None:
         """Load what nobody has taken, then go on. What is not found ended before."""
         loaded = Deferred.fromCoroutine(self._parts.loading.load_messages(unknown))
         self._loading += 1
         loaded.addBoth(self._on_loaded, item, request)
 
-    def _on_loaded(self, result: Any, item: CommitItem, request: _Request) -> None:
+    def _on_loaded(self, result: Any, item: LogCommitItem, request: _Request) -> None:
         self._loading -= 1
         if isinstance(result, Failure):
             self._commits.break_down(result)
@@ -137,7 +137,7 @@ class CommitRequests:
         else:
             self._append_known(item, request)
 
-    def _append_known(self, item: CommitItem, request: _Request) -> None:
+    def _append_known(self, item: LogCommitItem, request: _Request) -> None:
         settlements, ended = request.settlements, request.ended
         for submission, draft in zip(request.submissions, item.drafts, strict=True):
             known = begin_message(submission, draft)

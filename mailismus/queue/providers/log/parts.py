@@ -12,25 +12,25 @@ from mailismus.journal.pressure import Pressure
 from mailismus.journal.spool_ids import Naming
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
-from mailismus.queue.providers.log.control.admission import AdmissionControl
-from mailismus.queue.providers.log.control.closing import Closing
-from mailismus.queue.providers.log.control.ledger import Ledger
-from mailismus.queue.providers.log.control.loading import Loading
+from mailismus.queue.providers.log.control.admission import LogAdmission
+from mailismus.queue.providers.log.control.closing import LogClosing
+from mailismus.queue.providers.log.control.ledger import LogLedger
+from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
-from mailismus.queue.providers.log.control.results import CommitResults
-from mailismus.queue.providers.log.control.rounds import Rounds
+from mailismus.queue.providers.log.control.results import LogResults
+from mailismus.queue.providers.log.control.rounds import MarkRounds
 from mailismus.queue.providers.log.control.segments import LogSegments
-from mailismus.queue.providers.log.control.waiters import ReadyWaiters
+from mailismus.queue.providers.log.control.waiters import LogWaiters
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import WorkingSet
-from mailismus.queue.providers.log.read.content import Contents
-from mailismus.queue.providers.log.recovery.opening import Opened
+from mailismus.queue.providers.log.read.content import LogContents
+from mailismus.queue.providers.log.recovery.opening import OpenedLog
 from mailismus.spool.draft import DraftTerms, RefusedDrafts, SpoolDraft
 from mailismus.spool.release import Release
 
 
 @attrs.frozen
-class Limits:
+class LogLimits:
     """Limits of one queue; sizes in bytes."""
 
     largest_item: int
@@ -44,7 +44,7 @@ class Limits:
 
 
 @attrs.frozen
-class Drafts:
+class LogDrafts:
     """Messages that are being received. `refused`: drafts of commits that failed."""
 
     naming: Naming
@@ -57,30 +57,30 @@ class Drafts:
 
 
 @attrs.frozen
-class QueueParts:
+class LogParts:
     """Parts of one queue, leaves first. `now`: UTC seconds."""
 
     root: str
-    opened: Opened
+    opened: OpenedLog
     reactor: IReactorTime
     now: Callable[[], float]
-    limits: Limits
+    limits: LogLimits
     working_set: WorkingSet
     resting: Resting
-    waiters: ReadyWaiters
+    waiters: LogWaiters
     release: Release
-    ledger: Ledger
+    ledger: LogLedger
     commits: GroupCommit
     naming: Naming
     segments: LogSegments
-    contents: Contents
-    loading: Loading
-    results: CommitResults
+    contents: LogContents
+    loading: PieceLoading
+    results: LogResults
     moves: Moves
-    rounds: Rounds
+    rounds: MarkRounds
     space: SpaceWatch
     presence: PresenceWatch
     pressure: Pressure
-    admission: AdmissionControl
-    closing: Closing
-    drafts: Drafts
+    admission: LogAdmission
+    closing: LogClosing
+    drafts: LogDrafts

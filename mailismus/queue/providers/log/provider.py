@@ -11,7 +11,7 @@ reactor's thread; blocking calls run in a worker.
 *Not here*: the wiring of the parts (`assembly`), how a commit becomes an item of the log (`commit_requests`), the steps
 after it (`control.results`).
 
-Source: `docs/formats/log`, `docs/decisions/0026`.
+Source: `docs/formats/log`, `docs/decisions/0026-the-log-is-the-queue`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
-from mailismus.queue.providers.log.commit_requests import CommitRequests
+from mailismus.queue.providers.log.commit_requests import LogRequests
 from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.index.resting import Piece, runner_of
-from mailismus.queue.providers.log.parts import QueueParts
+from mailismus.queue.providers.log.parts import LogParts
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.queue.providers.log.read.looking import UNREAD, Looking
 from mailismus.spool.content import WholeContent
@@ -53,7 +53,7 @@ from mailismus.spool.content import WholeContent
 class LogQueue:
     """`IQueue` on local files. Made by `assembly.build`."""
 
-    def __init__(self, parts: QueueParts) -> None:
+    def __init__(self, parts: LogParts) -> None:
         self.parts = parts
         self.ledger, self.commits, self.rounds = parts.ledger, parts.commits, parts.rounds
         self._now = parts.now
@@ -61,7 +61,7 @@ class LogQueue:
         self._waiters, self._contents = parts.waiters, parts.contents
         self._resting, self._loading = parts.resting, parts.loading
         self._looking = Looking(parts.working_set, parts.loading.visit)
-        self.requests = CommitRequests(parts)
+        self.requests = LogRequests(parts)
         self.max_envelope_bytes = parts.limits.envelope
 
     # opening and closing

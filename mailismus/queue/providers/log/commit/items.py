@@ -20,7 +20,7 @@ from mailismus.queue.providers.log.format.record import (
     replacement_record,
     start_record,
 )
-from mailismus.queue.providers.log.index.envelope import Envelope
+from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.working_set import LogMessage
 from mailismus.spool.draft import SpoolDraft
 
@@ -28,19 +28,19 @@ LONGEST_LINE = 6000 + 2 * LONGEST_WORDS
 """Bytes of a recipient line at most: addresses of 254 bytes and a reply of 1,000, all of it escaped, and words."""
 
 
-class ICommitOwner(Protocol):
+class ILogOwner(Protocol):
     """Hears how a commit ended."""
 
-    def message_is_durable(self, item: MessageItem, segment: int, offset: int) -> None:
+    def message_is_durable(self, item: LogMessageItem, segment: int, offset: int) -> None:
         """The commit of one new message is durable, at this offset of this segment."""
 
-    def message_has_failed(self, item: MessageItem, error: OSError) -> None:
+    def message_has_failed(self, item: LogMessageItem, error: OSError) -> None:
         """It failed."""
 
-    def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
+    def commit_is_durable(self, item: LogCommitItem, segment: int, offset: int) -> None:
         """The commit is durable, at this offset of this segment."""
 
-    def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
+    def commit_has_failed(self, item: LogCommitItem, error: OSError) -> None:
         """The commit failed."""
 
     def move_is_durable(self, item: MoveItem, segment: int, offset: int) -> None:
@@ -66,7 +66,7 @@ class _Item:
         self.size_bytes += len(record)
 
 
-class MessageItem:
+class LogMessageItem:
     """The commit of one new message whose content goes into the log, and whose entries can all be taken at once: the usual
     one (hot path)."""
 
@@ -75,7 +75,7 @@ class MessageItem:
 
     def __init__(
         self,
-        owner: ICommitOwner,
+        owner: ILogOwner,
         listener: CommitListener[Any],
         mark: object,
         draft: SpoolDraft,
@@ -109,7 +109,7 @@ class NewEnvelope:
     def __init__(
         self,
         known: LogMessage,
-        envelope: Envelope,
+        envelope: LogEnvelope,
         entries: Sequence[Entry],
         offset: int,
         content_offset: int,
@@ -119,7 +119,7 @@ class NewEnvelope:
         self.offset, self.content_offset, self.content = offset, content_offset, content
 
 
-class CommitItem(_Item):
+class LogCommitItem(_Item):
     """One commit: submissions and settlements, all or nothing. `listener` is told of its end, and knows it by `mark`."""
 
     __slots__ = (
@@ -134,7 +134,7 @@ class CommitItem(_Item):
         "replaced",
     )
 
-    def __init__(self, owner: ICommitOwner, listener: CommitListener[Any], mark: object) -> None:
+    def __init__(self, owner: ILogOwner, listener: CommitListener[Any], mark: object) -> None:
         super().__init__()
         self._owner, self.listener, self.mark = owner, listener, mark
         self.drafts: list[SpoolDraft] = []
@@ -144,7 +144,7 @@ class CommitItem(_Item):
         """New envelopes of known messages."""
         self.ended: list[EndedEntries] = []
         """Entries that are removed."""
-        self.left: list[tuple[LogMessage, Envelope, Sequence[int]]] = []
+        self.left: list[tuple[LogMessage, LogEnvelope, Sequence[int]]] = []
         """Entries that leave their envelopes, removed or replaced."""
         self.held: list[tuple[LogMessage, Sequence[int]]] = []
         """Entries that nobody had taken."""
@@ -165,13 +165,13 @@ class CommitItem(_Item):
 class MoveItem(_Item):
     """An envelope that is written again, with its content. Records about its former place before and behind hold."""
 
-    __slots__ = ("_owner", "moved", "pin")
+    __slots__ = ("_inline", "_owner", "moved", "pin")
 
     def __init__(
         self,
-        owner: ICommitOwner,
+        owner: ILogOwner,
         known: LogMessage,
-        envelope: Envelope,
+        envelope: LogEnvelope,
         pin: int,
         content: bytes | None,
         place: ContentPlace | None = None,
@@ -181,8 +181,14 @@ class MoveItem(_Item):
         super().__init__()
         self._owner = owner
         self.pin = pin
-        self.add(moved_record(envelope.place))
-        self.moved = add_envelope(self, known, envelope, known.entries_in(envelope), 0.0, place, inline=content)
+        self.moved = NewEnvelope(known, envelope, known.entries_in(envelope), 0, 0, place)
+        self._inline = content
+
+    def begin(self) -> None:
+        """Add the records. Called once, at once."""
+        self.add(moved_record(self.moved.envelope.place))
+        new = self.moved
+        self.moved = add_envelope(self, new.known, new.envelope, new.entries, 0.0, new.content, inline=self._inline)
 
     def durable(self, segment: int, offset: int) -> None:
         self._owner.move_is_durable(self, segment, offset)
@@ -196,7 +202,7 @@ class StartItem(_Item):
 
     __slots__ = ("_owner", "envelopes")
 
-    def __init__(self, owner: ICommitOwner, envelopes: Sequence[Envelope]) -> None:
+    def __init__(self, owner: ILogOwner, envelopes: Sequence[LogEnvelope]) -> None:
         super().__init__()
         self._owner = owner
         self.envelopes = envelopes
@@ -209,7 +215,7 @@ class StartItem(_Item):
         raise AssertionError("is written until it is durable") from error
 
 
-class EpochItem(_Item):
+class LogEpochItem(_Item):
     """An epoch record; `done` is called when it is durable."""
 
     __slots__ = ("_done",)
@@ -228,13 +234,13 @@ class EpochItem(_Item):
 
 def epoch_item(epoch: int, done: Callable[[], None]) -> IItem:
     """Return the item that says this epoch; `done` is called when it is durable."""
-    return EpochItem(epoch, done)
+    return LogEpochItem(epoch, done)
 
 
 def add_envelope(
     item: _Item,
     known: LogMessage,
-    envelope: Envelope,
+    envelope: LogEnvelope,
     entries: Sequence[Entry],
     now: float,
     content: ContentPlace | None = None,

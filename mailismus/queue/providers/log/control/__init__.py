@@ -7,6 +7,7 @@ Modules, leaves first:
     ledger      the effect of a commit on records and the working set
     results     the steps after a commit became durable, or failed
     admission   refuses mail while it could not be committed
+    loading     reads resting envelopes when they are due, or asked for
     moves       writes envelopes of failed segments again
     rounds      rounds of marks: starts, marks, positions, free segments
     closing     the clean stop

@@ -14,7 +14,7 @@ from mailismus.journal.refusals import as_unavailable, is_full
 from mailismus.queue.files.free_space import SpaceWatch
 
 
-class AdmissionControl:
+class LogAdmission:
     """Raises `Unavailable` if any component cannot take mail."""
 
     def __init__(self, commits: GroupCommit, pool: SegmentPool, space: SpaceWatch, pressure: Pressure) -> None:

@@ -18,7 +18,7 @@ GIVE_UP_S = 5.0
 """Seconds that a close waits for a log that can't be written: entries settled meanwhile may be delivered twice."""
 
 
-class Closing:
+class LogClosing:
     """The clean stop of one queue. `released` is called last."""
 
     _log = Logger()

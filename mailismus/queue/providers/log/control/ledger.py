@@ -16,9 +16,9 @@ from mailismus.journal.batch import BATCH_HEAD_SIZE
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.entering import entries_of, message_of, new_entries, successor_of
 from mailismus.queue.interface import Area, EndedEntries, Entry, Settlement, Submission
-from mailismus.queue.providers.log.commit.items import CommitItem, MessageItem, MoveItem, NewEnvelope, add_envelope
+from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem, MoveItem, NewEnvelope, add_envelope
 from mailismus.queue.providers.log.format.record import delivery_record, finish_one, interval_of
-from mailismus.queue.providers.log.index.envelope import Envelope, Unmarked
+from mailismus.queue.providers.log.index.envelope import LogEnvelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.resting import MOST_NEW, NEAR_S, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
@@ -33,18 +33,18 @@ CONTENT_BYTES = 32 << 20
 _NEW = runner_of(Area.INCOMING, 0)
 
 
-class Ledger:
+class LogLedger:
     """Entries of one queue."""
 
     def __init__(self, working_set: WorkingSet, resting: Resting, holds: Holds, release: Release) -> None:
         self.working_set, self.resting, self.holds, self.release = working_set, resting, holds, release
         self._contents = Budget(CONTENT_BYTES)
-        self.working: set[Envelope] = set()
+        self.working: set[LogEnvelope] = set()
         """Envelopes with records about them, and entries."""
         self.unmarked: list[Unmarked] = []
         """Garbage that is not durably marked."""
 
-    def adopt(self, working: Collection[Envelope], unmarked: Sequence[Unmarked]) -> None:
+    def adopt(self, working: Collection[LogEnvelope], unmarked: Sequence[Unmarked]) -> None:
         """Take over what a start found."""
         self.working.update(working)
         self.unmarked.extend(unmarked)
@@ -83,7 +83,7 @@ class Ledger:
         return unknown
 
     def add_settlements(
-        self, item: CommitItem, ended: Sequence[EndedEntries], settlements: Sequence[Settlement], now: float
+        self, item: LogCommitItem, ended: Sequence[EndedEntries], settlements: Sequence[Settlement], now: float
     ) -> None:
         """Add the records of these settlements. `ended`: entries that are removed; the area of a settlement is not None."""
         messages = self.working_set.messages
@@ -103,7 +103,7 @@ class Ledger:
         if settlements:
             self._replace(item, settlements, now)
 
-    def _replace(self, item: CommitItem, settlements: Sequence[Settlement], now: float) -> None:
+    def _replace(self, item: LogCommitItem, settlements: Sequence[Settlement], now: float) -> None:
         """Add replacements: one new envelope for all entries of a message that go on."""
         successors: dict[SpoolId, dict[int, Entry]] = {}
         for settlement in settlements:
@@ -120,11 +120,11 @@ class Ledger:
                 known.know_checksum()
                 content = known.content_place()
                 self.holds.add(content.segment)
-            envelope = Envelope(len(entries))
+            envelope = LogEnvelope(len(entries))
             item.replaced.append(add_envelope(item, known, envelope, entries, now, content))
             self._let_leave(item, known, list(by_number))
 
-    def _let_leave(self, item: CommitItem, known: LogMessage, numbers: Sequence[int]) -> None:
+    def _let_leave(self, item: LogCommitItem, known: LogMessage, numbers: Sequence[int]) -> None:
         """Add the records with which these entries leave their envelopes."""
         spool_id, may_fail = known.message.spool_id, item.may_fail
         known.ask(numbers)
@@ -143,7 +143,9 @@ class Ledger:
 
     # once it is durable
 
-    def arrive_new(self, item: MessageItem, sequence: int, place_offset: int, segment: int, offset: int, now: float) -> None:
+    def arrive_new(
+        self, item: LogMessageItem, sequence: int, place_offset: int, segment: int, offset: int, now: float
+    ) -> None:
         """Add durable new mail whose content is in the log."""
         known = item.known
         envelope = known.envelope
@@ -191,7 +193,7 @@ class Ledger:
         """Add an envelope that was read from the log. `dues`: when its entries are due; `is_held`: its segments are held."""
         if not is_held:
             self.hold(one)
-        envelope = Envelope(len(one.entries))
+        envelope = LogEnvelope(len(one.entries))
         envelope.lie(*one.place, one.segment, one.offset)
         for entry, due_at in zip(one.entries, dues, strict=True):
             entry.due_at = due_at
@@ -250,7 +252,7 @@ class Ledger:
         for entry in new.entries:
             self.working_set.replace(known, entry, now)
 
-    def leave(self, item: CommitItem, sequence: int) -> None:
+    def leave(self, item: LogCommitItem, sequence: int) -> None:
         """Apply that entries have left their envelopes."""
         may_fail = item.may_fail
         for _, envelope, numbers in item.left:
@@ -264,14 +266,14 @@ class Ledger:
                 envelope.work(sequence)
                 self.working.add(envelope)
 
-    def start(self, envelopes: Sequence[Envelope], sequence: int) -> None:
+    def start(self, envelopes: Sequence[LogEnvelope], sequence: int) -> None:
         """Apply a durable start record."""
         for envelope in envelopes:
             if envelope.entry_count and not envelope.pin:
                 envelope.work(sequence)
                 self.working.add(envelope)
 
-    def _finish(self, envelope: Envelope) -> None:
+    def _finish(self, envelope: LogEnvelope) -> None:
         """An envelope has no entries any more: it is garbage."""
         self.working.discard(envelope)
         if not envelope.is_marked:
@@ -319,7 +321,7 @@ class Ledger:
 
     # when it failed
 
-    def refuse(self, item: CommitItem, now: float) -> Collection[Area]:
+    def refuse(self, item: LogCommitItem, now: float) -> Collection[Area]:
         """Note that a commit failed: its settlements do not count. Return the areas of entries that may be taken again."""
         for new in item.replaced:
             if new.content is not None:
@@ -367,8 +369,8 @@ def begin_message(submission: Submission, draft: SpoolDraft) -> LogMessage | Non
     if not entries:
         return None
     if not draft.is_in_silo:
-        return LogMessage(message, entries, Envelope(len(entries)), draft.content())
-    known = LogMessage(message, entries, Envelope(len(entries)))
+        return LogMessage(message, entries, LogEnvelope(len(entries)), draft.content())
+    known = LogMessage(message, entries, LogEnvelope(len(entries)))
     known.put_in_silo()
     return known
 
@@ -377,4 +379,4 @@ def begin_new_message(submission: Submission, draft: SpoolDraft, content: bytes)
     """Return the message of a submission of new mail whose content is in memory. The message has its entries too: it is
     handed out as it is."""
     entries = new_entries(submission.envelope.recipients, submission.received_at)
-    return LogMessage(message_of(submission, draft.stored_bytes, entries), entries, Envelope(len(entries)), content)
+    return LogMessage(message_of(submission, draft.stored_bytes, entries), entries, LogEnvelope(len(entries)), content)

@@ -25,9 +25,9 @@ from mailismus.journal.commit import GroupCommit
 from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Message, Shares
-from mailismus.queue.providers.log.control.ledger import Ledger
+from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
-from mailismus.queue.providers.log.index.envelope import Envelope
+from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 
@@ -85,7 +85,7 @@ class _Visit:
             self._look(one, piece)
 
 
-class Loading:
+class PieceLoading:
     """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
     `now`: UTC seconds; `lock`: held while a
     piece is read, and while marks are written."""
@@ -95,7 +95,7 @@ class Loading:
     def __init__(
         self,
         resting: Resting,
-        ledger: Ledger,
+        ledger: LogLedger,
         segments: LogSegments,
         commits: GroupCommit,
         behind: Mapping[int, int],
@@ -327,5 +327,5 @@ def _is_in(one: FoundEnvelope, numbers: Collection[int]) -> bool:
     return one.segment in numbers or (one.content is not None and one.content.segment in numbers)
 
 
-def _is_there(envelope: Envelope, one: FoundEnvelope) -> bool:
+def _is_there(envelope: LogEnvelope, one: FoundEnvelope) -> bool:
     return envelope.place == one.place

@@ -14,13 +14,13 @@ from twisted.logger import Logger
 from mailismus.errors import StorageError
 from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.spool_ids import Naming
-from mailismus.queue.providers.log.commit.items import ICommitOwner, MoveItem, epoch_item
+from mailismus.queue.providers.log.commit.items import ILogOwner, MoveItem, epoch_item
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.format.record import ContentPlace
-from mailismus.queue.providers.log.index.envelope import Envelope
+from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
-from mailismus.queue.providers.log.read.content import Contents
+from mailismus.queue.providers.log.read.content import LogContents
 from mailismus.spool.draft import RefusedDrafts
 
 
@@ -35,14 +35,14 @@ class Moves:
         segments: LogSegments,
         commits: GroupCommit,
         naming: Naming,
-        owner: ICommitOwner,
-        contents: Contents,
+        owner: ILogOwner,
+        contents: LogContents,
         refused: RefusedDrafts,
         holds: Holds,
     ) -> None:
         self._working_set, self._segments, self._commits, self._naming = working_set, segments, commits, naming
         self._owner, self._contents, self._refused, self._holds = owner, contents, refused, holds
-        self._moving: dict[Envelope, tuple[int, int]] = {}
+        self._moving: dict[LogEnvelope, tuple[int, int]] = {}
         """Envelopes whose move was asked for, with segment and content's segment at that time."""
         self._is_draining = False
 
@@ -63,7 +63,7 @@ class Moves:
                 items.append(self._move(known, envelope, known.content))
         return items or [epoch_item(self._naming.epoch, _ignore)]  # a failed record must be denied
 
-    def _to_move(self, failed: Collection[int]) -> list[tuple[LogMessage, Envelope]]:
+    def _to_move(self, failed: Collection[int]) -> list[tuple[LogMessage, LogEnvelope]]:
         """Envelopes in failed segments, or with a content there, that some entry will stay in."""
         found = []
         for known in self._working_set.messages.values():
@@ -75,12 +75,14 @@ class Moves:
         return found
 
     def _move(
-        self, known: LogMessage, envelope: Envelope, content: bytes | None, place: ContentPlace | None = None
+        self, known: LogMessage, envelope: LogEnvelope, content: bytes | None, place: ContentPlace | None = None
     ) -> MoveItem:
         self._moving[envelope] = _lies(envelope)
-        return MoveItem(self._owner, known, envelope, self._commits.applied_sequence + 1, content, place)
+        item = MoveItem(self._owner, known, envelope, self._commits.applied_sequence + 1, content, place)
+        item.begin()
+        return item
 
-    def move_on(self, envelopes: Collection[Envelope]) -> None:
+    def move_on(self, envelopes: Collection[LogEnvelope]) -> None:
         """Write these envelopes again; their contents stay where they are."""
         wanted, failed = set(envelopes), self._segments.failed
         for known in self._working_set.messages.values():
@@ -121,7 +123,7 @@ class Moves:
         return Deferred.fromCoroutine(self.drain())
 
 
-def _lies(envelope: Envelope) -> tuple[int, int]:
+def _lies(envelope: LogEnvelope) -> tuple[int, int]:
     return envelope.segment, envelope.content_segment
 
 

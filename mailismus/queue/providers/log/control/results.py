@@ -21,24 +21,24 @@ from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.refusals import as_unavailable, may_be_found
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import CommitListener
-from mailismus.queue.providers.log.commit.items import CommitItem, MessageItem, MoveItem, StartItem
-from mailismus.queue.providers.log.control.ledger import Ledger
-from mailismus.queue.providers.log.control.waiters import ReadyWaiters
+from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem, MoveItem, StartItem
+from mailismus.queue.providers.log.control.ledger import LogLedger
+from mailismus.queue.providers.log.control.waiters import LogWaiters
 from mailismus.spool.draft import RefusedDrafts
 
 
-class CommitResults:
-    """Results of the commits of one queue (`commit.items.ICommitOwner`, `journal.batch_events.IBatchListener`). `now`: UTC
+class LogResults:
+    """Results of the commits of one queue (`commit.items.ILogOwner`, `journal.batch_events.IBatchListener`). `now`: UTC
     seconds."""
 
     _log = Logger()
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: LogLedger,
         commits: GroupCommit,
         refused: RefusedDrafts,
-        waiters: ReadyWaiters,
+        waiters: LogWaiters,
         reactor: IReactorTime,
         now: Callable[[], float],
     ) -> None:
@@ -58,7 +58,7 @@ class CommitResults:
         self._sequence = self._commits.applied_sequence + 1
         return offset
 
-    def message_is_durable(self, item: MessageItem, segment: int, offset: int) -> None:
+    def message_is_durable(self, item: LogMessageItem, segment: int, offset: int) -> None:
         base = self._base
         if base < 0:
             base = self._begin_batch(offset)
@@ -66,11 +66,11 @@ class CommitResults:
         self._ledger.arrive_new(item, self._sequence, offset - base, segment, offset, self._now())
         self.add(item, ())
 
-    def message_has_failed(self, item: MessageItem, error: OSError) -> None:
+    def message_has_failed(self, item: LogMessageItem, error: OSError) -> None:
         self._refused.add((item.draft,), may_be_found=may_be_found(error))
         self.fail(item, as_unavailable(error))
 
-    def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
+    def commit_is_durable(self, item: LogCommitItem, segment: int, offset: int) -> None:
         base = self._base
         if base < 0:
             base = self._begin_batch(offset)
@@ -85,7 +85,7 @@ class CommitResults:
         ledger.leave(item, sequence)
         self.add(item, gone)
 
-    def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
+    def commit_has_failed(self, item: LogCommitItem, error: OSError) -> None:
         """Fail a commit as a whole, settlements included: a report and its bounces share their fate."""
         self._refused.add(item.drafts, may_be_found=may_be_found(error))
         touched = self._ledger.refuse(item, self._now())
@@ -106,7 +106,7 @@ class CommitResults:
 
     # listeners
 
-    def add(self, item: CommitItem | MessageItem, gone: Sequence[SpoolId]) -> None:
+    def add(self, item: LogCommitItem | LogMessageItem, gone: Sequence[SpoolId]) -> None:
         """Note that a commit has ended well, for the next `tell`. `gone`: messages that it was the end of."""
         known = self._ended.get(item.listener)
         if known is None:
@@ -123,7 +123,7 @@ class CommitResults:
             except Exception:
                 self._log.failure("What follows from a durable commit failed")
 
-    def fail(self, item: CommitItem | MessageItem, error: StorageError) -> None:
+    def fail(self, item: LogCommitItem | LogMessageItem, error: StorageError) -> None:
         """Tell that a commit failed."""
         try:
             item.listener.on_failed((item.mark,), error)

@@ -7,7 +7,7 @@
 Positions are written after the sync of all marks that they vouch for. Segments are freed, and failed ones removed, after the
 sync of positions that do not need them. A segment whose marks can't be synced has failed: what lives in it is moved.
 
-Each rule, with the crash that it prevents: `docs/decisions/0026`.
+Each rule, with the crash that it prevents: `docs/decisions/0026-the-log-is-the-queue`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.segment import Segment
-from mailismus.queue.providers.log.commit.items import ICommitOwner, StartItem
-from mailismus.queue.providers.log.control.ledger import Ledger
-from mailismus.queue.providers.log.control.loading import Loading
+from mailismus.queue.providers.log.commit.items import ILogOwner, StartItem
+from mailismus.queue.providers.log.control.ledger import LogLedger
+from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, MOST_RUNNERS, NAME, NEW_NAME, Positions
-from mailismus.queue.providers.log.format.record import GARBAGE, Place, mark_offset
-from mailismus.queue.providers.log.index.envelope import Envelope
+from mailismus.queue.providers.log.format.record import GARBAGE, LogPlace, mark_offset
+from mailismus.queue.providers.log.index.envelope import LogEnvelope
 
 SUFFIX_BYTES = 48 << 20
 """Length of the working suffix beyond which envelopes that hang in it are written again, at its end."""
@@ -102,7 +102,7 @@ def remove_segments(disk: IDisk, directory: str, segments: Sequence[Segment]) ->
         close_read(segment.file)
 
 
-class Rounds:
+class MarkRounds:
     """Rounds of one queue. `number`: of the positions found; `lock`: held while marks are written, and while pieces of the
     log are read."""
 
@@ -110,12 +110,12 @@ class Rounds:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: LogLedger,
         segments: LogSegments,
         commits: GroupCommit,
         moves: Moves,
-        loading: Loading,
-        owner: ICommitOwner,
+        loading: PieceLoading,
+        owner: ILogOwner,
         disk: IDisk,
         root: str,
         directory: str,
@@ -130,7 +130,7 @@ class Rounds:
         self._file = PositionsFile(disk, root)
         self._number = number
         self._lock = lock
-        self._written: tuple[int, Mapping[int, Place], tuple[int, ...]] | None = None
+        self._written: tuple[int, Mapping[int, LogPlace], tuple[int, ...]] | None = None
         self._timer: IDelayedCall | None = None
         self._is_stopped = False
         self._segment_count = 0
@@ -203,7 +203,7 @@ class Rounds:
 
     def _ask_starts(self) -> None:
         """Ask for start records of envelopes that were out in the last round too."""
-        lasting: list[Envelope] = []
+        lasting: list[LogEnvelope] = []
         for known in self._ledger.working_set.messages.values():
             out = known.out
             for envelope in known.envelopes():
@@ -286,9 +286,11 @@ class Rounds:
         ]
         resting = ledger.resting.first_sequence()
         if resting is not None:
-            waiting.append(Place(resting, 0))
-        runners = {runner: Place(first, 0) for runner, first in sorted(ledger.resting.runners().items())[: MOST_RUNNERS - 1]}
-        runners[0] = min(waiting, default=Place(applied + 1, 0))
+            waiting.append(LogPlace(resting, 0))
+        runners = {
+            runner: LogPlace(first, 0) for runner, first in sorted(ledger.resting.runners().items())[: MOST_RUNNERS - 1]
+        }
+        runners[0] = min(waiting, default=LogPlace(applied + 1, 0))
         if (suffix, runners, ignored) != self._written:
             positions = Positions(self._number + 1, suffix, runners, ignored)
             self._number += 1

@@ -15,7 +15,7 @@ from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import WorkingSet
 
 
-class ReadyWaiters:
+class LogWaiters:
     """Waiters of one queue, by area. `now`: UTC seconds."""
 
     def __init__(self, working_set: WorkingSet, resting: Resting, now: Callable[[], float]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from mailismus.queue.providers.log.format.record import Place
+from mailismus.queue.providers.log.format.record import LogPlace
 
 NAME = "positions"
 NEW_NAME = "positions.new"
@@ -38,7 +38,7 @@ class Positions:
     """One more at each write."""
     suffix: int
     """Sequence number of the first batch of the working suffix."""
-    runners: Mapping[int, Place]
+    runners: Mapping[int, LogPlace]
     """No live envelope of a runner that no work has begun on lies before its place."""
     ignored: tuple[int, ...] = ()
     """Segments that are to be removed: nothing in them counts, marked or not."""
@@ -71,6 +71,6 @@ def _decode(block: bytes) -> Positions | None:
     (crc,) = _CRC.unpack_from(block, end)
     if crc != zlib.crc32(block[:end]):
         return None
-    runners = {runner: Place(*place) for runner, *place in _RUNNER.iter_unpack(block[middle:end])}
+    runners = {runner: LogPlace(*place) for runner, *place in _RUNNER.iter_unpack(block[middle:end])}
     ignored = tuple(number for (number,) in _SEGMENT.iter_unpack(block[_HEAD.size : middle]))
     return Positions(number, suffix, runners, ignored)

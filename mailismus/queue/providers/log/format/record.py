@@ -44,7 +44,7 @@ _MOST_OFFSET = 1 << 40
 _MOST_SEGMENT = 1 << 50
 
 
-class RecordKind(enum.Enum):
+class LogRecordKind(enum.Enum):
     """The first byte of a record."""
 
     MESSAGE = b"M"
@@ -60,13 +60,13 @@ class RecordKind(enum.Enum):
     __hash__ = object.__hash__
 
 
-ENVELOPES = frozenset((RecordKind.MESSAGE, RecordKind.FILE, RecordKind.REPLACEMENT))
+ENVELOPES = frozenset((LogRecordKind.MESSAGE, LogRecordKind.FILE, LogRecordKind.REPLACEMENT))
 """Kinds that begin an envelope."""
 
-_KINDS = {kind.value: kind for kind in RecordKind}
+_KINDS = {kind.value: kind for kind in LogRecordKind}
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """Name of an envelope: sequence number of its batch, offset of its record from the batch's first one."""
 
     sequence: int
@@ -82,10 +82,10 @@ class ContentPlace(NamedTuple):
 
 
 @attrs.frozen
-class Record:
+class LogRecord:
     """One record. `offset`: from the first record of the batch; `content_offset` too."""
 
-    kind: RecordKind
+    kind: LogRecordKind
     area: Area | None
     is_marked: bool
     detail: int
@@ -127,17 +127,17 @@ def lines_record(area: Area, spool_id: SpoolId, lines: bytes) -> bytes:
     return FRAME.pack(b"L", _AREA_LETTER[area], 0, 0, spool_id, len(lines), 0) + lines
 
 
-def moved_record(place: Place) -> bytes:
+def moved_record(place: LogPlace) -> bytes:
     """A moved record: the envelope of that place is written again behind it."""
     return _places_record(b"V", [place])
 
 
-def start_record(places: Iterable[Place]) -> bytes:
+def start_record(places: Iterable[LogPlace]) -> bytes:
     """A start record."""
     return _places_record(b"S", places)
 
 
-def finish_record(places: Iterable[Place]) -> bytes:
+def finish_record(places: Iterable[LogPlace]) -> bytes:
     """A finish record."""
     return _places_record(b"X", places)
 
@@ -147,12 +147,12 @@ def finish_one(sequence: int, offset: int) -> bytes:
     return _FINISH_ONE.pack(b"X", b"-", 0, 0, 0, _PLACE.size, 0, sequence, offset)
 
 
-def _places_record(letter: bytes, places: Iterable[Place]) -> bytes:
+def _places_record(letter: bytes, places: Iterable[LogPlace]) -> bytes:
     text = b"".join([_PLACE.pack(*place) for place in places])
     return FRAME.pack(letter, b"-", 0, 0, 0, len(text), 0) + text
 
 
-def delivery_record(spool_id: SpoolId, place: Place, numbers: Sequence[int]) -> bytes:
+def delivery_record(spool_id: SpoolId, place: LogPlace, numbers: Sequence[int]) -> bytes:
     """A delivery record."""
     text = _PLACE.pack(*place) + struct.pack(f"<{len(numbers)}I", *numbers)
     return FRAME.pack(b"D", b"-", 0, 0, spool_id, len(text), 0) + text
@@ -164,7 +164,7 @@ def epoch_record(epoch: int) -> bytes:
     return FRAME.pack(b"E", b"-", 0, 0, 0, len(text), 0) + text
 
 
-def read_records(records: bytes, letters: bytes = b"") -> Iterator[Record]:
+def read_records(records: bytes, letters: bytes = b"") -> Iterator[LogRecord]:
     """The records of a batch, in order; `letters`: of these kinds alone. Raises `Corrupt` (path empty) where their lengths
     do not fit: in a batch that checks, that is a bug of the writer."""
     offset, end = 0, len(records)
@@ -181,7 +181,7 @@ def read_records(records: bytes, letters: bytes = b"") -> Iterator[Record]:
                 raise Corrupt("", offset, f"unknown kind of record {letter!r}")
             text = records[offset + FRAME.size : content_offset]
             area, is_marked = _AREA.get(area_letter), mark == GARBAGE[0]
-            yield Record(kind, area, is_marked, detail, SpoolId(spool_id), text, offset, content_offset, content_size)
+            yield LogRecord(kind, area, is_marked, detail, SpoolId(spool_id), text, offset, content_offset, content_size)
         offset = content_offset + content_size
 
 
@@ -190,19 +190,19 @@ def mark_offset(record_offset: int) -> int:
     return record_offset + MARK_AT
 
 
-def parse_places(text: bytes) -> list[Place] | None:
+def parse_places(text: bytes) -> list[LogPlace] | None:
     """The places of a start or finish record. None: it is none."""
     if len(text) % _PLACE.size:
         return None
-    return [Place(*pair) for pair in _PLACE.iter_unpack(text)]
+    return [LogPlace(*pair) for pair in _PLACE.iter_unpack(text)]
 
 
-def parse_delivery(text: bytes) -> tuple[Place, tuple[int, ...]] | None:
+def parse_delivery(text: bytes) -> tuple[LogPlace, tuple[int, ...]] | None:
     """Place and numbers of a delivery record. None: it is none."""
     if len(text) < _PLACE.size or (len(text) - _PLACE.size) % 4:
         return None
     numbers = struct.unpack_from(f"<{(len(text) - _PLACE.size) // 4}I", text, _PLACE.size)
-    return Place(*_PLACE.unpack_from(text)), numbers
+    return LogPlace(*_PLACE.unpack_from(text)), numbers
 
 
 def split_replacement(text: bytes) -> tuple[ContentPlace, bytes] | None:

@@ -8,10 +8,10 @@ that may fail counts in `unsure` until its end is known: no other record may rel
 
 from __future__ import annotations
 
-from mailismus.queue.providers.log.format.record import Place
+from mailismus.queue.providers.log.format.record import LogPlace
 
 
-class Envelope:
+class LogEnvelope:
     """One envelope that entries are left of."""
 
     __slots__ = (
@@ -31,7 +31,7 @@ class Envelope:
 
     def __init__(self, entry_count: int) -> None:
         self.sequence = 0
-        """With `place_offset`: its place (`format.record.Place`)."""
+        """With `place_offset`: its place (`format.record.LogPlace`)."""
         self.place_offset = 0
         self.segment = 0
         """Number of the segment in which it lies; 0: it is not durable yet."""
@@ -55,9 +55,9 @@ class Envelope:
         """Entries of it were out in the last round of marks."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LogPlace:
         """Its name."""
-        return Place(self.sequence, self.place_offset)
+        return LogPlace(self.sequence, self.place_offset)
 
     def lie(self, sequence: int, place_offset: int, segment: int, offset: int) -> None:
         """Note that it is durable there."""

@@ -9,7 +9,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.due.index import DueIndex, DueMessage
 from mailismus.queue.interface import Entry, Message
 from mailismus.queue.providers.log.format.record import ContentPlace
-from mailismus.queue.providers.log.index.envelope import Envelope
+from mailismus.queue.providers.log.index.envelope import LogEnvelope
 
 NOTHING_ASKED: frozenset[int] = frozenset()
 
@@ -29,7 +29,9 @@ class LogMessage(DueMessage):
         "is_in_silo",
     )
 
-    def __init__(self, message: Message, entries: Iterable[Entry], envelope: Envelope, content: bytes | None = None) -> None:
+    def __init__(
+        self, message: Message, entries: Iterable[Entry], envelope: LogEnvelope, content: bytes | None = None
+    ) -> None:
         self.message = message
         self.entries = {entry.number: entry for entry in entries}
         self.out = set()
@@ -45,7 +47,7 @@ class LogMessage(DueMessage):
         """Further entries of it may rest in the log."""
         self.envelope = envelope
         """Of all entries, unless there is `envelope_of`."""
-        self.envelope_of: dict[int, Envelope] | None = None
+        self.envelope_of: dict[int, LogEnvelope] | None = None
         """By number of the entry, where there are several."""
         self.asked: set[int] | frozenset[int] = NOTHING_ASKED
         """Entries with a settlement under way."""
@@ -86,30 +88,30 @@ class LogMessage(DueMessage):
         else:
             self.asked = self.asked.difference(numbers)
 
-    def envelope_with(self, number: int) -> Envelope:
+    def envelope_with(self, number: int) -> LogEnvelope:
         """The envelope that this entry is in."""
         return self.envelope if self.envelope_of is None else self.envelope_of[number]
 
-    def by_envelope(self, numbers: Sequence[int]) -> list[tuple[Envelope, Sequence[int]]]:
+    def by_envelope(self, numbers: Sequence[int]) -> list[tuple[LogEnvelope, Sequence[int]]]:
         """These entries, by the envelopes that they are in."""
         if self.envelope_of is None:
             return [(self.envelope, numbers)]
-        groups: dict[Envelope, list[int]] = {}
+        groups: dict[LogEnvelope, list[int]] = {}
         for number in numbers:
             groups.setdefault(self.envelope_of[number], []).append(number)
         return list(groups.items())
 
-    def envelopes(self) -> Iterable[Envelope]:
+    def envelopes(self) -> Iterable[LogEnvelope]:
         """All envelopes with entries."""
         return (self.envelope,) if self.envelope_of is None else dict.fromkeys(self.envelope_of.values())
 
-    def entries_in(self, envelope: Envelope) -> list[Entry]:
+    def entries_in(self, envelope: LogEnvelope) -> list[Entry]:
         """The entries of one envelope."""
         if self.envelope_of is None:
             return list(self.entries.values())
         return [self.entries[number] for number, other in self.envelope_of.items() if other is envelope]
 
-    def enter(self, numbers: Iterable[int], envelope: Envelope) -> None:
+    def enter(self, numbers: Iterable[int], envelope: LogEnvelope) -> None:
         """Note that these entries are in this envelope now."""
         numbers = list(numbers)
         if len(numbers) == len(self.entries):
@@ -120,7 +122,7 @@ class LogMessage(DueMessage):
         for number in numbers:
             self.envelope_of[number] = envelope
 
-    def join(self, entries: Iterable[Entry], envelope: Envelope) -> None:
+    def join(self, entries: Iterable[Entry], envelope: LogEnvelope) -> None:
         """Add entries of another envelope, which a start found. Of two states of an entry the later one is true."""
         if self.envelope_of is None:
             self.envelope_of = dict.fromkeys(self.entries, self.envelope)

@@ -21,7 +21,7 @@ from mailismus.spool.content import WholeContent, as_storage_error, open_in_silo
 from mailismus.spool.quarantine import quarantine_file
 
 
-class Contents:
+class LogContents:
     """Contents of messages. `segments`: those of the log that are in use, by number."""
 
     _log = Logger()

@@ -15,9 +15,9 @@ from mailismus.queue.interface import Entry, Message
 from mailismus.queue.providers.log.format.record import (
     ENVELOPES,
     ContentPlace,
-    Place,
-    Record,
-    RecordKind,
+    LogPlace,
+    LogRecord,
+    LogRecordKind,
     read_records,
     split_replacement,
 )
@@ -25,7 +25,7 @@ from mailismus.queue.providers.log.format.record import (
 WINDOW = 256 << 10
 """Bytes that are read at once."""
 
-Wanted = Callable[[Place, Record], bool]
+Wanted = Callable[[LogPlace, LogRecord], bool]
 """Whether an envelope is wanted, by its place and the head of its record."""
 
 
@@ -33,7 +33,7 @@ Wanted = Callable[[Place, Record], bool]
 class FoundEnvelope:
     """One envelope in a segment. `entries`: all of its lines that check; `content`: None: a message file."""
 
-    place: Place
+    place: LogPlace
     segment: int
     offset: int
     """Of its record in the segment's file."""
@@ -120,14 +120,14 @@ def envelopes_of(batch: Batch, segment: int, is_wanted: Wanted, bad: list[bytes]
     reading: _Reading | None = None
     try:
         for record in read_records(batch.records):
-            if record.kind is RecordKind.LINES:
+            if record.kind is LogRecordKind.LINES:
                 if reading is not None:
                     reading.lines.append((record, record.text))
                 continue
             if reading is not None:
                 yield from _envelope(batch, segment, reading, bad)
                 reading = None
-            if record.kind in ENVELOPES and is_wanted(Place(batch.sequence, record.offset), record):
+            if record.kind in ENVELOPES and is_wanted(LogPlace(batch.sequence, record.offset), record):
                 reading = _begin(batch, segment, record, bad)
         if reading is not None:
             yield from _envelope(batch, segment, reading, bad)
@@ -139,19 +139,19 @@ def envelopes_of(batch: Batch, segment: int, is_wanted: Wanted, bad: list[bytes]
 class _Reading:
     """An envelope whose records are being read."""
 
-    head: Record
+    head: LogRecord
     content: ContentPlace | None
-    lines: list[tuple[Record, bytes]]
+    lines: list[tuple[LogRecord, bytes]]
 
 
-def _begin(batch: Batch, segment: int, record: Record, bad: list[bytes]) -> _Reading | None:
-    if record.kind is RecordKind.REPLACEMENT:
+def _begin(batch: Batch, segment: int, record: LogRecord, bad: list[bytes]) -> _Reading | None:
+    if record.kind is LogRecordKind.REPLACEMENT:
         split = split_replacement(record.text)
         if split is None:
             bad.append(record.text)
             return None
         return _Reading(record, split[0], [(record, split[1])])
-    if record.kind is RecordKind.FILE:
+    if record.kind is LogRecordKind.FILE:
         return _Reading(record, None, [(record, record.text)])
     at = record.content_offset
     checksum = zlib.crc32(memoryview(batch.records)[at : at + record.content_size])
@@ -173,7 +173,7 @@ def _envelope(batch: Batch, segment: int, reading: _Reading, bad: list[bytes]) -
             entries.append(parsed[1])
     if message is not None:
         yield FoundEnvelope(
-            Place(batch.sequence, head.offset),
+            LogPlace(batch.sequence, head.offset),
             segment,
             batch.records_offset + head.offset,
             batch.offset,

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Gap, Message, Page, Summary
-from mailismus.queue.providers.log.format.record import Place
+from mailismus.queue.providers.log.format.record import LogPlace
 from mailismus.queue.providers.log.index.resting import Piece
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
@@ -21,13 +21,13 @@ UNREAD = (Gap("segment", "a segment of the log can't be read", 1, ""),)
 
 
 @attrs.frozen
-class Cursor:
+class LogCursor:
     """Where a search goes on: behind this entry in memory, or (`resting` is not None) behind this entry of the log.
     `newest`: sequence number of the newest batch when the search began: what is written later was seen."""
 
     newest: int
     in_memory: QueueId
-    resting: tuple[Place, int] | None = None
+    resting: tuple[LogPlace, int] | None = None
 
 
 class Looking:
@@ -66,7 +66,7 @@ class Looking:
 
     async def search(self, wanted: Filter, after: object | None, limit: int, newest: int) -> Page:
         """As `IQueue.search`. `newest`: sequence number of the newest batch."""
-        cursor = after if isinstance(after, Cursor) else Cursor(newest, QueueId(SpoolId(0), 0))
+        cursor = after if isinstance(after, LogCursor) else LogCursor(newest, QueueId(SpoolId(0), 0))
         found: list[Message] = []
         if cursor.resting is None:
             last = cursor.in_memory
@@ -77,12 +77,12 @@ class Looking:
                     limit -= len(entries)
                     if not limit:
                         at = QueueId(known.message.spool_id, entries[-1].number)
-                        return Page(tuple(found), Cursor(cursor.newest, at))
+                        return Page(tuple(found), LogCursor(cursor.newest, at))
         return await self._search_resting(wanted, cursor, limit, found)
 
-    async def _search_resting(self, wanted: Filter, cursor: Cursor, limit: int, found: list[Message]) -> Page:
-        behind = cursor.resting or (Place(0, 0), 0)
-        at: tuple[Place, int] | None = None
+    async def _search_resting(self, wanted: Filter, cursor: LogCursor, limit: int, found: list[Message]) -> Page:
+        behind = cursor.resting or (LogPlace(0, 0), 0)
+        at: tuple[LogPlace, int] | None = None
 
         def look(one: FoundEnvelope, piece: Piece) -> None:
             nonlocal limit, at
@@ -102,7 +102,7 @@ class Looking:
 
         is_whole = await self._visit(look)
         gaps = () if is_whole else UNREAD
-        return Page(tuple(found), None if limit else Cursor(cursor.newest, cursor.in_memory, at or behind), gaps)
+        return Page(tuple(found), None if limit else LogCursor(cursor.newest, cursor.in_memory, at or behind), gaps)
 
     def _candidates(self, wanted: Filter, first: SpoolId) -> Iterator[LogMessage]:
         if wanted.spool_id is None:

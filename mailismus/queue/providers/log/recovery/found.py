@@ -13,7 +13,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.positions import Positions
 from mailismus.queue.providers.log.format.record import ContentPlace
-from mailismus.queue.providers.log.index.envelope import Envelope, Unmarked
+from mailismus.queue.providers.log.index.envelope import LogEnvelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.resting import area_of
 from mailismus.queue.providers.log.index.working_set import LogMessage
@@ -22,11 +22,11 @@ from mailismus.queue.providers.log.recovery.replay import ReplayedLog
 
 
 @attrs.define
-class FoundQueue:
+class FoundLog:
     """Messages with their envelopes, and what keeps segments."""
 
     messages: dict[SpoolId, LogMessage] = attrs.field(factory=dict)
-    working: set[Envelope] = attrs.field(factory=set)
+    working: set[LogEnvelope] = attrs.field(factory=set)
     unmarked: list[Unmarked] = attrs.field(factory=list)
     holds: Holds = attrs.field(factory=Holds)
     unread: list[tuple[int, int]] = attrs.field(factory=list)
@@ -37,10 +37,10 @@ class FoundQueue:
     """Lines and records that do not check."""
 
 
-def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundQueue:
+def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundLog:
     """Find the envelopes that the suffix tells of; the others, from the positions on, are left to be read later. Raises
     OSError."""
-    found = FoundQueue()
+    found = FoundLog()
     first = min((place.sequence for place in positions.runners.values()), default=0) if positions is not None else 0
     ignored = positions.ignored if positions is not None else ()
     wanted = [place.sequence for place in replayed.works]
@@ -64,7 +64,7 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundQu
     return found
 
 
-def _read(found: FoundQueue, replayed: ReplayedLog, segment: FoundSegment, behind: int) -> None:
+def _read(found: FoundLog, replayed: ReplayedLog, segment: FoundSegment, behind: int) -> None:
     assert segment.header is not None
     stretch = Stretch(segment.file, segment.header, BLOCK, segment.size_bytes, behind, segment.last_sequence)
     reader, number, works = BatchReader(stretch), segment.header.number, replayed.works
@@ -73,14 +73,14 @@ def _read(found: FoundQueue, replayed: ReplayedLog, segment: FoundSegment, behin
             _go_on(found, replayed, _moved(one, replayed))
 
 
-def _go_on(found: FoundQueue, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
+def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
     """Go on with the work on an envelope."""
     work = replayed.works[lies.place]
     entries = [entry for entry in lies.entries if entry.number not in work.gone]
     if work.is_garbage or not entries:
         found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))
         return
-    envelope = Envelope(len(entries))
+    envelope = LogEnvelope(len(entries))
     envelope.lie(*lies.place, lies.segment, lies.offset)
     envelope.work(work.pin)
     found.working.add(envelope)

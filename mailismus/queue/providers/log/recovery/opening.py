@@ -28,7 +28,7 @@ from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, NEW_NAME, Positions, decode_positions
 from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
-from mailismus.queue.providers.log.recovery.found import FoundQueue, find_messages
+from mailismus.queue.providers.log.recovery.found import FoundLog, find_messages
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
 from mailismus.spool.listing import find_message_files
 from mailismus.spool.silo import SILO_NAMES
@@ -40,13 +40,13 @@ _log = Logger()
 
 
 @attrs.frozen
-class Opened:
+class OpenedLog:
     """An open queue: what was found, and everything a provider needs to go on. `positions`: the number of those found."""
 
     pool: SegmentPool
     writer: JournalWriter
     spool_ids: SpoolIds
-    found: FoundQueue
+    found: FoundLog
     positions: int
     ignored: tuple[int, ...]
     set_aside: int
@@ -60,7 +60,7 @@ class Opened:
 
 def open_queue(
     settings: QueueSettings, disk: IDisk, files: IWorker, reactor: IReactorTime, random_bytes: RandomBytes
-) -> Opened:
+) -> OpenedLog:
     """Open it. Raises `StartError` with what an administrator must do."""
     with errors_refuse_start():
         root, spool = settings.rootpath, settings.spool.rootpath
@@ -81,7 +81,7 @@ def _open_locked(
     files: IWorker,
     reactor: IReactorTime,
     random_bytes: RandomBytes,
-) -> Opened:
+) -> OpenedLog:
     """Open a queue whose locks are held; on failure they are given up."""
     opener = JournalOpener(
         disk, os.path.join(settings.rootpath, LOG), settings.journal, files, reactor, random_bytes, has_marks=True
@@ -99,7 +99,7 @@ def _open_locked(
         raise
 
 
-def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) -> Opened:
+def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) -> OpenedLog:
     disk = opener.disk
     positions = read_positions(disk, settings.rootpath)
     replayed = _replay(opener, positions)
@@ -119,7 +119,7 @@ def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) 
     if found.messages:
         _log.info("Found {count} messages in the log.", count=len(found.messages))
     number, ignored = (positions.number, positions.ignored) if positions is not None else (0, ())
-    return Opened(journal.pool, journal.writer, journal.spool_ids, found, number, ignored, set_aside, locations)
+    return OpenedLog(journal.pool, journal.writer, journal.spool_ids, found, number, ignored, set_aside, locations)
 
 
 def _replay(opener: JournalOpener, positions: Positions | None) -> ReplayedLog:

@@ -2,7 +2,7 @@
 
     start, delivery -> work is going on; finish -> garbage; moved -> garbage, and its records hold for another
 
-*Not here*: the envelopes themselves (`recovery.envelopes`): most of them lie before the suffix.
+*Not here*: the envelopes themselves (`read.envelopes`): most of them lie before the suffix.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mailismus.journal.replay import FoundSegment, Journal
 from mailismus.journal.writer import Written
 from mailismus.queue.providers.log.format.record import (
     ENVELOPES,
-    Place,
-    Record,
-    RecordKind,
+    LogPlace,
+    LogRecord,
+    LogRecordKind,
     epoch_record,
     parse_delivery,
     parse_epoch,
@@ -43,9 +43,9 @@ class Work:
 class ReplayedLog(ReplayedJournal):
     """Result of a replay."""
 
-    works: dict[Place, Work] = attrs.field(factory=dict)
+    works: dict[LogPlace, Work] = attrs.field(factory=dict)
     highest_spool_epoch: int = 0
-    _moved: dict[Place, Place] = attrs.field(factory=dict)
+    _moved: dict[LogPlace, LogPlace] = attrs.field(factory=dict)
     last_shift: tuple[int, int, int] | None = None
     """Of the last batch, where it was written again: its sequence number, the new segment's number, and how many bytes
     behind its former offset it lies."""
@@ -68,37 +68,37 @@ class ReplayedLog(ReplayedJournal):
 
     def _apply(self, batch: Batch) -> None:
         sequence = batch.sequence
-        moving: Place | None = None
+        moving: LogPlace | None = None
         for record in read_records(batch.records):
             kind = record.kind
-            if kind is RecordKind.MOVED:
+            if kind is LogRecordKind.MOVED:
                 moving = next(iter(self._places(record)), None)
             elif kind in ENVELOPES:
                 self.highest_spool_epoch = max(self.highest_spool_epoch, record.spool_id >> 32)
                 if moving is not None:
-                    self._move(moving, Place(sequence, record.offset), sequence)
+                    self._move(moving, LogPlace(sequence, record.offset), sequence)
                     moving = None
-            elif kind is RecordKind.START:
+            elif kind is LogRecordKind.START:
                 for place in self._places(record):
                     self._work(place, sequence)
-            elif kind is RecordKind.FINISH:
+            elif kind is LogRecordKind.FINISH:
                 for place in self._places(record):
                     self._work(place, sequence).is_garbage = True
-            elif kind is RecordKind.DELIVERY:
+            elif kind is LogRecordKind.DELIVERY:
                 delivery = parse_delivery(record.text)
                 if delivery is None:
                     self.bad_records.append(record.text)
                 else:
                     self._work(delivery[0], sequence).gone.update(delivery[1])
 
-    def _places(self, record: Record) -> list[Place]:
+    def _places(self, record: LogRecord) -> list[LogPlace]:
         places = parse_places(record.text)
         if places is None:
             self.bad_records.append(record.text)
             return []
         return places
 
-    def _work(self, place: Place, sequence: int) -> Work:
+    def _work(self, place: LogPlace, sequence: int) -> Work:
         """The work on the envelope that stands for the one of this place now."""
         while place in self._moved:
             place = self._moved[place]
@@ -107,7 +107,7 @@ class ReplayedLog(ReplayedJournal):
             work = self.works[place] = Work(sequence)
         return work
 
-    def _move(self, old: Place, new: Place, sequence: int) -> None:
+    def _move(self, old: LogPlace, new: LogPlace, sequence: int) -> None:
         while old in self._moved:
             old = self._moved[old]
         work = self.works.get(old) or Work(sequence)
