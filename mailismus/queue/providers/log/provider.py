@@ -167,7 +167,8 @@ class LogQueue:
         return Deferred.fromCoroutine(self._looking.search(wanted, after, limit, self.commits.applied_sequence))
 
     def hasten(self, latest: Latest, now: float) -> None:
-        self._waiters.fire(self._working_set.hasten(latest, now, {}) | self._resting.hasten(latest))
+        resting = self._resting.hasten(latest, self.commits.applied_sequence)
+        self._waiters.fire(self._working_set.hasten(latest, now, {}) | resting)
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         return Deferred.fromCoroutine(self._flush(wanted, now))
@@ -180,18 +181,19 @@ class LogQueue:
                     count += 1
                     self._working_set.make_due(known, entry, now)
         touched: dict[Piece, set[int]] = {}
+        newest = self.commits.applied_sequence
 
         def look(one: FoundEnvelope, piece: Piece) -> None:
             nonlocal count
             matching = sum(_is_flushed(wanted, one.message, entry) for entry in one.entries)
-            if matching:
+            if matching and one.place.sequence <= newest:
                 count += matching
                 touched.setdefault(piece, set()).add(runner_of(Area.DEFERRED, one.interval))
 
         is_whole = await self._loading.visit(look)
         for piece, runners in touched.items():
             if self._resting.has(piece):
-                self._resting.flush(piece, wanted, sorted(runners))
+                self._resting.flush(piece, wanted, newest, sorted(runners))
         if count:
             self._waiters.fire((Area.DEFERRED,))
         return Flushed(count, () if is_whole else UNREAD)

@@ -151,7 +151,8 @@ class LogLedger:
         envelope = known.envelope
         envelope.sequence, envelope.place_offset = sequence, place_offset
         envelope.segment = envelope.content_segment = known.content_segment = segment
-        envelope.offset, known.content_offset = offset, offset + item.content_offset
+        envelope.offset = offset
+        envelope.content_offset = known.content_offset = offset + item.content_offset
         self.holds.add(segment, 2)
         working_set, message = self.working_set, known.message
         if message.recipient_count > 1:
@@ -210,7 +211,7 @@ class LogLedger:
         if one.content is None:
             known.put_in_silo()
         else:
-            envelope.refer(one.content.segment)
+            envelope.refer(one.content.segment, one.content.offset)
             if known.content_segment == 0:
                 known.put_in_log(*one.content)
 
@@ -227,12 +228,12 @@ class LogLedger:
         envelope.lie(sequence, at - base, segment, at)
         self.holds.add(segment)
         if new.content is not None:
-            envelope.content_segment = new.content.segment  # held since it was asked for
+            envelope.refer(new.content.segment, new.content.offset)  # held since it was asked for
         elif new.content_offset:
-            envelope.content_segment = segment
+            envelope.refer(segment, offset + new.content_offset)
             self.holds.add(segment)
         else:
-            envelope.content_segment = 0
+            envelope.refer(0, 0)
 
     def replace(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
         """Apply a durable replacement. Its entries have left their former envelope (`leave`)."""
@@ -255,13 +256,15 @@ class LogLedger:
     def leave(self, item: LogCommitItem, sequence: int) -> None:
         """Apply that entries have left their envelopes."""
         may_fail = item.may_fail
-        for _, envelope, numbers in item.left:
+        for known, envelope, numbers in item.left:
             if may_fail:
                 envelope.unsure -= 1
             envelope.entry_count -= len(numbers)
             if not envelope.entry_count:
                 envelope.work(sequence)
                 self._finish(envelope)
+                if known.envelope_of is not None:
+                    known.find_content(envelope)
             elif not envelope.pin:
                 envelope.work(sequence)
                 self.working.add(envelope)

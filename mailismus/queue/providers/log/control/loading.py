@@ -41,6 +41,9 @@ LEARN_AFTER_S = 0.1
 AGAIN_S = 1.0
 """Seconds until a piece is read again for the due entries of senders that were passed over."""
 
+COUNTED_S = 0.05
+"""Seconds for which the number of entries that are out is good enough."""
+
 PIECES_A_TAKE = 8
 """Pieces that one take reads at most."""
 
@@ -108,6 +111,7 @@ class PieceLoading:
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
         self._is_stopped = False
         self._is_learning = False
+        self._counted_at_s, self._counted_out = -1.0, 0
         self._waiting: list[Deferred[None]] = []
         self._timer: IDelayedCall | None = None
         self._visits: list[_Visit] = []
@@ -121,8 +125,16 @@ class PieceLoading:
         return self._has_room(MOST_LOADED)
 
     def _has_room(self, most: int) -> bool:
-        working_set = self._ledger.working_set
-        return working_set.entry_count < most or working_set.entry_count - working_set.out_count() < most
+        """Whether fewer than `most` entries wait in memory."""
+        entry_count = self._ledger.working_set.entry_count
+        return entry_count < most or entry_count - self._out_count() < most
+
+    def _out_count(self) -> int:
+        """How many entries are out, about: counted anew after `COUNTED_S`."""
+        now_s = self._reactor.seconds()
+        if not 0 <= now_s - self._counted_at_s < COUNTED_S:
+            self._counted_at_s, self._counted_out = now_s, self._ledger.working_set.out_count()
+        return self._counted_out
 
     # when due
 
@@ -154,12 +166,11 @@ class PieceLoading:
         is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
-            if due_at > now:
-                return due_at <= near and self._has_room(MOST_NEAR)
-            if not is_passed_over(one.entries[0].area, one.message.sender):
-                return self._has_room(MOST_LOADED)
-            if not self._has_room(MOST_NEAR):
-                held.append(one)
+            is_held = due_at <= now and is_passed_over(one.entries[0].area, one.message.sender)
+            most = MOST_NEAR if is_held or due_at > now else MOST_LOADED
+            if due_at > near or not self._has_room(most):
+                if is_held:
+                    held.append(one)
                 return False
             return True
 
@@ -218,10 +229,7 @@ class PieceLoading:
             if self._is_stopped:
                 return
             if not piece.is_known and self._resting.has(piece):
-                await self._read(piece, self._is_due, self._now())
-
-    def _is_due(self, one: FoundEnvelope, due_at: float) -> bool:
-        return due_at <= self._now() and self._has_room(MOST_NEAR)
+                await self._read(piece, lambda one, due_at: False, self._now())
 
     async def visit(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
         """Have every resting envelope looked at. Return whether all could be read."""
@@ -289,7 +297,7 @@ class PieceLoading:
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one):
                 continue
-            times = [piece.due_at(one.message, entry) for entry in one.entries]
+            times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
             if is_wanted(one, min(times)):
                 for visit in self._visits:
                     visit.see(one, piece)

@@ -297,7 +297,11 @@ class MarkRounds:
             await self._worker.run(lambda: self._file.write(positions))
             self._written = suffix, runners, ignored
         if removable:
-            await self._worker.run(lambda: remove_segments(self._disk, self._directory, removable))
-            segments.forget(removable)
+            await self._lock.acquire()
+            try:
+                await self._worker.run(lambda: remove_segments(self._disk, self._directory, removable))
+                segments.forget(removable)
+            finally:
+                self._lock.release()
             ledger.drop_unmarked({one for one in ledger.unmarked if one.segment in ignored})
         segments.free(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable

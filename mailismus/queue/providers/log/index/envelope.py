@@ -15,6 +15,7 @@ class LogEnvelope:
     """One envelope that entries are left of."""
 
     __slots__ = (
+        "content_offset",
         "content_segment",
         "entry_count",
         "is_marked",
@@ -39,6 +40,8 @@ class LogEnvelope:
         """Offset of its record in that segment's file."""
         self.content_segment = 0
         """Number of the segment that holds the content its record refers to; 0: a message file."""
+        self.content_offset = 0
+        """Offset of that content in the segment's file."""
         self.entry_count = entry_count
         """Entries that have not left it durably."""
         self.left = entry_count
@@ -64,9 +67,9 @@ class LogEnvelope:
         self.sequence, self.place_offset = sequence, place_offset
         self.segment, self.offset = segment, offset
 
-    def refer(self, segment: int) -> None:
-        """Note which segment holds its content."""
-        self.content_segment = segment
+    def refer(self, segment: int, offset: int) -> None:
+        """Note where its content lies."""
+        self.content_segment, self.content_offset = segment, offset
 
     def work(self, sequence: int) -> None:
         """Note that a batch of this number has a record about it."""

@@ -71,10 +71,10 @@ class Piece:
         """Earliest due time of each runner that has resting envelopes here."""
         self.late: dict[int, float] | None = None
         """What was noted since the reading of it began; None: it is not being read."""
-        self.flushes: list[Filter] = []
-        """Deferred entries that match one of these are due at once."""
-        self.limits: list[Latest] = []
-        """Until when entries may wait (`IQueue.hasten`)."""
+        self.flushes: list[tuple[int, Filter]] = []
+        """Deferred entries that match one of these are due at once, in batches up to this sequence number."""
+        self.limits: list[tuple[int, Latest]] = []
+        """Until when entries may wait (`IQueue.hasten`), in batches up to this sequence number."""
 
     def due_in(self, area: Area) -> float | None:
         """Earliest due time in this area; None: nothing of it rests here, as far as is known."""
@@ -82,14 +82,14 @@ class Piece:
             return 0.0
         return min((due_at for runner, due_at in self.dues.items() if area_of(runner) is area), default=None)
 
-    def due_at(self, message: Message, entry: Entry) -> float:
-        """When an entry that rests here is due."""
+    def due_at(self, sequence: int, message: Message, entry: Entry) -> float:
+        """When an entry that rests in this batch is due."""
         due_at = entry.due_at
-        for latest in self.limits:
-            due_at = latest(entry.area, entry.attempts, due_at)
+        for newest, latest in self.limits:
+            due_at = due_at if sequence > newest else latest(entry.area, entry.attempts, due_at)
         if entry.area is Area.DEFERRED and self.flushes:
-            for one in self.flushes:
-                if one.spool_id in (None, message.spool_id) and one.matches(message, entry):
+            for newest, one in self.flushes:
+                if sequence <= newest and one.spool_id in (None, message.spool_id) and one.matches(message, entry):
                     return 0.0
         return due_at
 
@@ -230,11 +230,12 @@ class Resting:
         at = bisect_right(pieces, piece.begin, key=_begin)
         return pieces[at].begin if at < len(pieces) else None
 
-    def hasten(self, latest: Latest) -> set[Area]:
-        """As `IQueue.hasten`. Return the areas in which something may be due earlier."""
+    def hasten(self, latest: Latest, newest: int) -> set[Area]:
+        """As `IQueue.hasten`. `newest`: sequence number of the newest batch. Return the areas in which something may be due
+        earlier."""
         touched: set[Area] = set()
         for piece in self.all():
-            piece.limits.append(latest)
+            piece.limits.append((newest, latest))
             for runner, due_at in list(piece.dues.items()):
                 area = area_of(runner)
                 until = latest(area, None, due_at)
@@ -243,9 +244,10 @@ class Resting:
                     touched.add(area)
         return touched
 
-    def flush(self, piece: Piece, wanted: Filter, runners: Sequence[int]) -> None:
-        """Entries of this piece that match, of these runners, are due at once."""
-        piece.flushes.append(wanted)
+    def flush(self, piece: Piece, wanted: Filter, newest: int, runners: Sequence[int]) -> None:
+        """Entries of this piece that match, of these runners, are due at once. `newest`: sequence number of the newest
+        batch that may hold such entries."""
+        piece.flushes.append((newest, wanted))
         for runner in runners:
             self._lower(piece, runner, 0.0)
 

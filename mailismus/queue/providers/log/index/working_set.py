@@ -64,6 +64,15 @@ class LogMessage(DueMessage):
         """Note where the content lies."""
         self.content_segment, self.content_offset, self.checksum = segment, offset, checksum
 
+    def find_content(self, gone: LogEnvelope) -> None:
+        """An envelope is gone: what it referred to may go too. Of several copies another one is the content from now on."""
+        if (gone.content_segment, gone.content_offset) != (self.content_segment, self.content_offset):
+            return
+        for envelope in self.envelopes():
+            if envelope is not gone and envelope.content_segment:
+                self.content_segment, self.content_offset = envelope.content_segment, envelope.content_offset
+                return
+
     def know_checksum(self) -> None:
         """Have the checksum of the content known."""
         if self.checksum < 0:

@@ -94,7 +94,7 @@ def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
     if lies.content is None:
         known.put_in_silo()
     else:
-        envelope.refer(lies.content.segment)
+        envelope.refer(lies.content.segment, lies.content.offset)
         found.holds.add(lies.content.segment)
         known.put_in_log(*lies.content)
 
