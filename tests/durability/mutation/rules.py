@@ -483,8 +483,9 @@ RULES: dict[str, Rule] = {
     ),
     "the log: no marks are written while a piece is read": _log(
         "control/rounds",
-        "        await self._lock.acquire()\n",
-        "        await self._lock.acquire()\n        self._lock.release()\n",
+        "        await self._lock.acquire()\n        try:\n            await self._mark_locked()\n        finally:\n"
+        "            self._lock.release()\n",
+        "        await self._mark_locked()\n",
     ),
     "the log: the last batch lies where a start wrote it": _log(
         "recovery/found", "    if shift is None or one.place.sequence != shift[0]:\n", "    if True:\n"
