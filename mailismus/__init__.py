@@ -6,6 +6,7 @@ first; a package imports only packages above it in this list (`docs/architecture
     errors      every exception of our own
     mail        values: address, envelope, reply, outcome, ids
     regular_file  regular files, read without waiting for another process
+    secret_file  files with a password or token, and secrets in memory
     smtp        the SMTP protocol without I/O: server engine, client engine
     disk        the file system and threads for blocking calls, each behind one interface
     config      the configuration file: table of settings, reading, checking, advice
@@ -20,6 +21,7 @@ first; a package imports only packages above it in this list (`docs/architecture
     deliver     from the queue to a mail host or a maildir
     report      non-delivery reports
     admin       commands about the queue, the admin socket, the shell
+    probe       what other servers show of TLS: the command `mailismus tls`
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
     providers   the table of queue providers, each imported when it is asked for
     app         composition: the one module that names every class but those of providers

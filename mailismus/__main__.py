@@ -11,17 +11,20 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.fsck import FsckTools
 from mailismus.admin.commands.fsck import register as register_fsck
 from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
+from mailismus.config.read.files import Files
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load
 from mailismus.config.values.settings import Settings
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import ConfigError, StartError, StorageError
+from mailismus.probe.command import ProbeTools
+from mailismus.probe.command import register as register_probe
 from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK, dump_mark
 from mailismus.queue.files.state_file import DIRECTORY, HOSTS, dump_state, is_state_path
@@ -31,8 +34,15 @@ from mailismus.start.commands import manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
 
+if TYPE_CHECKING:
+    from mailismus.deliver.locator import Locator
+    from mailismus.probe.session import ProbeReactor
+    from mailismus.start.server import Reactor
+
 _NOT_BUILT = frozenset({"sendmail", "mailq"})
 _NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce"})
+_ANY = ("0.0.0.0", "::")
+"""All addresses of this host."""
 _WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
 
 
@@ -69,10 +79,20 @@ class _Context:
         self._loaded: LoadedConfig | None = None
 
     def load_settings(self, arguments: argparse.Namespace) -> Settings:
-        """Return the settings that these arguments name. Raises `ConfigError`."""
+        """Return the settings that these arguments name, for a command that uses no secret. Raises `ConfigError`."""
         self._file = find_file(arguments.config)
-        self._loaded = load(self._file, Loader(providers=self.providers.names))
+        files = Files(needs_secrets=False)
+        self._loaded = load(self._file, Loader(files, self.providers.names))
+        for line, text in files.complaints:
+            complain(f"{self._file}:{line}: warning: {text}")
         return self._loaded.settings
+
+    def load_or_default(self, arguments: argparse.Namespace) -> Settings:
+        """Return the settings that these arguments name; the defaults if they name none and there is no configuration.
+        Raises `ConfigError`."""
+        if arguments.config is None and not any(map(os.path.exists, DEFAULT_FILES)):
+            return load(DEFAULT_FILES[0], Loader(providers=self.providers.names), b"<mailserver/>").settings
+        return self.load_settings(arguments)
 
     def dump(self, path: str, out: TextIO) -> None:
         """Print a file of a queue readably. Raises `Corrupt`, `OSError`."""
@@ -90,6 +110,14 @@ class _Context:
 
         path = os.path.join(queue_path, DIRECTORY, HOSTS)
         return StoppedExplanations(read_snapshot(PosixDisk(Access.READ_ONLY), path, now).records, now)
+
+    def make_locator(self, settings: Settings, reactor: ProbeReactor) -> Locator:
+        """Return what finds hosts, as the server does."""
+        from mailismus.app import WallClock, build_locator  # here: other commands do not need the server
+        from mailismus.dns.counters import DnsCounters
+
+        bound = [(one.name, one.interface or any_address, one.port) for one in settings.listeners for any_address in _ANY]
+        return build_locator(settings, cast("Reactor", reactor), WallClock(reactor), bound, DnsCounters())
 
     def locate(self, error: StartError) -> ConfigError | StartError:
         """Return the error with its place in the configuration, if it has one."""
@@ -117,6 +145,7 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     tools = CommandTools(context.load_settings, context.providers, context.dump, context.explain_stopped, complain)
     register_admin(commands, tools)
     register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
+    register_probe(commands, ProbeTools(context.load_or_default, context.make_locator))
     manual.register(commands, build_parser)
     return parser
 

@@ -154,6 +154,7 @@ class MailServer:
             self._deliver.reload(settings.deliver, settings.message_store, settings.directory, locator, deaths)
             self._report.reload(settings.report)
             self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
+            self._observation.reload(settings)
             self._admin.show_settings(settings.effective)
             self._stop_timeout_s = settings.application.stop_timeout_s
 

@@ -54,6 +54,19 @@ class ProtocolError(MailismusError):
         return self.text
 
 
+@attrs.frozen
+class SecretError(MailismusError):
+    """The secret in a file can't be had. `why`: what is wrong with the file; `remedy`: what to do about it; `is_missing`:
+    there is no file of that name."""
+
+    why: str
+    remedy: str
+    is_missing: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.remedy}"
+
+
 class StorageError(MailismusError):
     """Base of the errors about stored bytes."""
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import attrs
 
@@ -31,10 +32,7 @@ class Content:
 def read_regular(path: str, max_bytes: int, on_piece: Callable[[], None] = lambda: None) -> Content:
     """Read the first `max_bytes` bytes of a regular file. Calls `on_piece` after each answer of the file system. Raises
     `OSError`, also if it is not a regular file."""
-    descriptor = os.open(path, _FLAGS)
-    try:
-        status = os.fstat(descriptor)
-        _check_kind(status.st_mode, path)
+    with opened_regular(path) as (descriptor, status):
         on_piece()
         pieces = []
         left = max_bytes
@@ -42,9 +40,20 @@ def read_regular(path: str, max_bytes: int, on_piece: Callable[[], None] = lambd
             on_piece()
             pieces.append(piece)
             left -= len(piece)
+    return Content(b"".join(pieces), stat.S_IMODE(status.st_mode))
+
+
+@contextmanager
+def opened_regular(path: str) -> Iterator[tuple[int, os.stat_result]]:
+    """Open a regular file for the block: its descriptor, and what the opened file is. Raises `OSError`, also if it is not a
+    regular file."""
+    descriptor = os.open(path, _FLAGS)
+    try:
+        status = os.fstat(descriptor)
+        _check_kind(status.st_mode, path)
+        yield descriptor, status
     finally:
         os.close(descriptor)
-    return Content(b"".join(pieces), stat.S_IMODE(status.st_mode))
 
 
 def _check_kind(mode: int, path: str) -> None:

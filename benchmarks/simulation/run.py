@@ -27,6 +27,7 @@ from mailismus.config.values.settings import (
     MessageStoreSettings,
     ScheduleSettings,
 )
+from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.hanging import MAX_THREADS
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.choice import PickOne
@@ -89,7 +90,7 @@ def settings_of(**changes: Any) -> DeliverSettings:
         "interval_error_s": 180.0,
         "delay_start_s": 0.0,
         "schedule": ScheduleSettings(20, 10, 3, 5.0, 300.0, 300.0, 7200.0, 7200.0),
-        "client": ClientSettings(300.0, 30.0, 600.0, 25, True, EightBit.SEND, 25, False),
+        "client": ClientSettings(300.0, 30.0, 600.0, 25, True, EightBit.SEND, 25, False, TlsSettings(TlsLevel.NONE)),
         "dns": DnsSettings((), 5.0, are_trusted=False),
     }
     return DeliverSettings(**(whole | changes))
@@ -104,6 +105,7 @@ class Context:
         self.tcp: Any = network
         self.monotonic: Callable[[], float] = clock.seconds
         self.local_workers: Any = Maildirs(clock, LOCAL_S, MAX_THREADS + 1)
+        self.secret_workers: Any = self.local_workers
         self.pick: PickOne = chance.choice
         self.chance: Callable[[], float] = chance.random
 

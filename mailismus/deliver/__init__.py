@@ -3,8 +3,10 @@
 Modules, each with what it is:
 
     queue_seam  the queue manager as delivery uses it
+    security    what a host must show before it gets mail. Pure
     route       a recipient's route: local, relay, MX, or none. Pure
     concurrency  how many workers have a job of a message. Pure
+    conversion  8-bit messages as 7-bit content: what is measured, remembered, converted on its way
     job         the recipients of a message for one next hop
     room        the share of the room that a sender or a next hop may hold. Pure
     held        how many entries are held, in all and of each sender, and how many more may be. Pure
@@ -13,8 +15,12 @@ Modules, each with what it is:
     quirks      known defects of each host. Pure
     blame       what a failure says about recipient, message, host or MX set. Pure
     capabilities  why a host can't take a message, by its EHLO. Pure
+    smtputf8    messages that need SMTPUTF8, and what a host without it gets of them. Pure
     limits      how much another server may get at a time, and in a minute. Pure
     schedule    which job goes over which connection, and when; what is known of hosts. Pure
+    authentication  credentials for relays: what a session shows, and what follows where they are not accepted
+    tls_clients  TLS for sessions: contexts, sessions that are resumed
+    misses      sessions that missed TLS: what follows, logged and counted
     locator     the hosts of a next hop, by preference
     lookups     the look-ups under way, for the schedule
     connector   makes the connection of a session, and says why there is none

@@ -5,16 +5,28 @@ A message that has one job only needs no such record: it has no worker before it
 
 from __future__ import annotations
 
+import attrs
+
 from mailismus.mail.ids import SpoolId
 
 
+@attrs.frozen
+class WorkerShare:
+    """How many workers a message may have: `max_concurrency` always, more while it has fewer than `scale` times the free
+    ones."""
+
+    max_concurrency: int
+    scale: int
+
+
 class Concurrency:
-    """The workers of one message."""
+    """The workers of one message. `share`: its own; None: that of all messages."""
 
-    __slots__ = ("jobs", "spool_id", "waiting", "workers")
+    __slots__ = ("jobs", "share", "spool_id", "waiting", "workers")
 
-    def __init__(self, spool_id: SpoolId) -> None:
+    def __init__(self, spool_id: SpoolId, share: WorkerShare | None = None) -> None:
         self.spool_id = spool_id
+        self.share = share
         self.jobs = 0
         """Jobs in the schedule."""
         self.waiting = 0

@@ -29,6 +29,14 @@ class DeliveryCounters:
         self.in_doubt = 0
         """Entries that may have been sent (deferred)."""
         self.connections = self.connections_failed = 0
+        self.tls_sessions: dict[tuple[str, ...], int] = {}
+        """Sessions over TLS, by level, and whether the handshake was full or resumed an earlier session."""
+        self.tls_failures: dict[tuple[str, ...], int] = {}
+        """Sessions that missed TLS, by level and fault."""
+        self.auth_sessions = 0
+        """Sessions that were authenticated."""
+        self.auth_failures: dict[tuple[str, ...], int] = {}
+        """Sessions that were not, by kind."""
         self.transactions = 0
         self.local_deliveries = 0
         self.lookups = 0
@@ -56,6 +64,19 @@ class DeliveryCounters:
 
     def count_failed_connection(self) -> None:
         self.connections_failed += 1
+
+    def count_tls_session(self, level: str, *, is_resumed: bool) -> None:
+        key = level, "resumed" if is_resumed else "full"
+        self.tls_sessions[key] = self.tls_sessions.get(key, 0) + 1
+
+    def count_tls_failure(self, level: str, fault: str) -> None:
+        self.tls_failures[level, fault] = self.tls_failures.get((level, fault), 0) + 1
+
+    def count_auth_session(self) -> None:
+        self.auth_sessions += 1
+
+    def count_auth_failure(self, kind: str) -> None:
+        self.auth_failures[(kind,)] = self.auth_failures.get((kind,), 0) + 1
 
     def count_transaction(self) -> None:
         self.transactions += 1

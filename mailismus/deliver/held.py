@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable
 from mailismus.deliver.room import kept_of, more_for
 from mailismus.queue.interface import Message
 
+WHOLE = 50
+"""Entries of a message that are taken together where room allows: as many as a transaction has by default."""
+
 
 class HeldEntries:
     """Counts the entries that the task holds. The code that settles or gives back entries calls `free`.
@@ -97,19 +100,32 @@ class SenderShares:
         self._held = held
         self._given: dict[bytes, int] = {}
         self._count = 0
+        self._stopped: set[bytes] = set()
+        """Senders of whom a small message was passed over: nothing of theirs goes before it in this take."""
         self.is_passed_over = False
         """Whether a sender was passed over."""
 
     def room_for(self, sender: bytes, wanted: int) -> int:
         held = self._held
+        if sender in self._stopped:
+            return 0
         given = self._given.get(sender, 0)
         more = more_for(held.of_sender.get(sender, 0) + given, held.room() - self._count, held.kept)
         if more < wanted:
             if not self.is_passed_over:
                 self.is_passed_over = True
                 held.note_passed_over()
-            wanted = max(0, more)
+            if wanted <= WHOLE and self._holds(sender):
+                # Its recipients may share a transaction: taken whole, and later, as the sender is asked about again.
+                self._stopped.add(sender)
+                wanted = 0
+            else:
+                wanted = max(0, more)
         if wanted:
             self._given[sender] = given + wanted
             self._count += wanted
         return wanted
+
+    def _holds(self, sender: bytes) -> bool:
+        """Whether a sender holds entries, or gets some in this take: it will be asked about again."""
+        return sender in self._held.of_sender or sender in self._given

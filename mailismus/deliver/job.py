@@ -6,7 +6,9 @@ It has plain slots because one is made for every message (hot path).
 from __future__ import annotations
 
 from mailismus.deliver.concurrency import Concurrency
+from mailismus.deliver.conversion import SevenBitForm
 from mailismus.deliver.route import NextHop
+from mailismus.deliver.smtputf8 import needs_utf8
 from mailismus.queue.interface import Entry, Message
 from mailismus.smtp.client.transaction import Transaction
 
@@ -16,7 +18,9 @@ NOWHERE = NextHop("", 0)
 class Job(Transaction):
     """Entries of one message with the same route."""
 
-    __slots__ = ("begun_at", "concurrency", "entries", "message", "next_hop", "put_backs", "queued_at", "setup_s")
+    __slots__ = (
+        *("begun_at", "concurrency", "entries", "form", "message", "next_hop", "put_backs", "queued_at", "setup_s", "tls"),
+    )
 
     def __init__(
         self,
@@ -36,14 +40,20 @@ class Job(Transaction):
         self.begun_at = queued_at
         self.setup_s = 0.0
         """The share of the waiting time that the connection's set-up took."""
+        self.tls = b""
+        """The level of TLS that its attempt has met, as it is logged, with `!` before it if it was missed; empty: no TLS."""
         self.put_backs = 0
         """How often it was begun and not tried."""
+        self.form: SevenBitForm | None = None
+        """The form in which this host gets the message; None: as it is."""
         recipients = [entries[0].recipient] if len(entries) == 1 else [entry.recipient for entry in entries]
         Transaction.__init__(self, message.sender, recipients, message.size_bytes, message.eightbit)
+        if message.words is not None:
+            self.utf8 = needs_utf8(message.words, message.sender, recipients)
 
-    def begin(self, now: float) -> None:
-        """Note when its attempt begins, or when it is settled without one. Monotonic seconds."""
-        self.begun_at = now
+    def begin(self, now: float, tls: bytes = b"") -> None:
+        """Note when its attempt begins, or when it is settled without one. Monotonic seconds. `tls`: as `Job.tls`."""
+        self.begun_at, self.tls = now, tls
 
     def extend(self, entries: list[Entry]) -> None:
         """Add entries of the message with the same route. Its attempt has not begun."""
@@ -58,6 +68,23 @@ class Job(Transaction):
     def _count_recipients(self) -> None:
         self.recipients = [entry.recipient for entry in self.entries]
         self.left = len(self.recipients)
+        if self.message.words is not None:
+            self.utf8 = needs_utf8(self.message.words, self.sender, self.recipients)
+
+    def take_form(self, form: SevenBitForm) -> None:
+        """Send the message as 7-bit content, to this host."""
+        self.form = form
+        self.size_bytes = form.size_bytes
+        self.eightbit = False
+
+    def take_addresses(self, sender: bytes, recipients: list[bytes | None]) -> None:
+        """Use these addresses, in ASCII, for this host, without the recipients that have None in their place: they are
+        settled."""
+        self.entries = [entry for entry, recipient in zip(self.entries, recipients, strict=True) if recipient is not None]
+        self.sender = sender
+        self.recipients = [recipient for recipient in recipients if recipient is not None]
+        self.left = len(self.recipients)
+        self.utf8 = False
 
     def charge(self, setup_s: float) -> None:
         """Note how much of its wait was the set-up of the connection, in seconds."""
@@ -76,4 +103,10 @@ class Job(Transaction):
         self.recipients = [entry.recipient for entry in self.entries]
         self.refused = None
         self.put_backs += 1
+        if self.form is not None:
+            self.form = None
+            self.size_bytes, self.eightbit = self.message.size_bytes, self.message.eightbit
+        if self.message.words is not None:
+            self.sender = self.message.sender
+            self.utf8 = needs_utf8(self.message.words, self.sender, self.recipients)
         self.renew()

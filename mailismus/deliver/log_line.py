@@ -2,6 +2,8 @@
 
     SPID: to=<c@d>, relay=host[ip]:port, delay=1.1, delays=0.02/0/0.5/0.6, dsn=2.0.0, status=sent (250 2.0.0 Ok)
 
+Behind delays stands tls=LEVEL where TLS was used as the level demands, and tls=!LEVEL where it was missed; neither with
+relay=none, which had no connection.
 delays: before the queue manager, waiting for a connection, connection set-up, transmission. Seconds with at most two
 significant digits: 0.02, 1.1, 35.
 """
@@ -43,7 +45,7 @@ def format_lines(
     delays: bytes,
     dispositions: Sequence[Disposition],
 ) -> list[bytes]:
-    """One line for each recipient of an outcome, without control bytes."""
+    """One line for each recipient of an outcome, without control bytes. `delays`: with what stands behind them."""
     reply = outcome.reply
     dsn = reply.enhanced or b"%d.0.0" % (reply.code // 100)
     name, first = spool_name(spool_id), dispositions[0]

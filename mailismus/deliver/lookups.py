@@ -214,9 +214,11 @@ class Lookups:
     def _adopt(self, located: Located, destination: Destination, now: float) -> Outcome | None:
         """Set the hosts of a destination. An outcome: there are none."""
         if not isinstance(located, Outcome):
-            find, port = self._schedule.destdb.find, destination.next_hop.port
+            find, port, profile = self._schedule.destdb.find, destination.next_hop.port, destination.next_hop.profile
             found = [
-                FoundHost(one.name, one.preference, find(address, port)) for one in located for address in one.addresses
+                FoundHost(one.name, one.preference, find(address, port, profile), one.is_secure)
+                for one in located
+                for address in one.addresses
             ]
             if found:
                 self._set_hosts(destination, found, now)

@@ -35,6 +35,12 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
     counter("mailismus_deliver_given_back_total", "Of these, those given back untried.", lambda t: t.counters.given_back),
     gauge("mailismus_deliver_held_entries", "Entries held; `queuecache` limits them.", lambda t: t.held),
     counter("mailismus_deliver_transactions_total", "Transactions with other servers.", lambda t: t.counters.transactions),
+    counter(
+        "mailismus_deliver_conversions_total",
+        "Messages converted to 7-bit content for hosts without 8BITMIME, or refused because they can't be, by `result`.",
+        lambda t: {("converted",): t.sessions.conversions.converted, ("refused",): t.sessions.conversions.refused},
+        "result",
+    ),
     counter("mailismus_deliver_local_total", "Messages put into maildirs.", lambda t: t.counters.local_deliveries),
     gauge(
         "mailismus_deliver_local_stuck",
@@ -71,6 +77,31 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
         "mailismus_deliver_connections_failed_total",
         "Of these, those without a session.",
         lambda t: t.counters.connections_failed,
+    ),
+    counter(
+        "mailismus_deliver_tls_sessions_total",
+        "Sessions over TLS by demanded `level`, and whether the `handshake` was full or resumed an earlier session.",
+        lambda t: {**t.counters.tls_sessions},
+        "level",
+        "handshake",
+    ),
+    counter(
+        "mailismus_deliver_tls_failures_total",
+        "Sessions that missed TLS, by demanded `level` and `failure`. At opportunistic the mail goes without it.",
+        lambda t: {**t.counters.tls_failures},
+        "level",
+        "failure",
+    ),
+    counter(
+        "mailismus_deliver_auth_sessions_total",
+        "Sessions in which a relay accepted the credentials.",
+        lambda t: t.counters.auth_sessions,
+    ),
+    counter(
+        "mailismus_deliver_auth_failures_total",
+        "Sessions that were not authenticated, by `failure`.",
+        lambda t: {**t.counters.auth_failures},
+        "failure",
     ),
     gauge("mailismus_deliver_next_hops", "Next hops with state in memory.", lambda t: len(t.sessions.schedule.destinations)),
     gauge(

@@ -6,8 +6,12 @@
 - After the final dot `timeout_final` applies, once. Before it the transaction as a whole has a time limit, and so have
   greeting, EHLO and HELO together.
 - Memory is bounded: the next piece of content is fetched when no bytes wait in the transport.
-- A message that the host can't take, by its EHLO reply, fails without a transaction.
+- A message that the host can't take, by its EHLO reply, fails without a transaction. One that it gets as 7-bit content
+  (`conversion`) waits in the session until its form is known; nothing else begins meanwhile.
 - Quirks of the host that a session finds are remembered (`quirks`).
+- A TLS handshake has `timeout_connect`, whatever comes meanwhile. No byte is a reply before it is over. What a host says in
+  terms of TLS before its first reply over it belongs to the handshake: with TLS 1.3 that is how it refuses our certificate.
+- Credentials are shown over TLS alone (`authentication`), within the time limit of greeting and EHLO.
 
 *Not here*: reading content in pieces (`content`), the choice of the next job, the consequences of an outcome (`sessions`,
 `settling`).
@@ -26,19 +30,31 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import ClientSettings
+from mailismus.deliver.authentication.attempt import AuthAttempt
+from mailismus.deliver.authentication.failure import AuthFailure
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.capabilities import ALL_CAPABILITIES, HostCapabilities
 from mailismus.deliver.content import PieceReader
+from mailismus.deliver.conversion import UNREADABLE, Conversions, ConvertedContent, SevenBitForm, convert
 from mailismus.deliver.job import Job
 from mailismus.deliver.quirks import HostQuirks, QuirkMemory
+from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.schedule.host import Connection
-from mailismus.errors import StorageError
+from mailismus.deliver.smtputf8 import UTF8_RECIPIENT, to_ascii_envelope
+from mailismus.deliver.tls_clients import TlsClients, TlsConnection
+from mailismus.errors import ProtocolError, StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.net.channel_binding import channel_binding
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import Sent, send_now, when_drained
+from mailismus.net.tls_client import has_plain_bytes
 from mailismus.queue.interface import IContent
+from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
+from mailismus.smtp.client.state import ClientState
 from mailismus.smtp.client.transaction import Phase
 
 QUIT_S = 5.0
@@ -51,8 +67,6 @@ SLOWEST_BYTES_S = 1000
 SETUP_STEPS = 2
 """The time limit of greeting, EHLO and HELO together, as a multiple of `timeout`, which limits each."""
 
-UNREADABLE = Reply(451, b"4.3.0", b"the message can't be read now")
-
 
 class ClientSessionState(enum.Enum):
     """The state of a session."""
@@ -60,6 +74,8 @@ class ClientSessionState(enum.Enum):
     CONNECTING = "connecting"
     GREETING = "greeting"
     """Waiting for greeting and EHLO."""
+    HANDSHAKE = "handshake"
+    """Negotiating TLS."""
     BUSY = "busy"
     IDLE = "idle"
     QUITTING = "quitting"
@@ -69,7 +85,7 @@ class ClientSessionState(enum.Enum):
 # Read for each event: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _CONNECTING, _GREETING, _BUSY = ClientSessionState.CONNECTING, ClientSessionState.GREETING, ClientSessionState.BUSY
 _IDLE, _QUITTING, _GONE = ClientSessionState.IDLE, ClientSessionState.QUITTING, ClientSessionState.GONE
-_OVER = Phase.OVER
+_HANDSHAKE, _OVER = ClientSessionState.HANDSHAKE, Phase.OVER
 _WAITING = Sent.WAITING
 
 
@@ -78,8 +94,17 @@ class ClientSessionOwner(Seam):
 
     monotonic: Callable[[], float]
     quirks: QuirkMemory
+    tls: TlsClients
+    conversions: Conversions
+    secrets: Secrets
     max_idle_s: float
     """How long a session stays open without work."""
+
+    def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
+        """Note that TLS is established, as its profile demands."""
+
+    def session_authenticated(self, session: ClientSession) -> None:
+        """Note that a host accepted the credentials."""
 
     def session_established(self, session: ClientSession) -> None:
         """Note that greeting and EHLO succeeded."""
@@ -96,6 +121,9 @@ class ClientSessionOwner(Seam):
 
     def settle_refused(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
         """Settle one refused recipient."""
+
+    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
+        """Settle the recipients of a job at these positions with this reply, before it begins; others are left."""
 
     def put_back(self, session: ClientSession, job: Job) -> None:
         """Take back the rest of a job, which was not tried."""
@@ -122,11 +150,12 @@ class ClientSession(Protocol):
         self,
         owner: ClientSessionOwner,
         connection: Connection,
+        found: FoundHost,
         label: bytes,
         name: bytes,
         settings: ClientSettings,
     ) -> None:
-        """`label`: the host as logged behind `relay=`, by the name under which it was found first; `name`: ours."""
+        """`found`: the host as it was found first; `label`: as logged behind `relay=`; `name`: ours."""
         self._owner = owner
         self._settings = settings
         self._monotonic = owner.monotonic
@@ -139,7 +168,21 @@ class ClientSession(Protocol):
         host = connection.host
         self._host = (host.address, host.port)
         self._quirks = quirks = owner.quirks.of(self._host, self.opened_at)
-        self.client: ClientEngine[Job] = ClientEngine(self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo)
+        use = owner.tls.use_of(host.profile, self._host, self.opened_at)
+        credentials = host.profile.credentials
+        self.client: ClientEngine[Job] = ClientEngine(
+            self, name, settings.maxpipeline, quirks.pipelining, quirks.needs_helo, use, credentials is not None
+        )
+        self._auth: AuthAttempt | None = None
+        if credentials is not None:
+            self._auth = AuthAttempt(self, credentials, owner.secrets, label)
+        self._is_authenticating = self._is_cut = False
+        self.auth_failure: AuthFailure | None = None
+        """Why the session was not authenticated, where that ended it."""
+        self._found = found
+        self._tls: TlsConnection | None = None
+        self.tls = b""
+        """The level that was met over TLS; empty: there is no TLS."""
         self._capabilities = ALL_CAPABILITIES
         self.setup_s = 0.0
         """Duration of connection, greeting and EHLO; 0 once it was charged to a job."""
@@ -154,14 +197,19 @@ class ClientSession(Protocol):
         self._steps_s = 3 * settings.timeout_s + settings.timeout_final_s
         self._pieces: PieceReader | None = None
         """Reads the content that is sent in pieces."""
+        self._converting: Job | None = None
+        """The job whose message is converted, or was converted; its transaction is the next one."""
+        self._is_asking = False
+        """Whether the form of a message is asked for now."""
         self._sent = Sent.ALL
         """Where the bytes are that were sent last."""
         self._socket: ITCPTransport
 
     @property
     def underway(self) -> list[Job]:
-        """Jobs that have begun over it."""
-        return self.client.underway
+        """Jobs that have begun over it, or whose messages are converted for its host."""
+        jobs = self.client.underway
+        return jobs if self._converting is None else [*jobs, self._converting]
 
     # ------------------------------------------------------------------ called by Twisted
 
@@ -177,6 +225,8 @@ class ClientSession(Protocol):
         now = self.now = self._monotonic()
         self._cap = now + SETUP_STEPS * self._settings.timeout_s
         self.deadline = now + self._settings.timeout_s
+        if self.client.state is ClientState.HANDSHAKE:
+            self.start_tls()
 
     def dataReceived(self, data: bytes) -> None:
         if self.state is _QUITTING:
@@ -187,15 +237,63 @@ class ClientSession(Protocol):
             self._extend()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._is_cut = True
+        if self._auth is not None and self._auth.is_looking:
+            return
+        connection = self._tls
+        is_early = self.state is _GREETING and not self._is_authenticating
+        if is_early and connection is not None and connection.is_broken(reason):
+            self.client.tls_failed(connection.failure_of(connection.transport.explain_failure(reason)))
         self._end(b"connection lost")
+
+    # ------------------------------------------------------------------ called by TLS
+
+    def handshake_completed(self, tls: bytes) -> None:
+        """See `net.tls.TlsSession`."""
+        connection = self._tls
+        if self.state is not _HANDSHAKE or connection is None:
+            return
+        now = self.now = self._monotonic()
+        failure = connection.find_failure()
+        if failure is not None:
+            self.client.tls_failed(failure)
+            return
+        self.state = _GREETING
+        self.tls = self.connection.host.profile.level.value.encode("ascii")
+        self._cap = now + SETUP_STEPS * self._settings.timeout_s
+        self.deadline = now + self._settings.timeout_s
+        self._owner.tls_established(self, is_resumed=connection.transport.is_resumed)
+        self.client.tls_started()
+
+    def handshake_failed(self, why: bytes) -> None:
+        """See `net.tls.TlsSession`."""
+        connection = self._tls
+        if self.state is _HANDSHAKE and connection is not None:
+            self.now = self._monotonic()
+            self._owner.tls.forget(connection)
+            self.client.tls_failed(connection.failure_of(why))
 
     # ------------------------------------------------------------------ called by the owner
 
     def begin(self) -> None:
-        """Ask for the next job and begin it: the session was idle. Without one it stays so or ends."""
+        """Ask for the next job and begin it, if the session is idle. Without one it stays so or ends. A busy session asks by
+        itself when its transaction ends: two that begin at once would mix."""
+        if self.state is not _IDLE:
+            return
         self.now = self._monotonic()
         self._go_on()
         self._extend()
+
+    def drop_conversion(self) -> bool:
+        """Give back the job whose message is converted: settings change. Return whether nothing is under way now: `begin`
+        follows."""
+        if self._converting is None:
+            return False
+        self._put_back_converting()
+        if not self.client.is_idle:
+            return False
+        self.state = _IDLE
+        return True
 
     def extend_deadlines(self, seconds: float) -> None:
         """Extend the deadlines: the process did not run for so long, and a reply may wait in the socket."""
@@ -209,6 +307,8 @@ class ClientSession(Protocol):
         else:
             if self.state is _CONNECTING:
                 self._owner.session_failed(self, Reply(451, b"4.4.1", b"connect timed out"))
+            elif self._auth is not None:
+                self._auth.stop_looking()
             self.give_up(b"timed out")
 
     def quit(self) -> None:
@@ -229,7 +329,8 @@ class ClientSession(Protocol):
         if self.state is _IDLE:
             self.quit()
             self._socket.loseConnection()
-        elif self.state in (_CONNECTING, _GREETING, _BUSY):
+        elif self.state in (_CONNECTING, _GREETING, _HANDSHAKE, _BUSY):
+            self._put_back_converting()
             waits = self.client.cut_off()
             self._stop_reading()
             if not waits:
@@ -242,6 +343,29 @@ class ClientSession(Protocol):
     def send(self, parts: Sequence[bytes]) -> None:
         self._sent = send_now(self._socket, parts)
 
+    def start_tls(self) -> None:
+        is_first = self.client.opening.use is TlsUse.FROM_START
+        if not is_first and has_plain_bytes(self._socket):
+            self.client.tls_failed(TlsFailure(TlsFault.INJECTED))
+            return
+        self.state = _HANDSHAKE
+        self.deadline = self.now + self._settings.timeout_connect_s
+        self._tls = self._owner.tls.begin(self._socket, self, self.connection.host.profile, self._found, self.now)
+        self._socket = self._tls.transport
+
+    def start_auth(self) -> None:
+        auth, tls = self._auth, self._tls
+        assert auth is not None
+        if tls is None or not self.tls:
+            raise ProtocolError("credentials are shown over TLS alone")
+        self._is_authenticating = True
+        binding = channel_binding(tls.transport.getHandle())  # type: ignore[no-untyped-call]  # Twisted's
+        auth.begin(self.client.opening.offers.auth, None if binding is None else ChannelBinding(*binding))
+
+    def on_auth_reply(self, code: int, raw: bytes) -> None:
+        assert self._auth is not None
+        self._auth.on_reply(code, raw)
+
     def on_ready(self) -> None:
         if self.state is _GREETING:
             self._set_up()
@@ -253,6 +377,9 @@ class ClientSession(Protocol):
         if job is not None:
             self.state = _BUSY
             self.client.begin(job)
+        elif self._converting is not None:
+            self.state = _BUSY
+            self._cap = self.deadline = self.now + self._timeout_s
         elif self._owner.keep_idle(self):
             self.state = _IDLE
             self.deadline = self.now + self._owner.max_idle_s
@@ -264,13 +391,16 @@ class ClientSession(Protocol):
         return self._next_job(is_ahead=True) if self._reply_s < SLOW_REPLY_S else None
 
     def content_of(self, transaction: Job) -> bytes | None:
+        form = transaction.form
         try:
             content = self._owner.read(transaction.message.spool_id)
+            if isinstance(content, bytes):
+                return content if form is None else convert(content, form.plan)
         except StorageError:
             self.client.spoil_content(UNREADABLE)
             return None
-        if isinstance(content, bytes):
-            return content
+        if form is not None:
+            content.addCallback(ConvertedContent, form.plan)
         content.addCallbacks(self._on_content, self._on_not_opened)
         return None
 
@@ -287,14 +417,44 @@ class ClientSession(Protocol):
         self._owner.put_back(self, transaction)
 
     def on_unusable(self, reply: Reply) -> None:
+        auth = self._auth
+        if auth is not None and self._is_authenticating and self.auth_failure is None:
+            if auth.is_looking:
+                return  # the end comes with what is found
+            self.auth_failure = auth.failure_when_lost(reply.text)
+        self._fail(reply)
+
+    def _fail(self, reply: Reply) -> None:
+        """Leave: there is no session."""
         self._owner.session_failed(self, reply)
         self._leave()
-        if self.transport is not None:
+        if self.transport is not None and not self._is_cut:
             self._socket.abortConnection()
 
     def on_end(self, why: bytes) -> None:
-        self._leave()
+        if self._auth is None or not self._auth.is_looking:
+            self._leave()
         self._socket.abortConnection()
+
+    # ------------------------------------------------------------------ called by the authentication
+
+    def send_auth(self, line: bytes | bytearray) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self.client.send_auth(line)
+
+    def on_authenticated(self) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self._is_authenticating = False
+        self._owner.session_authenticated(self)
+        self.client.authenticated()
+
+    def on_not_authenticated(self, failure: AuthFailure) -> None:
+        """See `authentication.attempt.AuthOwner`."""
+        self.now = self._monotonic()
+        self.auth_failure = failure
+        self.client.lost(b"not authenticated", failure.reply)
+        if self.state is not _GONE:  # the connection ended while the file was looked at
+            self._fail(failure.reply)
 
     # ------------------------------------------------------------------ content in pieces
 
@@ -349,24 +509,85 @@ class ClientSession(Protocol):
         self.setup_s = self.now - self.opened_at
         self.state = _BUSY
         self._capabilities = HostCapabilities(self.client.opening.offers, self._settings.eightbit)
+        if self._tls is not None:
+            self._owner.tls.keep(self._tls, self.now)
         self._owner.session_established(self)
 
     def _next_job(self, *, is_ahead: bool) -> Job | None:
-        """Ask for the next job that the host takes."""
+        """Ask for the next job that the host takes. None: there is none, or its message is converted first."""
+        job = self._converting
+        if job is not None:
+            if job.form is None:
+                return None
+            self._converting = None
+            self._charge(job)
+            return job
         while (job := self._owner.next_job(self, self.now, is_ahead=is_ahead)) is not None:
-            if self._capabilities.takes_all or self._takes(job):
+            if (self._capabilities.takes_all and not job.utf8) or self._takes(job):
                 self._charge(job)
                 return job
+            if self._converting is not None:
+                return None
         return None
 
     def _takes(self, job: Job) -> bool:
-        """Whether the host takes such a message; if not, settle the job."""
-        reply = self._capabilities.refusal(job.size_bytes, job.eightbit)
-        if reply is None:
-            return True
-        job.begin(self.now)
-        self._owner.settle(self, job, reply)
-        return False
+        """Whether the host takes such a message as it is; if not, settle the job, or begin to convert its message."""
+        if self._refuse(job, self._capabilities.refusal(job.size_bytes, job.eightbit)):
+            return False
+        if job.utf8 and not self._capabilities.takes_utf8 and not self._write_in_ascii(job):
+            return False
+        return not self._capabilities.must_convert(job.eightbit) or self._convert(job)
+
+    def _write_in_ascii(self, job: Job) -> bool:
+        """Write the envelope of a job in ASCII. Return whether any recipient is left; the others are settled."""
+        found = to_ascii_envelope(job.message.words, job.sender, job.recipients)
+        if isinstance(found, Reply):
+            return not self._refuse(job, found)
+        sender, recipients = found
+        positions = [position for position, recipient in enumerate(recipients) if recipient is None]
+        if positions:
+            job.begin(self.now, self.tls)
+            self._owner.settle_some(self, job, positions, UTF8_RECIPIENT)
+        job.take_addresses(sender, recipients)
+        return True
+
+    def _refuse(self, job: Job, reply: Reply | None) -> bool:
+        """Settle a job with this reply, if there is one. Return whether there is."""
+        if reply is not None:
+            job.begin(self.now, self.tls)
+            self._owner.settle(self, job, reply)
+        return reply is not None
+
+    def _convert(self, job: Job) -> bool:
+        """Ask for the 7-bit form of a job's message. Return whether it is known at once and the host takes it."""
+        self._converting, self._is_asking = job, True
+        self._owner.conversions.find(job.message.spool_id).addCallback(self._on_form, job)
+        self._is_asking = False
+        if self._converting is not job or job.form is None:
+            return False
+        self._converting = None
+        return True
+
+    def _on_form(self, found: SevenBitForm | Reply, job: Job) -> None:
+        """Take the 7-bit form of a message, or why there is none."""
+        if self._converting is not job:
+            return  # the session ended meanwhile
+        if not self._is_asking:
+            self.now = self._monotonic()
+        reply = found if isinstance(found, Reply) else self._capabilities.refusal(found.size_bytes, False)
+        if self._refuse(job, reply):
+            self._converting = None
+        elif isinstance(found, SevenBitForm):
+            job.take_form(found)
+        if not self._is_asking and self.client.is_idle:
+            self._go_on()
+            self._extend()
+
+    def _put_back_converting(self) -> None:
+        """Give a job back whose message is converted: the session ends."""
+        job, self._converting = self._converting, None
+        if job is not None:
+            self._owner.put_back(self, job)
 
     def _remember_quirks(self) -> None:
         """Remember the quirks that this session found."""
@@ -389,7 +610,7 @@ class ClientSession(Protocol):
     def _charge(self, job: Job) -> None:
         now, message = self.now, job.message
         self._cap = now + self._steps_s + (message.size_bytes + message.stuffed_dots) / SLOWEST_BYTES_S
-        job.begin(now)
+        job.begin(now, self.tls)
         if self.setup_s:
             job.charge(min(self.setup_s, max(0.0, now - job.queued_at)))
             self.setup_s = 0.0
@@ -404,7 +625,7 @@ class ClientSession(Protocol):
             self.deadline = deadline if deadline < self._cap else self._cap
 
     def _end(self, why: bytes) -> None:
-        if self.state in (_GREETING, _BUSY, _IDLE):
+        if self.state in (_GREETING, _HANDSHAKE, _BUSY, _IDLE):
             self.client.lost(why)
         self._leave()
 
@@ -412,7 +633,10 @@ class ClientSession(Protocol):
         """Leave the owner's books, whenever the socket closes. Harmless when repeated."""
         state, self.state = self.state, _GONE
         self._stop_reading()
+        if self._auth is not None:
+            self._auth.close()
         if state is not _GONE:
+            self._put_back_converting()
             self._remember_quirks()
             if state is not _QUITTING:
                 self._owner.session_left(self)

@@ -6,6 +6,8 @@ for senders matches only if the client's address is in its `sendernets`. Case is
 `senders`; mail made here is in every network. A route grants no permission: reception decides which mail is taken. Each
 attempt looks up the route again, so a corrected configuration applies to waiting mail.
 
+A next hop has the profile that `security.policy` gives: next hops that differ in it share no connection.
+
 *Not here*: addresses of relays and MX hosts (`locator`), limits (`schedule`).
 """
 
@@ -18,6 +20,8 @@ from typing import NamedTuple
 import attrs
 
 from mailismus.config.values.settings import RelaySettings
+from mailismus.deliver.security.policy import TlsPolicy
+from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.address import domain_of
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
@@ -32,6 +36,8 @@ MAX_KNOWN = 10_000
 """Domains whose next hop is remembered."""
 
 UNKNOWN_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user here"), b"local")
+
+NO_DOMAIN = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.2", b"the domain of the address can't be one"), HOST_NONE)
 
 
 @attrs.frozen
@@ -58,6 +64,8 @@ class NextHop(NamedTuple):
     host: str
     port: int
     finding: HostFinding = HostFinding.ADDRESS
+    profile: Profile = PLAIN
+    """What it must show. Next hops that differ in it share no connection."""
 
 
 Route = Local | NextHop | Outcome
@@ -67,7 +75,7 @@ Route = Local | NextHop | Outcome
 class _SenderRule:
     """A relay for some senders; `networks` None: from all clients."""
 
-    next_hop: NextHop
+    relay: RelaySettings
     networks: Networks | None
 
     def is_for(self, client: bytes) -> bool:
@@ -76,24 +84,28 @@ class _SenderRule:
 
 
 class Router:
-    """The routes of one configuration. `mx_port`: the port of hosts that no relay rule names."""
+    """The routes of one configuration. `mx_port`: the port of hosts that no relay rule names. `policy` None: no TLS."""
 
-    def __init__(self, directory: Directory, relays: Iterable[RelaySettings], mx_port: int) -> None:
+    def __init__(
+        self, directory: Directory, relays: Iterable[RelaySettings], mx_port: int, policy: TlsPolicy | None = None
+    ) -> None:
         self._directory = directory
         self._mx_port = mx_port
+        self._policy = policy
         self._by_sender: dict[bytes, _SenderRule] = {}
-        self._by_domain: dict[bytes, NextHop] = {}
-        self._default: NextHop | None = None
+        self._by_domain: dict[bytes, RelaySettings] = {}
+        self._default: RelaySettings | None = None
+        self._relay_hops: dict[tuple[int, Profile], NextHop] = {}
+        """By the identity of the relay, and profile: one object for all domains."""
         self._known: dict[bytes, NextHop] = {}
         """Next hops of domains as they were written, with the `@`, where no sender's rule can decide."""
         for relay in relays:
-            next_hop = NextHop(relay.host.lower(), relay.port)
             for domain in relay.destdomains:
-                self._by_domain[domain.lower()] = next_hop
+                self._by_domain[domain.lower()] = relay
             for sender in relay.senders:
-                self._by_sender[sender.lower()] = _SenderRule(next_hop, relay.sendernets)
+                self._by_sender[sender.lower()] = _SenderRule(relay, relay.sendernets)
             if not relay.destdomains and not relay.senders:
-                self._default = next_hop
+                self._default = relay
 
     def split(self, message: Message) -> tuple[dict[NextHop, list[Entry]], list[tuple[Entry, Local | Outcome]]]:
         """Return the entries of a message by next hop, in order, and those that have no next hop, with their routes."""
@@ -136,12 +148,30 @@ class Router:
             for key in (sender.lower(), domain_of(sender)):
                 rule = self._by_sender.get(key)
                 if rule is not None and rule.is_for(client):
-                    return rule.next_hop
-        next_hop = self._by_domain.get(domain, self._default)
-        if next_hop is None:
-            next_hop = NextHop(domain.decode("ascii"), self._mx_port, HostFinding.MX)
+                    return self._next_hop(rule.relay, domain)
+        relay = self.relay_of(domain)
+        if relay is None and not domain.isascii():
+            return NO_DOMAIN
+        next_hop = self._next_hop(relay, domain)
         if not self._by_sender:
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
             self._known[written] = next_hop
         return next_hop
+
+    def relay_of(self, domain: bytes) -> RelaySettings | None:
+        """The relay for mail to a domain (lower case) that no sender's rule routes; None: it goes by MX."""
+        return self._by_domain.get(domain, self._default)
+
+    def _next_hop(self, relay: RelaySettings | None, domain: bytes) -> NextHop:
+        """The next hop of the mail of a domain by this relay, or without one."""
+        policy = self._policy
+        if relay is None:
+            profile = PLAIN if policy is None else policy.of_domain(domain)
+            return NextHop(domain.decode("ascii"), self._mx_port, HostFinding.MX, profile)
+        profile = PLAIN if policy is None else policy.of_relay(relay, domain)
+        known = self._relay_hops.get((id(relay), profile))
+        if known is None:
+            known = NextHop(relay.host.lower(), relay.port, HostFinding.ADDRESS, profile)
+            self._relay_hops[id(relay), profile] = known
+        return known

@@ -16,12 +16,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTCP, IReactorTime
 
 from mailismus.config.values.settings import DeliverSettings, ScheduleSettings
+from mailismus.deliver.authentication.failure import AuthFailure, Scope
+from mailismus.deliver.authentication.misses import AuthMisses
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.blame import (
     BROKEN,
     Blame,
@@ -34,16 +38,18 @@ from mailismus.deliver.blame import (
     judge_transaction,
 )
 from mailismus.deliver.connector import Connector
+from mailismus.deliver.conversion import Conversions
 from mailismus.deliver.giving_back import AT_ONCE_S, GivingBack, delay_s
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.lookups import Lookups
+from mailismus.deliver.misses import TlsMisses
 from mailismus.deliver.protocol import ClientSession, ClientSessionState
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.quirks import QuirkMemory
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths, DestDb, HostFailure
 from mailismus.deliver.schedule.destination import Destination
@@ -51,10 +57,12 @@ from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import NO_LIMIT, ScheduleLimits
 from mailismus.deliver.schedule.schedule import PATIENCE_S, SLOW_AFTER_S, Schedule
 from mailismus.deliver.settling import Settling
+from mailismus.deliver.tls_clients import TlsClients
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Entry, IContent, Message
+from mailismus.smtp.client.starttls import TlsFailure
 from mailismus.smtp.client.transaction import Phase
 
 MAX_PUT_BACKS = 3
@@ -101,6 +109,7 @@ class Sessions:
         held: HeldEntries,
         pick: PickOne,
         chance: Callable[[], float],
+        secrets: Secrets,
     ) -> None:
         self._settings = settings
         self._clock, self.monotonic = clock, monotonic
@@ -108,6 +117,11 @@ class Sessions:
         self._held = held
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
         self.quirks = QuirkMemory()
+        self.tls = TlsClients(clock)
+        self._misses = TlsMisses(self.tls.fallbacks, settling.counters)
+        self.conversions = Conversions(queue.read)
+        self.secrets = secrets
+        self._auth_misses = AuthMisses(settling.counters)
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
         self.schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
@@ -122,6 +136,8 @@ class Sessions:
         """Recipients that a transaction under way had no room for."""
         self._stalled: dict[Connection, None] = {}
         """Connections that wait until the queue allows transactions."""
+        self._reloaded_at = -math.inf
+        """A job queued earlier may have another route now."""
         self._trusted_since = 0.0
         """A connection made earlier tells nothing about its host."""
         self._tick: IDelayedCall | None = None
@@ -168,8 +184,12 @@ class Sessions:
                 connection.carrier.begin()
 
     def reload(self, settings: DeliverSettings) -> None:
-        """Use other settings for later sessions. Jobs that have not begun are given back, since their route may change."""
+        """Use other settings for later sessions. Jobs that have not begun are given back, since their route may change; so
+        are later those that have begun and were not tried. So a session of a profile that is no more gets no transaction."""
         self._settings = settings
+        self._reloaded_at = self.monotonic()
+        self.tls.renew()
+        self.secrets.forget()
         self.connector.reload(settings)
         limits = limits_of(settings)
         is_other = limits.backlog != self._limits.backlog
@@ -179,7 +199,10 @@ class Sessions:
         self.schedule.follow_settings()
         if is_other:
             self.schedule.destdb.relist()
+        free = [session for session in self._all if session.drop_conversion()]
         self.giving_back.give_back_all()
+        for session in free:
+            session.begin()
 
     def forget_hosts(self) -> None:
         """Distrust all knowledge of hosts: new connections decide, and idle sessions end."""
@@ -192,6 +215,8 @@ class Sessions:
         destination = self.schedule.destinations.get(next_hop)
         if destination is not None and destination.labels:
             self.schedule.destdb.forget_deaths_of(destination.labels)
+            for host in destination.labels:
+                self.tls.fallbacks.forget((host.address, host.port))
         elif not self.lookups.forgive(next_hop):
             self.schedule.destdb.forget_deaths()
 
@@ -233,9 +258,8 @@ class Sessions:
     # ------------------------------------------------------------------ called by the schedule (`schedule.ScheduleOwner`)
 
     def open_connection(self, connection: Connection, destination: Destination) -> None:
-        session = ClientSession(
-            self, connection, destination.labels[connection.host], self.connector.name, self._settings.client
-        )
+        found, label = destination.names[connection.host], destination.labels[connection.host]
+        session = ClientSession(self, connection, found, label, self.connector.name, self._settings.client)
         connection.carry(session)
         self._all[session] = None
         self.connector.connect(session, self)
@@ -244,7 +268,8 @@ class Sessions:
         return self.lookups.locate(destination, job, now)
 
     def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
-        job.begin(self.monotonic())
+        was_tried = label != HOST_NONE and reply is destination.last_reply()
+        job.begin(self.monotonic(), destination.tls_of_failure() if was_tried else b"")
         self.giving_back.forget(job, destination, len(job.entries))
         self._settling.settle(job, job.entries, reply, label, known_for_s)
 
@@ -265,6 +290,12 @@ class Sessions:
 
     # ------------------------------------------------------------------ called by sessions (`protocol.ClientSessionOwner`)
 
+    def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
+        self._settling.counters.count_tls_session(session.connection.host.profile.level.value, is_resumed=is_resumed)
+
+    def session_authenticated(self, session: ClientSession) -> None:
+        self._auth_misses.note_success(session.connection.host.profile)
+
     def session_established(self, session: ClientSession) -> None:
         self.schedule.stand(session.connection, session.now)
 
@@ -272,7 +303,7 @@ class Sessions:
         connection = session.connection
         if is_ahead and not connection.queue:
             return None
-        if not self._request_begin(connection) or not self._may_go_on(connection, now):
+        if not self._request_begin(connection, is_ahead=is_ahead) or not self._may_go_on(connection, now):
             return None
         job = self.schedule.next_job(connection, now)
         if job is not None:
@@ -303,8 +334,8 @@ class Sessions:
             entries = job.remaining()
         self.giving_back.forget(job, destination, len(entries))
         self._settling.settle(job, entries, reply, label)
-        mx_set, host = connection.mx_set, connection.host
-        if mx_set.note_delivered(session.now) or (host.window is not None and host.note_delivered()):
+        mx_set, endpoint = connection.mx_set, connection.host.endpoint
+        if mx_set.note_delivered(session.now) or (endpoint.window is not None and endpoint.note_delivered()):
             self.schedule.grown()
 
     def _settle_failed(self, session: ClientSession, job: Job, reply: Reply, destination: Destination, label: bytes) -> None:
@@ -316,7 +347,7 @@ class Sessions:
             if job.is_first:
                 self._lost[session] = reply
             job.rewind()
-            self.schedule.put_back(job, label)
+            self._place_anew(job, destination, label)
             return
         entries = job.remaining()
         if job.phase is _IN_DOUBT:
@@ -340,12 +371,19 @@ class Sessions:
             self._queue_rest(job, destination)
             self.schedule.forget_job(job, destination)
 
+    def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
+        destination = self.schedule.destinations[job.next_hop]
+        entries = [job.entries[position] for position in positions]
+        destination.entries -= len(entries)
+        self._held.free(job.message.sender, len(entries))
+        self._settling.settle(job, entries, reply, destination.labels.get(session.connection.host, session.label))
+
     def put_back(self, session: ClientSession, job: Job) -> None:
         connection, destination = session.connection, self.schedule.destinations[job.next_hop]
         self.schedule.end_job(job, connection)
         self._queue_rest(job, destination)
         job.rewind()
-        if self._is_stopping:
+        if self._is_gone(job):
             self.giving_back.give_back(job, destination, AT_ONCE_S)
         elif job.put_backs > MAX_PUT_BACKS:
             reply = Reply(451, b"4.4.2", b"host ends its sessions before this message's turn")
@@ -355,7 +393,12 @@ class Sessions:
             self.schedule.put_back(job)
 
     def session_failed(self, session: ClientSession, reply: Reply) -> None:
-        if session.state is ClientSessionState.CONNECTING:
+        failure = session.client.tls_failure
+        if failure is not None:
+            self._miss_tls(session, failure)
+        elif session.auth_failure is not None:
+            self._miss_auth(session, session.auth_failure)
+        elif session.state is ClientSessionState.CONNECTING:
             self.connect_failed(session, reply)
         else:
             self._fail(session, reply, HostFailure.NO_SESSION, judge_session(session.client.refused, reply))
@@ -378,12 +421,17 @@ class Sessions:
 
     # ------------------------------------------------------------------ internal
 
-    def _request_begin(self, connection: Connection) -> bool:
-        """Whether a transaction may begin now; if not, `wake` is called when the queue allows it."""
+    def _request_begin(self, connection: Connection, *, is_ahead: bool) -> bool:
+        """Whether a transaction may begin now; if not, `wake` is called when the queue allows it, unless the connection has
+        a transaction under way (`is_ahead`): it asks again when that ends."""
         if self._is_stopping:
             return False
         if self._settling.may_begin:
+            if self._stalled:
+                self._stalled.pop(connection, None)
             return True
+        if is_ahead:
+            return False
         self._stalled[connection] = None
         if not self._waits_to_begin:
             self._waits_to_begin = True
@@ -399,7 +447,7 @@ class Sessions:
             connection.begun < limits.max_messages
             and now - connection.made_at < limits.max_age_s
             and mx_set.connections <= mx_set.window.size
-            and not connection.host.has_surplus
+            and not connection.host.endpoint.has_surplus
             and not (self.schedule.line.count and self.schedule.must_yield(connection))
         )
 
@@ -421,10 +469,39 @@ class Sessions:
         size = len(job.remaining()) or 1
         for at in range(0, len(rest), size):
             other = self.job(job.message, rest[at : at + size], job.next_hop, job.queued_at)
-            if self._is_stopping:
-                self.giving_back.give_back(other, destination, AT_ONCE_S)
-            else:
-                self.schedule.put_back(other)
+            self._place_anew(other, destination, HOST_NONE)
+
+    def _is_gone(self, job: Job) -> bool:
+        """Whether a job goes back to the queue rather than to another connection."""
+        return self._is_stopping or job.queued_at < self._reloaded_at
+
+    def _place_anew(self, job: Job, destination: Destination, label: bytes) -> None:
+        if self._is_gone(job):
+            self.giving_back.give_back(job, destination, AT_ONCE_S)
+        else:
+            self.schedule.put_back(job, label)
+
+    def _miss_tls(self, session: ClientSession, failure: TlsFailure) -> None:
+        """Note that a session missed what its profile demands of TLS."""
+        connection, now = session.connection, self.monotonic()
+        self._settling.counters.count_failed_connection()
+        reply = self._misses.note(connection.host, session.label, failure, now)
+        if reply is None or connection.made_at < self._trusted_since:
+            self.schedule.leave(connection)  # the jobs get another connection
+        else:
+            self.schedule.miss(connection, reply, session.label, now)
+
+    def _miss_auth(self, session: ClientSession, failure: AuthFailure) -> None:
+        """Note that a session was not authenticated."""
+        connection, now = session.connection, self.monotonic()
+        self._settling.counters.count_failed_connection()
+        scope = self._auth_misses.note(connection.host.profile, session.label, failure, now)
+        if scope is Scope.NOTHING or connection.made_at < self._trusted_since:
+            self.schedule.leave(connection)  # the jobs get another connection
+        elif scope is Scope.PROFILE:
+            self.schedule.refuse(connection, failure.reply, session.label, now)
+        else:
+            self.schedule.miss(connection, failure.reply, session.label, now, met_tls=True)
 
     def _fail(self, session: ClientSession, reply: Reply, kind: HostFailure, blame: Blame | None) -> None:
         """Note that no session with this session's host succeeded, or that it was lost before a message. `blame`: the

@@ -28,6 +28,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorFromThreads, IReac
 from twisted.logger import Logger
 
 from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings
+from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.deposit import Deposits
 from mailismus.deliver.file_systems import FileSystems
@@ -40,6 +41,8 @@ from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.route import Local, NextHop, Router
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths, DestDb
+from mailismus.deliver.security.policy import TlsPolicy
+from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.watch import HangWatch
@@ -77,6 +80,8 @@ class DeliveryContext(Protocol):
     @property
     def local_workers(self) -> IWorker: ...
     @property
+    def secret_workers(self) -> IWorker: ...
+    @property
     def pick(self) -> PickOne: ...
     @property
     def chance(self) -> Callable[[], float]: ...
@@ -91,6 +96,7 @@ class RealDeliveryContext:
         self.pick: PickOne = random.choice
         self.chance = random.random
         self.local_workers = ThreadPool(threads, "maildir", MAX_THREADS + 1)  # one more for the mount table
+        self.secret_workers = ThreadPool(threads, "secrets", 2)
 
 
 class DeliverTask:
@@ -132,6 +138,7 @@ class DeliverTask:
             self._held,
             context.pick,
             context.chance,
+            Secrets(context.secret_workers),
         )
         deposits = Deposits(store, NameSource(name), context.local_workers, context.clock.seconds, context.monotonic)
         self.local = LocalDeliveries(
@@ -144,6 +151,7 @@ class DeliverTask:
             self._held,
             self._destdb.limits,
         )
+        self._profiles = Profiles()
         self._adopt(settings, directory)
         self._is_open = dict.fromkeys(_AREAS, True)
         self._empty_takes = dict.fromkeys(_AREAS, 0)
@@ -164,7 +172,8 @@ class DeliverTask:
 
     def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
         self._settings = settings
-        self._router = Router(directory, settings.relays, settings.client.mxport)
+        policy = TlsPolicy(settings, self._profiles)
+        self._router = Router(directory, settings.relays, settings.client.mxport, policy)
         cache = settings.queuecache or 1 << 30
         self._held.set_limit(cache)
         self._enough_room = max(1, self._held.kept // 4)
@@ -214,6 +223,7 @@ class DeliverTask:
         """Begin, after `delay_start`."""
         self._is_running = True
         self._context.local_workers.start()
+        self._context.secret_workers.start()
         self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
 
     def stop(self, deadline: float) -> Deferred[None]:
@@ -245,10 +255,12 @@ class DeliverTask:
     def _end(self, _: None) -> None:
         self._settling.flush()
         self._context.local_workers.leave()
+        self._context.secret_workers.leave()
 
     def forget_deaths(self) -> None:
-        """Treat no host as dead any more (after a flush)."""
+        """Treat no host as dead any more, nor its TLS as broken (after a flush)."""
         self._destdb.forget_deaths()
+        self.sessions.tls.fallbacks.clear()
 
     def forget_deaths_of(self, message: Message, entry: Entry) -> None:
         """Treat no host of this entry as dead any more (after a flush of it)."""

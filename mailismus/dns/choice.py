@@ -37,11 +37,13 @@ _NOT_PLAIN = re.compile(r"[^ -~]")
 
 @attrs.frozen
 class MxHost:
-    """One MX host. `name`: absolute, lower case, no final dot; of a literal the address."""
+    """One MX host. `name`: absolute, lower case, no final dot; of a literal the address. `is_secure`: the answer that names
+    it was authenticated (DNSSEC)."""
 
     name: str
     preference: int
     addresses: tuple[str, ...]
+    is_secure: bool = False
 
 
 class Fallback(enum.Enum):
@@ -74,11 +76,13 @@ class MxPolicy:
 
 @attrs.frozen
 class Candidates:
-    """Hosts whose addresses must be looked up, best first. `is_implicit`: the domain itself, which has no MX record."""
+    """Hosts whose addresses must be looked up, best first. `is_implicit`: the domain itself, which has no MX record.
+    `is_secure`: the answer that says so was authenticated."""
 
     domain: str
     hosts: tuple[Exchange, ...]
     is_implicit: bool = False
+    is_secure: bool = False
 
 
 @attrs.frozen
@@ -102,7 +106,7 @@ def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, random: Ran
         case Status.NO_RECORDS:
             if not policy.own_names.isdisjoint((domain, answer.name)):
                 return _circle(domain, f"{domain} is this server, and has no MX record")
-            return Candidates(domain, (Exchange(0, answer.name),), is_implicit=True)
+            return Candidates(domain, (Exchange(0, answer.name),), is_implicit=True, is_secure=answer.is_secure)
     if not any(exchange.host for exchange in answer.exchanges):
         return fail(556, b"5.1.10", f"{domain} takes no mail: null MX (RFC 7505)")
     best: dict[str, int] = {}
@@ -117,7 +121,7 @@ def choose_candidates(domain: str, answer: Answer, policy: MxPolicy, random: Ran
     if not hosts:
         return fail(550, b"5.4.4", f"no MX host of {domain} has a name that a host can have: {better[0].host}")
     hosts.sort(key=lambda exchange: (exchange.preference, random.random()))
-    return Candidates(domain, tuple(hosts[:MAX_HOSTS]))
+    return Candidates(domain, tuple(hosts[:MAX_HOSTS]), is_secure=answer.is_secure)
 
 
 def choose_hosts(
@@ -139,7 +143,8 @@ def choose_hosts(
         if is_named or policy.is_own([*v4, *v6]):
             limit = min(limit, exchange.preference)
         elif v4 or v6:
-            hosts.append(MxHost(exchange.host, exchange.preference, order_addresses(v4, v6, random)))
+            addresses = order_addresses(v4, v6, random)
+            hosts.append(MxHost(exchange.host, exchange.preference, addresses, candidates.is_secure))
         elif Status.FAILED in (one.v4.status, one.v6.status):
             unknown.append((one.v4 if one.v4.status is Status.FAILED else one.v6).text)
         else:

@@ -1,8 +1,8 @@
 """The address: a mailbox as it stands in an envelope, between the angle brackets (RFC 5321 4.1.2 and 4.1.3).
 
-*Rules*: bytes in the case they came in; ASCII alone (no SMTPUTF8); a control byte stands nowhere, not even behind a
-backslash in a quoted local part; a local part has at most 64 bytes, a label 63, the whole 254. What is refused here
-reaches no record, no log and no other server.
+*Rules*: bytes in the case they came in; ASCII, or UTF-8 where SMTPUTF8 was declared (`utf8`); a control byte stands nowhere,
+not even behind a backslash in a quoted local part; a local part has at most 64 bytes, a label 63, the whole 254. What is
+refused here reaches no record, no log and no other server.
 
 *Not here*: whether an address is ours or exists (`mail.directory`), commands (`smtp.grammar`), header fields.
 """
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
+
+from mailismus.mail.utf8 import ascii_form, to_ascii_domain
 
 MAX_ADDRESS = 254
 """Bytes of a mailbox: a path has at most 256, its brackets included (RFC 5321 4.5.3.1.3)."""
@@ -60,6 +62,14 @@ def parse_path(path: bytes) -> bytes | None:
     return path if is_mailbox(path) else None
 
 
+def parse_utf8_path(path: bytes) -> bytes | None:
+    """The mailbox of a path with bytes above 127 (RFC 6531 3.3), or None. It has no source route."""
+    if len(path) > MAX_ADDRESS or len(path.rpartition(b"@")[0]) > MAX_LOCAL_PART:
+        return None
+    form = ascii_form(path)
+    return path if form is not None and is_mailbox(form) else None
+
+
 def is_domain(name: bytes) -> bool:
     """Whether this is a domain by the grammar: at most 255 bytes, no dot at its end."""
     return len(name) <= 255 and _IS_DOMAIN(name) is not None
@@ -80,9 +90,13 @@ def is_literal(text: bytes) -> bool:
 
 
 def domain_of(address: bytes) -> bytes:
-    """The domain, or literal, in lower case; `b""` if there is none (the bare postmaster, the null reverse-path)."""
+    """The domain, or literal, in lower case, with A-labels; `b""` if there is none (the bare postmaster, the null
+    reverse-path)."""
     at = address.rfind(b"@")
-    return address[at + 1 :].lower() if at >= 0 else b""
+    if at < 0:
+        return b""
+    domain = address[at + 1 :].lower()
+    return domain if domain.isascii() else to_ascii_domain(domain) or domain
 
 
 def mailbox_of(address: bytes) -> tuple[bytes, bytes]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence, Set
 
 import attrs
 
-from mailismus.mail.address import local_part_of, mailbox_of
+from mailismus.mail.address import domain_of, local_part_of, mailbox_of
 
 _QUOTE, _BRACKET = b'"['
 # Numbers, because `in` first takes bytes for a number, and that error costs more than the search.
@@ -31,7 +31,8 @@ class Directory:
         """The user who owns an address; `b""`: it is local, and there is no such user; None: it is not local. Mail stays
         here if the address is local: its domain is, or it is the bare postmaster."""
         domain = address[address.rfind(b"@") + 1 :].lower()
-        if domain not in self.domains and (domain != b"postmaster" or b"@" in address):
+        is_local = domain in self.domains or (domain == b"postmaster" and b"@" not in address)
+        if not is_local and (domain.isascii() or domain_of(address) not in self.domains):
             return None
         return self.user_of(address) or b""
 
@@ -47,7 +48,8 @@ class Directory:
         `mail.address.mailbox_of`."""
         local_part, _, domain = address.rpartition(b"@")
         domain = domain.lower()
-        if local_part and domain not in self.domains and _QUOTE not in address and _BRACKET not in address:
+        is_usual = _QUOTE not in address and _BRACKET not in address and domain.isascii()
+        if local_part and domain not in self.domains and is_usual:
             return local_part, domain  # fast path: the usual form, once for each recipient of a large envelope
         user = self.owner_of(address)
         return (user, b"") if user else mailbox_of(address)
@@ -59,7 +61,7 @@ class Directory:
         if len(domains) > _FEW_DOMAINS:
             return False
         together = b" %b " % b" ".join(addresses).lower()
-        if _QUOTE in together or _BRACKET in together or together.find(b" postmaster ") >= 0:
+        if _QUOTE in together or _BRACKET in together or not together.isascii() or together.find(b" postmaster ") >= 0:
             return False
         for domain in domains:
             if together.find(b"@%b " % domain) >= 0:

@@ -11,4 +11,7 @@ Modules, each with what it is:
     send            sends bytes in this turn of the reactor
     close           closes a connection in this turn of the reactor
     tls             TLS of listeners
+    channel_binding  bytes that both ends of a TLS connection know
+    tls_client      TLS towards other servers
+    tls_sessions    sessions towards other servers that may be resumed
 """

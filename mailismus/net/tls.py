@@ -11,8 +11,8 @@
 - One read of the TCP connection yields one piece, so that reading can stop between any two.
 - Memory for a handshake is bounded.
 
-*Not here*: STARTTLS (`smtp.server`), time-outs and closing (`submit.protocol`), reading certificates
-(`config.read.certificates`).
+*Not here*: TLS towards other servers (`net.tls_client`), STARTTLS (`smtp.server`), time-outs and closing
+(`submit.protocol`), reading certificates (`config.read.certificates`).
 
 *Weakness*: `connection.protocol` is set here, as Twisted's `startTLS` does, and so is `_lostTLSConnection` of its pump: no
 interface offers that. `startTLS` itself would send each reply a turn later and hide waiting bytes.
@@ -102,13 +102,21 @@ class TlsServer:
         """Start TLS on a TCP connection. Returns the transport for the session. A handshake that fails ends in
         `connectionLost`; the session must end one that never ends."""
         transport = TlsTransport(self._factory, tcp, session)
-        tcp.protocol = transport  # type: ignore[attr-defined]  # see *Weakness*
-        transport.makeConnection(_Wire(tcp))  # type: ignore[no-untyped-call]  # Twisted's
+        start_pump(transport, tcp)
         return transport
+
+
+def start_pump(transport: TlsTransport, tcp: ITransport) -> None:
+    """Put the pump between a TCP connection and its session."""
+    tcp.protocol = transport  # type: ignore[attr-defined]  # see *Weakness*
+    transport.makeConnection(_Wire(tcp))  # type: ignore[no-untyped-call]  # Twisted's
 
 
 class TlsTransport(TLSMemoryBIOProtocol):
     """TLS of one connection: a protocol to TCP, a transport to the session. `wire`: the TCP connection."""
+
+    WENT_AWAY = b"the client went away"
+    """Why a handshake failed that the other side ended without a word."""
 
     def __init__(self, factory: TLSMemoryBIOFactory, tcp: ITransport, session: TlsSession) -> None:
         self.wire = tcp
@@ -147,6 +155,16 @@ class TlsTransport(TLSMemoryBIOProtocol):
             f" ({connection.get_cipher_bits()} bits)"
         )
         return words.encode("ascii", "replace")
+
+    def explain_failure(self, reason: Failure) -> bytes:
+        """Why the handshake failed, in a few words."""
+        match reason.value:
+            case SSL.Error(args=([(_, _, words), *_],)):
+                return str(words).encode("ascii", "replace")
+            case ConnectionDone() | ConnectionLost():
+                return self.WENT_AWAY
+            case _:
+                return b"given up"
 
     def pauseProducing(self) -> None:
         """Stop reading."""
@@ -189,7 +207,7 @@ class _Plain:
 
     def connectionLost(self, reason: Failure) -> None:
         if not self._is_on:
-            self._session.handshake_failed(_explain(reason))
+            self._session.handshake_failed(self._transport.explain_failure(reason))
         self._session.connectionLost(reason)
 
 
@@ -215,14 +233,3 @@ class _Wire:
 
     def getHost(self) -> IAddress:
         return self._tcp.getHost()
-
-
-def _explain(reason: Failure) -> bytes:
-    """Why a handshake failed, in a few words."""
-    match reason.value:
-        case SSL.Error(args=([(_, _, words), *_],)):
-            return str(words).encode("ascii", "replace")
-        case ConnectionDone() | ConnectionLost():
-            return b"the client went away"
-        case _:
-            return b"given up"

@@ -18,6 +18,7 @@ import attrs
 from mailismus.config.values.units import UnitError, parse_size, parse_time_ms
 from mailismus.mail.address import domain_of
 from mailismus.mail.ids import SpoolId, format_spool_id, parse_queue_id, parse_spool_id
+from mailismus.mail.utf8 import to_ascii_domain
 from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate
 
 FORMS = (
@@ -82,7 +83,7 @@ def parse_subject(word: str) -> Subject:
         raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
     if name.rpartition(b"@")[0]:
         return Subject(Filter(None, None, lambda message, entry: entry.recipient.lower() == name), domain_of(name))
-    domain = name.removeprefix(b"@")
+    domain = domain_of(b"@" + name.removeprefix(b"@"))
     if not domain:
         raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
     return Subject(Filter(None, None, lambda message, entry: domain_of(entry.recipient) == domain), domain)
@@ -137,6 +138,8 @@ def _recipient(word: str, value: str, now: float) -> Predicate:
 
 
 def _domain(word: str, value: str, now: float) -> Predicate:
+    if not value.isascii():
+        value = (to_ascii_domain(_bytes(value)) or _bytes(value)).decode("utf-8", "surrogateescape")
     matches = _glob(value)
     return lambda message, entry: matches(domain_of(entry.recipient))
 

@@ -1,8 +1,8 @@
 """Composing a report: multipart/report of a notice, a delivery status and an excerpt of the message (RFC 6522; pure).
 
-*Rules*: a report is 7-bit, unless it returns a whole message with 8-bit lines. Every line ends in CRLF and has at most 998
-bytes. The header contains no bytes that others chose, except addresses and a Message-ID that passed their grammars. The
-boundary is random and occurs nowhere inside.
+*Rules*: a report is 7-bit, unless it returns a whole message with 8-bit lines, or its recipient is in UTF-8 (RFC 6533).
+Every line ends in CRLF and has at most 998 bytes. The header contains no bytes that others chose, except addresses and a
+Message-ID that passed their grammars. The boundary is random and occurs nowhere inside.
 
 *Not here*: queues, files, the recipient of a report (`task`).
 Source: RFC 3461 to 3464, 3834 (Auto-Submitted), 5322, 6522.
@@ -16,6 +16,7 @@ from email.header import Header
 import attrs
 
 from mailismus.mail.ids import SpoolId, spool_name
+from mailismus.mail.utf8 import HEADER_WORDS, has_utf8_header, to_ascii_address
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Message
 from mailismus.report.delivery_status import write_delivery_status
@@ -47,6 +48,10 @@ class Report:
     message_id: bytes
     is_eightbit: bool
     stuffed_dots: int
+    recipient: bytes
+    """The address of the message's sender, in ASCII if it has such a form."""
+    words: bytes | None
+    """The words of the report's envelope."""
 
     @property
     def size_bytes(self) -> int:
@@ -76,20 +81,22 @@ def compose_in_steps(
     status: list[bytes] = []
     yield from _encode_lines(write_delivery_status(origin.host, message), status)
     parts = [
-        _part(b"Notification", b"text/plain; charset=us-ascii", b"".join(notice)),
+        _notice_part(b"".join(notice)),
         _part(b"Delivery status", b"message/delivery-status", b"".join(status)),
     ]
     is_eightbit = False
     if excerpt is not None and excerpt.content:
-        parts.append(_returned_part(excerpt))
+        parts.append(_returned_part(excerpt, has_utf8_header(message.words)))
         is_eightbit = excerpt.is_whole and excerpt.is_mailable and not excerpt.content.isascii()
     boundary = _choose_boundary(parts, random)
     delimiter = b"--" + boundary
+    recipient = to_ascii_address(message.sender) or message.sender
+    to = safe_address(recipient).encode("utf-8")
     header = [
         b"Received: by %b id %b;\r\n\t%b" % (origin.host, spool_name(spool_id), date),
         b"Date: " + date,
         b"From: Mail Delivery System <%b>" % origin.address,
-        b"To: <%b>" % safe_address(message.sender).encode("ascii"),
+        b"To: <%b>" % to,
         b"Subject: " + _encode_subject(origin.subject),
         b"Message-ID: " + message_id,
         b"Auto-Submitted: auto-replied",
@@ -106,7 +113,8 @@ def compose_in_steps(
         body += [delimiter, part]
     content = CRLF.join([*header, b"", *body, delimiter + b"--", b""])
     stuffed = stuff(content)
-    yield Report(stuffed, message_id, is_eightbit, len(stuffed) - len(content))
+    words = None if to.isascii() else HEADER_WORDS
+    yield Report(stuffed, message_id, not stuffed.isascii(), len(stuffed) - len(content), recipient, words)
 
 
 def _part(description: bytes, content_type: bytes, content: bytes, encoding: bytes = b"") -> bytes:
@@ -116,12 +124,20 @@ def _part(description: bytes, content_type: bytes, content: bytes, encoding: byt
     return CRLF.join([*header, b"", content])
 
 
-def _returned_part(excerpt: Excerpt) -> bytes:
+def _notice_part(notice: bytes) -> bytes:
+    if notice.isascii():
+        return _part(b"Notification", b"text/plain; charset=us-ascii", notice)
+    return _part(b"Notification", b"text/plain; charset=utf-8", quote(notice), b"quoted-printable")
+
+
+def _returned_part(excerpt: Excerpt, is_utf8: bool) -> bytes:
+    """`is_utf8`: whether the message was declared with a header in UTF-8 (RFC 6532, RFC 6533 4)."""
     content = excerpt.content
     if excerpt.is_whole and excerpt.is_mailable:
-        return _part(b"Undelivered message", b"message/rfc822", content, b"" if content.isascii() else b"8bit")
+        kind = b"message/global" if is_utf8 else b"message/rfc822"
+        return _part(b"Undelivered message", kind, content, b"" if content.isascii() else b"8bit")
     description = b"Undelivered message" if excerpt.is_whole else b"Undelivered message, its beginning"
-    kind = b"text/rfc822-headers; charset=" + _charset_of(content)
+    kind = b"message/global-headers" if is_utf8 else b"text/rfc822-headers; charset=" + _charset_of(content)
     if excerpt.is_mailable and content.isascii():
         return _part(description, kind, content)
     return _part(description, kind, quote(content), b"quoted-printable")
@@ -171,6 +187,6 @@ def _choose_boundary(parts: list[bytes], random: Callable[[int], bytes]) -> byte
 
 def _encode_lines(lines: Iterable[str], encoded: list[bytes]) -> Iterator[None]:
     for count, line in enumerate(lines, 1):
-        encoded.append(line.encode("ascii") + CRLF)
+        encoded.append(line.encode("utf-8") + CRLF)
         if count % STEP_LINES == 0:
             yield

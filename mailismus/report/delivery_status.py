@@ -14,12 +14,16 @@ from collections.abc import Iterator
 from mailismus.mail.ids import QueueId, format_spool_id
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
-from mailismus.report.notice import format_reply, host_name, safe_address, split_words
+from mailismus.report.notice import format_host, format_reply, host_name, safe_address, split_words
+from mailismus.report.verdict import find_verdict
 from mailismus.smtp.trace import date_time
 
 WIDTH = 76
+OWN_TYPE = "x-mailismus"
+"""The type of diagnostics that no other server gave (RFC 3464 2.3.6). Such a block names no Remote-MTA (2.3.5)."""
 
 _IS_STATUS = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}").fullmatch
+_SPECIAL = re.compile(r"[^!-*,-<>-\[\]-~]")
 _IS_ADDRESS = re.compile(rb"[0-9.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*").fullmatch
 
 
@@ -55,16 +59,28 @@ def write_delivery_status(host: bytes, message: Message) -> Iterator[str]:
 
 
 def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
-    yield f"Final-Recipient: rfc822; {safe_address(entry.recipient)}"
+    yield f"Final-Recipient: {_typed_address(entry.recipient)}"
     yield "Action: failed"
     yield f"Status: {status_of(entry)}"
-    name = host_name(entry.host)
-    if name:
+    verdict, name = find_verdict(entry.reply, format_host(entry.host)), host_name(entry.host)
+    if verdict is not None:
+        yield field("Diagnostic-Code", f"{OWN_TYPE}; {format_reply(verdict.told)}")
+    elif name:
         yield field("Remote-MTA", f"dns; {_mta_name(name)}")
-    if entry.reply is not None:
+    if verdict is None and entry.reply is not None:
         yield field("Diagnostic-Code", f"smtp; {format_reply(entry.reply)}")
     yield field("Last-Attempt-Date", _date(entry.due_at))
     yield field("Final-Log-ID", str(QueueId(message.spool_id, entry.number)))
+
+
+def _typed_address(address: bytes) -> str:
+    """An address with its type. One in UTF-8 is written in ASCII (RFC 6533 3)."""
+    text = safe_address(address)
+    return f"rfc822; {text}" if text.isascii() else f"utf-8; {_SPECIAL.sub(_escape, text)}"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\x{{{ord(found[0]):X}}}"
 
 
 def _mta_name(name: bytes) -> str:

@@ -3,8 +3,8 @@
 It says what happened, to which address, on whose side, what to do now, and the remote host's reply, verbatim where that is
 safe. Recipients for which all this is equal are listed together.
 
-*Rules*: ASCII alone; lines of at most `WIDTH` where words allow, never more than 998 bytes. Text from others is escaped
-(`observe.text.plain`) and indented, so that it can't pass for ours.
+*Rules*: ASCII alone, but for addresses in UTF-8; lines of at most `WIDTH` where words allow, never more than
+998 bytes. Text from others is escaped (`observe.text.plain`) and indented, so that it can't pass for ours.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from mailismus.mail.address import domain_of
+from mailismus.mail.address import domain_of, parse_utf8_path
 from mailismus.mail.ids import format_spool_id
 from mailismus.mail.reply import MAX_TEXT, Reply
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
+from mailismus.report.verdict import find_verdict
 from mailismus.report.wording import LOCAL, NO_SERVER, Cause, cause_of
 from mailismus.smtp.trace import date_time
 
 WIDTH = 72
 MAX_WORD = 400
 """Longer words are split."""
+
+OWN = "This server noted:"
+"""The heading of our own words."""
 
 _HOST = re.compile(rb"([^\[\]]+)\[([0-9A-Fa-f.:]+)\]:(\d+)").fullmatch
 
@@ -36,7 +40,9 @@ def format_reply(reply: Reply) -> str:
 
 
 def safe_address(address: bytes) -> str:
-    """An address as in the envelope. One that does not pass the grammar is escaped and cut."""
+    """An address as in the envelope, in UTF-8 too. One that does not pass the grammar is escaped and cut."""
+    if not address.isascii() and parse_utf8_path(address) is not None:
+        return address.decode("utf-8")
     return plain(address).decode("ascii")[:900]
 
 
@@ -104,15 +110,16 @@ def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
 def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
     entry = together[0]
     reply, indent = entry.reply, "    "
-    cause = cause_of(reply, entry.host)
+    verdict = find_verdict(reply, format_host(entry.host))
+    cause = cause_of(reply, entry.host) if verdict is None else verdict.cause
     words = cause.value
     domain = plain(domain_of(entry.recipient)).decode("ascii") or "this server"
     yield from _wrap(f"{words.event.replace('{domain}', domain)} {words.side.replace('{domain}', domain)}", indent)
     yield from _wrap(f"What to do: {words.advice}", indent)
     if reply is not None:
         yield ""
-        yield from _wrap(_reply_heading(entry, reply, cause), indent)
-        yield from _wrap(format_reply(reply), indent * 2)
+        yield from _wrap(OWN if verdict is not None else _reply_heading(entry, reply, cause), indent)
+        yield from _wrap(format_reply(reply if verdict is None else verdict.told), indent * 2)
     yield ""
     last = _date(entry.due_at)
     if entry.attempts <= 1:
@@ -129,7 +136,7 @@ def _reply_heading(entry: Entry, reply: Reply, cause: Cause) -> str:
     host too."""
     host = format_host(entry.host)
     if entry.host == LOCAL or entry.host in NO_SERVER or not host:
-        return "This server noted:"
+        return OWN
     if not reply.is_permanent and (cause is Cause.IN_DOUBT or reply.enhanced[1:3] == b".4"):
         return f"What came of the last try with {host}:"
     return f"The server {host} answered:"

@@ -291,7 +291,13 @@ class ReportTask:
         except BaseException:
             draft.abandon()
             raise
-        envelope = Envelope(b"", (message.sender,), eightbit=report.is_eightbit, stuffed_dots=report.stuffed_dots)
+        envelope = Envelope(
+            b"",
+            (report.recipient,),
+            eightbit=report.is_eightbit,
+            stuffed_dots=report.stuffed_dots,
+            words=report.words,
+        )
         await self._queue.report(draft, envelope, message)
         write, name = self._maillog.write, spool_name(draft.spool_id)
         write(b"%b: sender non-delivery notification: %b" % (spool_name(message.spool_id), name))

@@ -4,7 +4,8 @@
 decide, then the code. Each cause says what happened, on whose side, and what to do now. No text of a remote host enters
 these sentences; it is shown beside them.
 
-*Not here*: the layout of a report (`notice`), other languages: this is English.
+*Not here*: replies that this server made itself (`verdict`), the layout of a report (`notice`), other languages: this is
+English.
 """
 
 from __future__ import annotations
@@ -92,6 +93,29 @@ class Cause(enum.Enum):
         "The message may only go over a secure connection, and none could be made.",
         "The cause is with the settings of the other server, or of this one.",
         "Show this report to whoever runs your mail server.",
+    )
+    NO_LOG_ON = Words(
+        "This server could not log on to the server that passes its mail on to {domain}.",
+        "The cause is with the settings of this server, or of the one it uses, not with you or the recipient.",
+        "Show this report to whoever runs your mail server, and send the message again when that is mended.",
+    )
+    UTF8_ADDRESS = Words(
+        "Your address, or the recipient's, has letters beyond ASCII before the @, and the other server takes no such "
+        "addresses.",
+        "The cause is the address, together with what the other server can do.",
+        "Use another address of yours, or of the recipient's, that is written in plain letters.",
+    )
+    UTF8_HEADER = Words(
+        "The message's header has letters beyond ASCII that are not encoded, and the other server takes no such headers.",
+        "The cause is how the message is written.",
+        "Send it again with plain letters in its subject, its names and the names of its attachments, or with a mail "
+        "program that encodes them (RFC 2047).",
+    )
+    EIGHTBIT = Words(
+        "The message has 8-bit content, and the other server takes only messages of 7 bits.",
+        "The cause is how the message is encoded.",
+        "Send it again with a mail program that encodes content (quoted-printable or base64); if yours can't, show this "
+        "report to whoever runs your mail server.",
     )
     CONTENT = Words(
         "The other server can't take a message of this form.",

@@ -12,6 +12,7 @@ What both sides and reports use; the rooms import it, and one another not at all
 
 Rooms:
 
+    auth                authentication by SASL: mechanisms and their exchange
     server              the server engine: from a client's bytes to questions about mail, and replies
     client              the client engine: from messages to commands, and from replies to outcomes
 """

@@ -2,7 +2,7 @@
 
 *Rules*: the expression that well-formed lines match is tried first; the reason for a refusal is looked for afterwards. A
 bare CR, LF or NUL is 500 5.5.2 at any place. One deviation is tolerated: blanks behind `FROM:` and `TO:`. Parsed values are
-printable ASCII.
+printable ASCII, but for addresses in UTF-8 (RFC 6531).
 
 The newest `MAX_KNOWN` lines are known: lists of recipients come again and again, and a look-up costs a tenth of the
 expression.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from mailismus.mail.address import ORDINARY, is_domain, is_literal, parse_path
+from mailismus.mail.address import ORDINARY, is_domain, is_literal, parse_path, parse_utf8_path
 from mailismus.smtp import replies
 from mailismus.smtp.extensions import parse_mail_parameters
 
@@ -28,6 +28,8 @@ _MAIL = re.compile(rb"(?i:MAIL FROM: *)<(" + ORDINARY + rb"|)>" + _PARAMETERS).f
 _MAIL_ANY_PATH = re.compile(rb"(?i:MAIL FROM: *)<(" + _PATH + rb")>" + _PARAMETERS).fullmatch
 _RCPT = re.compile(rb"(?i:RCPT TO: *)<(" + ORDINARY + rb")> *").fullmatch
 _RCPT_ANY_PATH = re.compile(rb"(?i:RCPT TO: *)<(" + _PATH + rb")>" + _PARAMETERS).fullmatch
+_MAIL_UTF8 = re.compile(rb"(?i:MAIL FROM: *)<([^<>\0-\x1f\x7f]*)>" + _PARAMETERS).fullmatch
+_RCPT_UTF8 = re.compile(rb"(?i:RCPT TO: *)<([^<>\0-\x1f\x7f]*)> *").fullmatch
 _HELLO = re.compile(rb"(?i:HELO|EHLO) +([!-~]{1,255}) *").fullmatch
 _FORM = {b"MAIL": re.compile(rb"(?i:MAIL FROM:).*").fullmatch, b"RCPT": re.compile(rb"(?i:RCPT TO:).*").fullmatch}
 
@@ -52,31 +54,37 @@ def trace_name(name: bytes) -> bytes:
 
 
 @lru_cache(MAX_KNOWN)
-def parse_mail(line: bytes) -> tuple[bytes, int, bool] | bytes:
-    """Return sender (`b""`: the null reverse-path), declared size (0: none), 8BITMIME declared; or the reply that
-    refuses."""
+def parse_mail(line: bytes) -> tuple[bytes, int, bool, bool] | bytes:
+    """Return sender (`b""`: the null reverse-path), declared size (0: none), 8BITMIME declared, SMTPUTF8 declared; or the
+    reply that refuses."""
     found = _MAIL(line)
     if found is not None:
         sender = found[1]
         if found[2] is None:
-            return sender, 0, False
+            return sender, 0, False, False
     else:
-        found = _MAIL_ANY_PATH(line)
-        path = parse_path(found[1]) if found else None
+        found = _MAIL_ANY_PATH(line) if line.isascii() else _MAIL_UTF8(line)
+        path = (parse_path(found[1]) if line.isascii() else parse_utf8_path(found[1])) if found else None
         if found is None or path is None:
             return _refusal_of(line, b"MAIL", replies.BAD_SENDER)
         sender = path
     parameters = parse_mail_parameters(found[2] or b"")
-    return parameters if isinstance(parameters, bytes) else (sender, *parameters)
+    if isinstance(parameters, bytes):
+        return parameters
+    return (sender, *parameters) if parameters[2] or sender.isascii() else replies.UTF8_UNDECLARED
 
 
 @lru_cache(MAX_KNOWN)
 def parse_rcpt(line: bytes) -> tuple[bytes, bytes]:
     """Return the recipient and the reply that refuses; one of them is empty. `postmaster` needs no domain (RFC 5321
-    4.1.1.3)."""
+    4.1.1.3). With a recipient in UTF-8 comes the reply for a transaction without SMTPUTF8."""
     found = _RCPT(line)
     if found is not None:
         return found[1], b""
+    if not line.isascii():
+        found = _RCPT_UTF8(line)
+        path = parse_utf8_path(found[1]) if found else None
+        return (path, replies.UTF8_UNDECLARED) if path else (b"", _refusal_of(line, b"RCPT", replies.BAD_RECIPIENT))
     found = _RCPT_ANY_PATH(line)
     path = found and (found[1] if found[1].lower() == b"postmaster" else parse_path(found[1]))
     if not found or not path:

@@ -32,17 +32,18 @@ _BEGINNING = 1024
 class HeaderScan:
     """Takes the pieces of one content after another, in order. `is_whole`: no further piece is needed."""
 
-    __slots__ = ("_found", "_header", "_received", "_seen", "is_whole")
+    __slots__ = ("_found", "_has_eightbit", "_header", "_received", "_seen", "is_whole")
 
     def __init__(self) -> None:
         self._header = b"\r\n"  # a line feed stands before the first field too
         self._found: bytes | None = None
         self._received = self._seen = 0
-        self.is_whole = False
+        self._has_eightbit = self.is_whole = False
 
     def begin(self) -> None:
         """Begin the next content."""
         self._header, self._found, self._received, self._seen, self.is_whole = b"\r\n", None, 0, 0, False
+        self._has_eightbit = False
 
     def add(self, piece: bytes) -> None:
         """Scan the next piece."""
@@ -71,6 +72,7 @@ class HeaderScan:
     def _discard_fields(self) -> None:
         """Count the complete fields and discard them. The last field may go on."""
         header = self._header
+        self._has_eightbit = self._has_eightbit or not header.isascii()
         last = 0
         for found in _FIELD(header):
             last = found.start()
@@ -88,6 +90,10 @@ class HeaderScan:
         if not self._received and len(header) <= _SHORTEST:
             return False
         return self._received + header.lower().count(b"\nreceived:") > MAX_RECEIVED
+
+    def has_eightbit(self) -> bool:
+        """Whether the header has bytes above 127, or is too large to know."""
+        return self._has_eightbit or self._seen >= MAX_HEADER or not self._header.isascii()
 
     def message_id(self) -> bytes:
         """Return the Message-ID as written, at most `MAX_MESSAGE_ID` bytes, any but CR and LF; `b""`: none."""

@@ -1,4 +1,4 @@
-"""The trace field that we add before a message (RFC 5321 4.4).
+"""The trace field that we add before a message (RFC 5321 4.4), and what it says of how that came in.
 
 *Rules*: one Received field, folded, with CRLF at its end. The client's name is a valid domain or literal or `unknown`; its
 address comes from the socket. The field names no recipients: others would see those of a blind copy.
@@ -7,6 +7,8 @@ address comes from the socket. The field names no recipients: others would see t
 from __future__ import annotations
 
 import datetime
+import re
+from typing import NamedTuple
 
 from mailismus.smtp.grammar import trace_name
 
@@ -19,6 +21,25 @@ def received_opening(name: bytes, literal: bytes, host: bytes, protocol: bytes, 
     """
     using = b"\r\n\t(using %b)" % tls if tls else b""
     return b"Received: from %b (%b)%b\r\n\tby %b with %b id " % (trace_name(name), literal, using, host, protocol)
+
+
+class CameIn(NamedTuple):
+    """How a message came in. `protocol` and `tls`: as given to `received_opening`."""
+
+    protocol: bytes
+    tls: bytes
+
+
+_OURS = re.compile(
+    rb"Received: from [^\r\n]+(?:\r\n\t\(using ([^\r\n]+)\))?\r\n\tby [^ \r\n]+ with ([A-Z0-9]+) id ([0-9A-F]{16});"
+).match
+
+
+def read_received(header: bytes, name: bytes) -> CameIn | None:
+    """Return what our trace field says of the message called `name`; None: the header does not begin with that field.
+    Other fields are not looked at: anybody may have written them."""
+    found = _OURS(header)
+    return CameIn(found[2], found[1] or b"") if found is not None and found[3] == name else None
 
 
 def date_time(at: int) -> bytes:

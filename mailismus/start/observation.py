@@ -1,4 +1,5 @@
-"""Observation: audit logs and metrics of one server, as the configuration asks for them, from the start to the end.
+"""Observation: audit logs, metrics and ends of certificates of one server, from the start to the end, as the configuration
+asks for them.
 
 *Rules*: whatever can refuse a start is tried in `bind`. Nothing here is needed for mail: what fails later is logged. Without
 `<metrics>` neither the library nor any timer of it is there.
@@ -31,6 +32,8 @@ from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue
 from mailismus.report import metrics as report_metrics
 from mailismus.report.task import ReportTask
+from mailismus.start import certificate_ends
+from mailismus.start.certificate_ends import CertificateEnds
 from mailismus.start.exits import exit_code_of
 from mailismus.start.logfile import LogDestination
 from mailismus.start.server import Reactor
@@ -56,6 +59,7 @@ class Observation:
         self._audit_settings = (settings.deliver.audit, settings.report.audit)
         self.audits = Audits(*map(self._make_audit, self._audit_settings))
         self._process = Process(program_version(), opening_s, lambda: _lost_lines(maillog), clock, time.monotonic)
+        self._certificates = CertificateEnds(settings.certificates, clock)
         self._readers: list[Reader] = []
         self._bound: list[listen.ListeningSocket] = []
         self._endpoint: MetricsEndpoint | None = None
@@ -112,12 +116,14 @@ class Observation:
             *meter(deliver_metrics.NAMES, names),
             *meter(report_metrics.METRICS, report),
             *meter(audit_log.METRICS, self.audits),
+            *meter(certificate_ends.METRICS, self._certificates),
         ]
 
     def start(self) -> None:
         """Write audits, answer who asks for metrics."""
         for thread in self._threads:
             thread.start()
+        self._certificates.start()
         if not self._bound:
             return
         self._process.start()
@@ -133,6 +139,10 @@ class Observation:
         for log in self.audits.logs.values():
             log.reopen()
 
+    def reload(self, settings: Settings) -> None:
+        """Watch other certificates. Audit logs and metrics do not change while the server runs."""
+        self._certificates.adopt(settings.certificates)
+
     def stop(self) -> Deferred[None]:
         """Write out the last lines, show nothing more. Fires when that is done."""
         return Deferred.fromCoroutine(self._stop())
@@ -140,6 +150,7 @@ class Observation:
     async def _stop(self) -> None:
         self.close()
         self._process.stop()
+        self._certificates.stop()
         if self._endpoint is not None:
             await self._endpoint.stop()
         for log in self.audits.logs.values():

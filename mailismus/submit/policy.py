@@ -58,7 +58,7 @@ class Policy:
         """
         directory = self.directory
         _, at, domain = recipient.rpartition(b"@")
-        if at and domain.lower() not in directory.domains:  # it is plain that the address is not local
+        if at and domain.isascii() and domain.lower() not in directory.domains:  # it is plain that the address is not local
             if standing is not _RELAY_CLIENT:
                 return replies.RELAY_DENIED
         else:

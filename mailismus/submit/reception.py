@@ -18,10 +18,12 @@ from twisted.logger import Logger
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId, spool_name
+from mailismus.mail.utf8 import ADDRESS_WORDS, HEADER_WORDS, WORDS_BYTES
 from mailismus.net.peer import literal_of
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
 from mailismus.queue.interface import IDraft
+from mailismus.queue.words import BESIDE_ADDRESS
 from mailismus.smtp import replies
 from mailismus.smtp.header import HeaderScan
 from mailismus.smtp.trace import date_time, received_opening
@@ -107,6 +109,7 @@ class Reception:
         "_host",
         "_is_asked",
         "_is_blocked",
+        "_is_utf8",
         "_known",
         "_messages",
         "_name",
@@ -132,7 +135,7 @@ class Reception:
         self._client_line = b""
         """What follows the name of a message in the log line about its client; made with `_opening`."""
         self._recipients = Recipients()
-        self._eightbit = self._is_asked = self._is_blocked = False
+        self._eightbit = self._is_asked = self._is_blocked = self._is_utf8 = False
         self._draft: IDraft | None = None
         self._header: HeaderScan | None = None
         """Of the present content, or of the last one: it is used again."""
@@ -148,7 +151,7 @@ class Reception:
         """TLS is active; `tls`: version and cipher. Discard what the client said of itself before."""
         self._tls, self._name, self._protocol, self._opening = tls, b"", b"", b""
 
-    def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes:
+    def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool, utf8: bool) -> bytes:
         desk = self._desk
         policy = desk.policy
         if policy is not self._policy:  # the configuration was reloaded; a transaction keeps the rules that it began with
@@ -157,7 +160,7 @@ class Reception:
         if reply is not replies.SENDER_OK:
             return self._reject(b"MAIL", reply, sender)
         # `eightbit` is what the client declared; the content itself decides
-        self._sender, self._eightbit = sender, False
+        self._sender, self._eightbit, self._is_utf8 = sender, False, utf8
         recipients = self._recipients
         if recipients.commands:
             recipients.clear()
@@ -167,7 +170,10 @@ class Reception:
         policy, recipients = self._policy, self._recipients
         reply = policy.check_recipient(recipient, self._standing, recipients.commands)
         if reply is replies.RECIPIENT_OK:
-            if recipients.add(recipient, policy.directory, policy.max_envelope_bytes):
+            most_bytes = policy.max_envelope_bytes
+            if self._is_utf8:  # each recipient may have words
+                most_bytes = most_bytes * BESIDE_ADDRESS // (BESIDE_ADDRESS + WORDS_BYTES)
+            if recipients.add(recipient, policy.directory, most_bytes):
                 return reply
             reply = replies.TOO_MANY_RECIPIENTS
         return self._reject(b"RCPT", reply, self._sender, recipient)
@@ -200,6 +206,9 @@ class Reception:
         if not opening:
             opening, self._client_line = _texts_of(self._host, self._name, desk.host, self._protocol, self._tls)
             self._opening = opening
+        if self._is_utf8:  # RFC 6531 4.3: the trace field names it
+            protocol = b"UTF8SMTPS" if self._protocol.endswith(b"S") else b"UTF8SMTP"
+            opening = _texts_of(self._host, self._name, desk.host, protocol, self._tls)[0]
         self._draft = draft
         header = self._header
         if header is None:
@@ -246,7 +255,8 @@ class Reception:
         recipients = self._recipients
         entries = tuple(recipients.entries(self._policy.directory))
         recipients.clear()
-        envelope = Envelope(self._sender, entries, self._client, self._eightbit, stuffed_dots)
+        words = self._find_words(entries) if self._is_utf8 else None
+        envelope = Envelope(self._sender, entries, self._client, self._eightbit, stuffed_dots, words)
         self._draft = None
         self._messages += 1
         self._sender = self._known = b""
@@ -258,6 +268,15 @@ class Reception:
             return self._known
         self._is_asked = True
         return None
+
+    def _find_words(self, recipients: Sequence[bytes]) -> bytes | None:
+        """The words of a message that was declared with SMTPUTF8, if it needs that."""
+        assert self._header is not None  # begin_content made it
+        if self._eightbit and self._header.has_eightbit():
+            return HEADER_WORDS
+        if self._sender.isascii() and all(recipient.isascii() for recipient in recipients):
+            return None
+        return ADDRESS_WORDS
 
     def refuse_content(self, reply: bytes) -> None:
         draft = self._draft
@@ -280,7 +299,7 @@ class Reception:
             b"%b: from=<%b>, size=%d, nrcpt=%d, message-id=%b"
             % (
                 name,
-                envelope.sender,
+                envelope.sender if envelope.words is None else plain(envelope.sender),
                 stored_bytes - envelope.stuffed_dots,
                 recipients,
                 plain(message_id) if message_id else b"<>",
@@ -326,8 +345,8 @@ class Reception:
                 command,
                 self._client,
                 reply[:-2],
-                sender,
-                b"" if recipient is None else b" to=<%b>" % recipient,
+                plain(sender),
+                b"" if recipient is None else b" to=<%b>" % plain(recipient),
                 self._protocol,
                 self._name,
             )

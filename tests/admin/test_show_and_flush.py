@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from mailismus.queue.interface import Area
+from mailismus.smtp.trace import received_opening
 from tests.admin.samples import ListedQueue, bounced, deferred, incoming, message
 from tests.admin.worlds import Running, World
 
@@ -46,6 +47,7 @@ def test_a_message_is_shown_with_envelope_recipients_and_header(filled: World, c
         f"message:      {ID}",
         "sender:       <a@b.example>",
         "client:       192.0.2.7",
+        "protocol:     -",
         "size:         2000 bytes",
         "content:      7BIT",
         "recipients:   3 in the envelope; still in the queue:",
@@ -69,6 +71,31 @@ def test_a_message_is_shown_with_envelope_recipients_and_header(filled: World, c
         "Subject: hello",
     ]
     assert filled.offline.is_closed
+
+
+@pytest.mark.parametrize(
+    ("protocol", "tls", "shown"),
+    [
+        (b"SMTP", b"", "SMTP"),
+        (b"ESMTP", b"", "ESMTP"),
+        (b"ESMTPS", b"TLSv1.3 with cipher X (256 bits)", "ESMTPS, TLSv1.3 with cipher X (256 bits)"),
+    ],
+)
+def test_it_is_told_how_a_message_came_in(
+    world: World, capsys: pytest.CaptureFixture[str], protocol: bytes, tls: bytes, shown: str
+) -> None:
+    pieces = {message(number).spool_id: [traced(protocol, tls)] for number in (1, 2)}
+    world.offline = ListedQueue([message(1, incoming()), message(2, incoming())], pieces=pieces)
+    assert world.run("queue", "show", ID) == 0
+    assert f"\nprotocol:     {shown}\n" in capsys.readouterr().out
+    assert world.run("queue", "show", "0000000100000002") == 0
+    assert "\nprotocol:     -\n" in capsys.readouterr().out, "the field was written for another message"
+
+
+def traced(protocol: bytes, tls: bytes) -> bytes:
+    """A message with the trace field of the first one."""
+    opening = received_opening(b"c.example", b"[192.0.2.7]", b"mx.example", protocol, tls)
+    return opening + ID.encode() + b";\r\n\tMon, 21 Sep 2026 14:13:20 +0000\r\nSubject: x\r\n\r\nx\r\n"
 
 
 def test_one_recipient_is_shown_by_its_queue_id(filled: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,9 +158,13 @@ def test_the_running_server_shows_a_message(world: World, running: Running, caps
     assert all(line.isprintable() for line in out.splitlines())
     assert "sender:       <\\x1b]0;x\\x07\\x9b2J\\u202e@d.example>" in out
     assert "content:      8BITMIME" in out
+    assert "protocol:     -\n" in out
     assert "attempts:     1" in out
     assert out.endswith("Subject: hello\n")
     assert world.opened == []
+    running.put(b"c@d.example", content=traced(b"ESMTPS", b"TLSv1.3").replace(ID.encode(), b"0000000100000002"))
+    assert world.run("queue", "show", "0000000100000002") == 0
+    assert "\nprotocol:     ESMTPS, TLSv1.3\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("size", [0, 1000, 100_000, 1_000_000])

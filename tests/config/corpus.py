@@ -251,13 +251,62 @@ BROKEN = [
     ),
     Broken("name server", in_deliver('<dns servers="ns.example"/>'), 4, '"ns.example" is not the address of a name server'),
     Broken("MX port", in_deliver("<client>\n<mxport>0</mxport></client>"), 5, "write at least 1"),
-    Broken("eight bits", in_deliver("<client>\n<eightbit>Y</eightbit></client>"), 5, "write send or bounce"),
+    Broken("eight bits", in_deliver("<client>\n<eightbit>Y</eightbit></client>"), 5, "write send or bounce or convert"),
     Broken(
         "relay TLS",
-        in_deliver('<relays>\n<relay address="a">\n<tls/></relay></relays>'),
+        in_deliver('<relays>\n<relay address="a">\n<tls level="maybe"/></relay></relays>'),
         6,
-        "<tls> in <relay> is not available",
+        'attribute level of <tls> is "maybe": write none or opportunistic or encrypt or verify',
     ),
+    Broken(
+        "TLS from the start without TLS",
+        in_deliver('<relays>\n<relay address="a">\n<tls latent="N" level="opportunistic"/></relay></relays>'),
+        6,
+        '<tls>: level is "opportunistic", and latent "N", TLS from the start: write encrypt or verify',
+        False,
+    ),
+    Broken(
+        "a name that nobody checks",
+        in_deliver('<relays>\n<relay address="a">\n<tls level="encrypt" name="b.example"/></relay></relays>'),
+        6,
+        '<tls>: name has no effect at level "encrypt": remove it, or write level="verify"',
+        False,
+    ),
+    Broken(
+        "issuers without a check",
+        in_deliver('<destinations>\n<destination domains="a"><tls cafile="a.pem"/></destination></destinations>'),
+        5,
+        '<tls>: cafile has no effect at level "opportunistic": remove it, or write level="verify"',
+        False,
+    ),
+    Broken(
+        "a key without a certificate",
+        in_deliver('<client>\n<tls privatekey="key.pem"/></client>'),
+        5,
+        "<tls>: there is a privatekey, but no certificate: write both, or neither",
+        False,
+    ),
+    Broken(
+        "issuers that are not there",
+        in_deliver('<client>\n<tls level="verify" cafile="/nonexistent/a.pem"/></client>'),
+        5,
+        "<tls>: cafile: /nonexistent/a.pem can't be read: No such file or directory",
+        False,
+    ),
+    Broken(
+        "a client's certificate that is not there",
+        in_deliver('<client>\n<tls certificate="/nonexistent/a.pem"/></client>'),
+        5,
+        "<tls>: certificate: /nonexistent/a.pem can't be read: No such file or directory",
+        False,
+    ),
+    Broken(
+        "TLS of MX hosts from the start",
+        in_deliver('<client>\n<tls latent="N"/></client>'),
+        5,
+        "attribute latent is not known",
+    ),
+    Broken("an old TLS", in_deliver('<client>\n<tls minversion="1.1"/></client>'), 5, "write 1.2 or 1.3"),
     Broken("TLS of nobody", in_listeners('<listener>\n<ssl latent="Y"/></listener>'), 5, "<ssl> has no <certificate>"),
     Broken("TLS twice", in_listeners("<listener><ssl/>\n<ssl/></listener>"), 5, "<ssl> stands twice in <listener>"),
     Broken(
@@ -349,9 +398,9 @@ BROKEN = [
     ),
     Broken(
         "destination's TLS",
-        in_deliver('<destinations><destination domains="a">\n<tls level="verify"/></destination></destinations>'),
+        in_deliver('<destinations><destination domains="a">\n<tls level="full"/></destination></destinations>'),
         5,
-        "<tls> in <destination> is not available in this version",
+        'attribute level of <tls> is "full": write none or opportunistic or encrypt or verify',
     ),
     *(
         Broken(name, in_deliver(f"<schedule>\n<{name}>5</{name}></schedule>"), 5, f"<{name}> in <schedule> is not available")
@@ -362,7 +411,9 @@ BROKEN = [
         "no scale", in_deliver("<schedule>\n<scale_max_concurrency>0</scale_max_concurrency></schedule>"), 5, "at least 1"
     ),
     Broken("retries at once", in_deliver("<schedule>\n<retry_host>0</retry_host></schedule>"), 5, "at least 100ms", False),
-    Broken("client TLS", in_deliver("<client>\n<tls/></client>"), 5, "<tls> in <client> is not available in this version"),
+    Broken(
+        "client TLS", in_deliver('<client>\n<tls level=""/></client>'), 5, "attribute level of <tls> is empty: write none"
+    ),
     *(
         Broken(name, in_server(f"<{name}/>"), 4, f"<{name}> in <server> is of the original, not here")
         for name in (

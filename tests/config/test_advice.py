@@ -236,6 +236,11 @@ def beside_domains(text: str, directory: str = ANY) -> str:
             5,
             ["this destination has no limit of its own"],
         ),
+        (
+            beside_domains(in_deliver('<relays>\n<relay address="192.0.2.9"><tls level="verify"/></relay></relays>')),
+            5,
+            ["the certificate of this relay must be for 192.0.2.9, an address", "name= in <tls>"],
+        ),
         (of_schedule("<max_message_concurrency>26</max_message_concurrency>"), 6, ["is 26, but half", "here 25"]),
         (of_schedule("<backlog>101</backlog>"), 6, ["<backlog> is 101, but a connection takes <maxmessages>, 100"]),
         (of_schedule("<maxage_idle>6m</maxage_idle>"), 6, ["<maxage_idle> is 6m, longer than <maxage_active>, 5m"]),
@@ -278,6 +283,11 @@ def test_a_warning_says_what_was_found_and_what_to_write_at_its_line(text: str, 
                 "<maxconnections>30</maxconnections><maxmessages>1</maxmessages>"
             )
         ),
+        beside_domains(
+            in_deliver('<destinations><destination domains="a.b"><tls level="verify"/></destination></destinations>')
+        ),
+        beside_domains(in_deliver('<relays><relay address="192.0.2.9"><tls level="verify" name="a.b"/></relay></relays>')),
+        beside_domains(in_deliver('<relays><relay address="a.b"><tls level="verify"/></relay></relays>')),
         in_listeners('<listener interface="127.0.0.1"><server><relay_clients>0.0.0.0/0</relay_clients></server></listener>'),
     ],
 )

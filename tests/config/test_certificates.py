@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
-from mailismus.config.read.certificates import describe_end
+from mailismus.config.advice.certificates import advise_certificates
 from mailismus.config.read.load import LoadedConfig, load
+from mailismus.config.values.certificates import DAY_S, NamedCertificate, describe_end, find_trouble
 from mailismus.errors import ConfigError
 from tests.fakes.certificates import make_certificate
 
@@ -51,7 +52,9 @@ def test_a_pair_that_is_well_is_read(place: Path) -> None:
     assert (ssl.latent, ssl.mandatory) == (True, False)
     assert ssl.chain_pem == (place / "cert.pem").read_bytes()
     assert ssl.key_pem.strip() == (place / "key.pem").read_bytes().strip()
-    assert 89 < (ssl.ends_at - time.time()) / 86400 < 91
+    (named,) = loaded.settings.certificates
+    assert (named.path, named.use, named.line) == (f"{place}/cert.pem", "listener S", 3)
+    assert 89 < (named.ends_at - time.time()) / DAY_S < 91
     assert loaded.settings.listeners[0].port == 25
     assert not any("certificate" in note or "key" in note for note in loaded.notes)
 
@@ -83,10 +86,11 @@ def test_a_chain_may_stand_behind_the_certificate_and_key_in_one_file(place: Pat
     root = make_certificate("root.example")
     made = make_certificate(by=root, days=200)
     (place / "key.pem").write_bytes(made.pem + made.key_pem + root.pem)
-    ssl = read(place, "cert.pem", "key.pem").settings.listeners[0].ssl
+    settings = read(place, "cert.pem", "key.pem").settings
+    ssl, (named,) = settings.listeners[0].ssl, settings.certificates
     assert ssl is not None
     assert ssl.key_pem in made.key_pem
-    assert (ssl.ends_at - time.time()) / 86400 < 91, "the chain ends with its first end"
+    assert (named.ends_at - time.time()) / DAY_S < 91, "the chain ends with its first end"
 
 
 def test_a_file_of_names_that_is_not_there(place: Path) -> None:
@@ -232,23 +236,43 @@ def test_a_fault_is_told_where_the_file_is_named(place: Path, name: str) -> None
     assert "\n" not in error.text
 
 
+def test_an_end_is_advice_and_refuses_nothing(place: Path) -> None:
+    made = make_certificate(days=-3.5)
+    (place / "cert.pem").write_bytes(made.pem)
+    (place / "key.pem").write_bytes(made.key_pem)
+    (advice,) = advise_certificates(read(place).settings.certificates, time.time())
+    assert (advice.severity.value, advice.line) == ("warning", 3)
+    assert advice.text.startswith(f"the certificate {place}/cert.pem of listener S ended 20")
+    assert advice.text.endswith(", 3 days ago: replace it and send SIGHUP")
+
+
+NOW = 1_790_000_000.0  # 2026-09-21 14:13:20
+CERTIFICATE = NamedCertificate("/c.pem", "listener S", 7, NOW - 90 * DAY_S, NOW)
+
+
 @pytest.mark.parametrize(
-    ("days", "words"), [(-3.5, "ended 3 days ago"), (0.5, "ends in 0 days"), (1.5, "ends in 1 day"), (13.5, "in 13 days")]
+    ("days_before", "words"),
+    [
+        (30.0, ""),
+        (29.9, "ends 2026-09-21, in 29 days"),
+        (1.5, "ends 2026-09-21, in 1 day"),
+        (0.5, "ends 2026-09-21, in 0 days"),
+        (-1.5, "ended 2026-09-21, 1 day ago"),
+        (-100.0, "ended 2026-09-21, 100 days ago"),
+    ],
 )
-def test_an_end_that_is_near_or_past_is_a_note(place: Path, days: float, words: str) -> None:
-    made = make_certificate(days=days)
-    (place / "cert.pem").write_bytes(made.pem)
-    (place / "key.pem").write_bytes(made.key_pem)
-    (note,) = [note for note in read(place).notes if "certificate" in note]
-    assert note.startswith(f"the certificate {place}/cert.pem of listener S ")
-    assert words in note
+def test_an_end_is_trouble_from_thirty_days_on(days_before: float, words: str) -> None:
+    expected = f"the certificate /c.pem of listener S {words}: replace it and send SIGHUP" if words else ""
+    assert find_trouble(CERTIFICATE, NOW - days_before * DAY_S) == expected
 
 
-def test_a_certificate_of_tomorrow_is_a_note(place: Path) -> None:
-    made = make_certificate(begins_in_days=2)
-    (place / "cert.pem").write_bytes(made.pem)
-    (place / "key.pem").write_bytes(made.key_pem)
-    assert any("is not valid yet" in note for note in read(place).notes)
+def test_a_certificate_of_tomorrow_is_trouble() -> None:
+    certificate = NamedCertificate("/c.pem", "listener S", 7, NOW, NOW + 90 * DAY_S)
+    assert find_trouble(certificate, NOW - 2 * DAY_S) == (
+        "the certificate /c.pem of listener S is not valid before 2026-09-21 14:13:20 UTC: look at the clock of this host, "
+        "or put one there that is valid now"
+    )
+    assert not find_trouble(certificate, NOW)
 
 
 def test_a_key_that_everybody_can_read_is_a_note(place: Path) -> None:
@@ -258,7 +282,26 @@ def test_a_key_that_everybody_can_read_is_a_note(place: Path) -> None:
     assert not any("can be read by everybody" in note for note in read(place).notes)
 
 
-def test_ends_are_described_in_days() -> None:
-    day = 86400.0
-    assert describe_end(10 * day, 0) == "ends in 10 days"
-    assert describe_end(0, day) == "ended 1 day ago"
+def test_ends_are_described_by_date_and_days() -> None:
+    assert describe_end(10 * DAY_S, 0) == "ends 1970-01-11, in 10 days"
+    assert describe_end(0, DAY_S) == "ended 1970-01-01, 1 day ago"
+
+
+def test_certificates_and_issuers_towards_other_servers_are_named_too(tmp_path: Path) -> None:
+    made, old, new = make_certificate(days=20.5), make_certificate("old.example", days=-5), make_certificate("new.example")
+    (tmp_path / "cert.pem").write_bytes(made.pem + made.key_pem)
+    (tmp_path / "ca.pem").write_bytes(new.pem + old.pem)
+    file = tmp_path / "m.xml"
+    file.write_text(f"""<mailserver><mta><deliver>
+<relays><relay address="r.example:587"><tls level="verify" cafile="{tmp_path}/ca.pem"/></relay></relays>
+<client><tls level="encrypt" certificate="{tmp_path}/cert.pem"/></client>
+</deliver></mta></mailserver>
+""")
+    found = {one.path: one for one in load(str(file)).settings.certificates}
+    own, issuers = found[f"{tmp_path}/cert.pem"], found[f"{tmp_path}/ca.pem"]
+    assert (own.use, own.line) == ("<tls> in line 3", 3)
+    assert own.ends_at == made.certificate.not_valid_after_utc.timestamp()
+    assert (issuers.use, issuers.line) == ("cafile of <tls> in line 2", 2)
+    assert issuers.ends_at == new.certificate.not_valid_after_utc.timestamp(), (
+        "one that has ended may stand beside its successor"
+    )

@@ -21,6 +21,7 @@ from mailismus.config.values.settings import (
     RetrySettings,
     ScheduleSettings,
 )
+from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths
@@ -139,6 +140,7 @@ class World:
         """How far the wall clock has jumped, as against the monotonic one."""
         self.monotonic: Callable[[], float] = lambda: float(self.clock.seconds()) - self.jumped_s
         self.local_workers: Any = prompt_workers()
+        self.secret_workers: Any = MemoryWorker(is_prompt=True)
         self.pick: PickOne = lambda hosts: hosts[0]
         self.chance: Callable[[], float] = lambda: 0.0
 
@@ -166,6 +168,7 @@ def deliver_settings(*relays: RelaySettings, **changes: Any) -> DeliverSettings:
         "eightbit": EightBit.SEND,
         "mxport": 25,
         "loopback": False,
+        "tls": TlsSettings(TlsLevel.OPPORTUNISTIC),
     }
     whole: dict[str, Any] = {
         "queuecache": 2500,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.held import WHOLE, HeldEntries
 from mailismus.deliver.room import PARTS, kept_of, more_for, surplus
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message
@@ -124,14 +124,37 @@ def test_what_a_take_gives_counts_for_the_rest_of_it() -> None:
     assert shares.is_passed_over
 
 
+def test_a_small_message_is_taken_whole_or_later() -> None:
+    counted = Counted(1000)
+    counted.add(b"a", 890)
+    shares = counted.held.shares(200)
+    assert shares is not None
+    assert shares.room_for(b"a", WHOLE) == 0
+    assert shares.is_passed_over
+    assert shares.room_for(b"a", 1) == 0, "nothing of the sender goes before it"
+    assert shares.room_for(b"b", WHOLE) == WHOLE, "others go on"
+    again = counted.held.shares(200)
+    assert again is not None
+    assert again.room_for(b"a", WHOLE + 1) == 20, "a message for many is taken in parts"
+
+
+def test_a_small_message_that_never_fits_whole_is_taken_in_parts() -> None:
+    counted = Counted(60)
+    counted.add(b"a", 40)
+    shares = counted.held.shares(60)
+    assert shares is not None
+    assert shares.room_for(b"b", 40) == 19, "the sender holds nothing: nobody would ask about it again"
+    assert shares.room_for(b"b", 40) == 0
+
+
 def test_who_was_passed_over_is_asked_about_when_a_hundredth_was_freed() -> None:
     counted = Counted(1000)
     counted.add(b"a", 910)
     counted.held.free(b"a", 1)
     shares = counted.held.shares(50)
     assert shares is not None
-    assert shares.room_for(b"a", 50) == 1
-    shares.room_for(b"a", 50)
+    assert shares.room_for(b"a", 51) == 1
+    shares.room_for(b"a", 51)
     for number in range(10):
         assert counted.asked == 0, number
         counted.add(b"b", 1)

@@ -6,12 +6,15 @@ import attrs
 import pytest
 
 from mailismus.config.values.networks import parse_block
-from mailismus.config.values.settings import RelaySettings
+from mailismus.config.values.settings import DestinationSettings, RelaySettings
+from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.route import MAX_KNOWN, UNKNOWN_USER, HostFinding, Local, NextHop, Router
+from mailismus.deliver.security.policy import TlsPolicy
+from mailismus.deliver.security.profile import Profiles
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.networks import Networks
 from mailismus.queue.interface import Area, Entry, Message
-from tests.deliver.harness import DIRECTORY, relay
+from tests.deliver.harness import DIRECTORY, deliver_settings, relay
 
 
 def by_sender(address: str, *senders: bytes, networks: tuple[str, ...] = ()) -> RelaySettings:
@@ -142,3 +145,17 @@ def test_remembered_domains_are_bounded() -> None:
     for number in range(MAX_KNOWN + 10):
         assert router.route(b"r@d%d.example" % number) == NextHop(f"d{number}.example", 25, HostFinding.MX)
     assert len(router._known) <= MAX_KNOWN
+
+
+def test_a_next_hop_has_the_profile_of_its_mail() -> None:
+    bank = DestinationSettings((b"bank.example",), None, None, None, 1, TlsSettings(TlsLevel.VERIFY, "<tls> in line 7"))
+    settings = deliver_settings(relay("192.0.2.2", 26, b"a.example", b"bank.example", b"b.example"), destinations=(bank,))
+    router = Router(DIRECTORY, settings.relays, 25, TlsPolicy(settings, Profiles()))
+    domains = b"a.example", b"b.example", b"bank.example", b"mx.example"
+    found = {domain: router.route(b"r@" + domain) for domain in domains}
+    hops = {domain: hop for domain, hop in found.items() if isinstance(hop, NextHop)}
+    levels = ["opportunistic", "opportunistic", "verify", "opportunistic"]
+    assert [hop.profile.level.value for hop in hops.values()] == levels
+    assert hops[b"a.example"] is hops[b"b.example"]  # one object, so that jobs are grouped
+    assert hops[b"bank.example"] != hops[b"a.example"]
+    assert hops[b"bank.example"].profile.requirement.names.exact == ("192.0.2.2",)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from mailismus.queue.interface import Area
@@ -289,6 +291,33 @@ def test_idle_connections_that_waited_for_durable_outcomes_work_again(number: in
         bench.put(b"s%d@b.example" % count)
     bench.run(3)
     assert len(sink.acknowledged()) == len(set(sink.acknowledged())) == number + 50
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_messages_do_not_mix_when_the_queue_stalls_again_and_again(seed: int) -> None:
+    chance, stalls = random.Random(seed), 0
+    bench = Bench(relay("192.0.2.1"), maxserverconnections=3, queuecache=2500)
+    sink = bench.sink()
+    bench.task.start()
+    bench.run(1)
+    bench.network.latency_s = 0.01
+    sent: dict[bytes, list[bytes]] = {}
+    for step in range(60):
+        for number in range(12):
+            content = b"Subject: %d-%d\r\n\r\nx\r\n" % (step, number)
+            sent[content] = [b"r%d@b.example" % recipient for recipient in range(30)]
+            bench.put(*sent[content], content=content)
+        bench.provider.break_down()
+        bench.run(chance.uniform(0.1, 0.6), 0.01)
+        stalls += bench.queue.in_doubt >= 200
+        bench.provider.mend()
+        for _ in range(10):
+            bench.clock.advance(chance.uniform(0.0, 0.01))
+            bench.task.sessions.wake()
+    bench.run(30)
+    assert sorted((message.content, message.recipients) for message in sink.received) == sorted(sent.items())
+    assert bench.count(Area.INCOMING) == 0
+    assert stalls > 20
 
 
 def test_large_messages_come_in_pieces_and_whole() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
+import textwrap
 
 import attrs
 from cryptography import x509
@@ -24,6 +26,10 @@ class Made:
     @property
     def pem(self) -> bytes:
         return self.certificate.public_bytes(Encoding.PEM)
+
+    @property
+    def der(self) -> bytes:
+        return self.certificate.public_bytes(Encoding.DER)
 
     @property
     def key_pem(self) -> bytes:
@@ -54,3 +60,17 @@ def make_certificate(
         .sign(by.key if by else key, hashes.SHA256())
     )
     return Made(certificate, key)
+
+
+@attrs.frozen
+class Unreadable(Made):
+    """One of an X.509 version that there is not: OpenSSL takes it where it verifies nothing, cryptography does not."""
+
+    @property
+    def pem(self) -> bytes:
+        lines = textwrap.fill(base64.b64encode(self.der).decode("ascii"), 64)
+        return f"-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n".encode("ascii")
+
+    @property
+    def der(self) -> bytes:
+        return super().der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x05", 1)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
+from mailismus.smtp.client.starttls import TlsUse
 from mailismus.smtp.client.transaction import Transaction
 
 PIPELINING = b"250-mx\r\n250 PIPELINING\r\n"
@@ -44,6 +45,8 @@ class RecordingOwner:
         behind: bool = True,
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
+        use: TlsUse = TlsUse.NEVER,
+        wants_auth: bool = False,
     ) -> None:
         self.waiting = deque(letters)
         self.behind = behind
@@ -52,7 +55,9 @@ class RecordingOwner:
         self.fates: list[str] = []
         self.texts: list[bytes] = []
         self.streamed: list[Letter] = []
-        self.client: ClientEngine[Letter] = ClientEngine(self, b"me.example", max_pipeline, pipelining, needs_helo)
+        self.client: ClientEngine[Letter] = ClientEngine(
+            self, b"me.example", max_pipeline, pipelining, needs_helo, use, wants_auth
+        )
 
     def take_written(self) -> bytes:
         """What was written since the last time."""
@@ -62,6 +67,12 @@ class RecordingOwner:
     def send(self, parts: Sequence[bytes]) -> None:
         self.written += b"".join(parts)
         self.writes.append(b"".join(parts))
+
+    def start_auth(self) -> None:
+        self.fates.append("start auth")
+
+    def on_auth_reply(self, code: int, raw: bytes) -> None:
+        self.fates.append(f"auth {code}")
 
     def on_ready(self) -> None:
         if self.waiting:
@@ -88,6 +99,9 @@ class RecordingOwner:
     def on_untried(self, transaction: Letter) -> None:
         self.fates.append(f"{transaction.name} untried")
         transaction.renew()  # it is begun elsewhere, at any time from now on
+
+    def start_tls(self) -> None:
+        self.fates.append("start TLS")
 
     def on_unusable(self, reply: Reply) -> None:
         self.fates.append(f"unusable {reply.code}")

@@ -15,6 +15,7 @@ from mailismus.observe.metrics import Metric, describe
 from mailismus.queue import metrics as manager
 from mailismus.queue.providers.clustered import metrics as clustered
 from mailismus.report import metrics as report
+from mailismus.start import certificate_ends
 from mailismus.submit import metrics as submit
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -30,6 +31,7 @@ TABLES: dict[str, tuple[Metric[Any], ...]] = {
     "What is under way": manager.METRICS,
     "The clustered queue": clustered.METRICS,
     "Audit logs": audit_log.METRICS,
+    "Certificates": certificate_ends.METRICS,
     "The program": metrics_process.METRICS,
 }
 METRICS = tuple(metric for table in TABLES.values() for metric in table)

@@ -13,7 +13,8 @@ ROOT = "mailismus"
 LEVELS = {
     "errors": -1,
     "mail": 0,
-    "regular_file": 0,
+    "regular_file": -1,
+    "secret_file": 0,
     "disk": 0,
     "smtp": 1,
     "config": 1,
@@ -32,6 +33,7 @@ LEVELS = {
     "report": 5,
     "admin": 5,
     "start": 6,
+    "probe": 6,
     "providers": 6,
     "app": 7,
     "run": 8,
@@ -45,7 +47,7 @@ OWN = "."
 ROOMS = {
     "config": ("values", "table", "read", "advice", "generate", "edit", OWN),
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
-    "smtp": (OWN, "server", "client"),
+    "smtp": (OWN, "auth", "server", "client"),
     "start": (OWN, "commands"),
     "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "providers"),
     "queue.providers.clustered": (
@@ -69,7 +71,7 @@ PURE = (
     *("config.advice.sentence", "config.advice.delivery", "config.read.destinations"),
     *("config.read.source", "config.read.encoding"),
     *("config.edit.path", "config.edit.escape", "config.edit.layout", "config.edit.change"),
-    "config.advice.places",
+    *("config.advice.places", "config.advice.certificates"),
     *("dns.name", "dns.guard", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
     *("observe.audit", "observe.metrics", "observe.text"),
@@ -82,21 +84,31 @@ PURE = (
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),
-    *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.wording"),
+    *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.verdict"),
+    "report.wording",
     *("submit.policy", "submit.admission", "submit.ending"),
     *(
         "deliver.route",
         "deliver.host_records",
         "deliver.quirks",
         "deliver.capabilities",
+        "deliver.smtputf8",
         "deliver.blame",
         "deliver.concurrency",
     ),
-    *("deliver.hanging", "deliver.turns", "deliver.limits", "deliver.schedule"),
+    *(
+        "deliver.authentication.failure",
+        "deliver.hanging",
+        "deliver.turns",
+        "deliver.limits",
+        "deliver.schedule",
+        "deliver.security",
+    ),
     *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
     "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
+    *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.assess", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
 
@@ -107,8 +119,8 @@ PURE_EXEMPT = {
     ): "inet_pton alone, a plain function of text: three times as fast as ipaddress, for each client",
 }
 
-REACTOR_USERS = frozenset({"start.maker"})
-"""The start-up code: whoever else needs the reactor is given it."""
+REACTOR_USERS = frozenset({"start.maker", "probe.run"})
+"""The start-up code, and the one command that connects with other servers: whoever else needs the reactor is given it."""
 
 PROVIDERS = f"{ROOT}.queue.providers"
 PROVIDER_TABLE = "providers"
@@ -139,6 +151,7 @@ FILE_USERS = {
     "admin.protocol.socket_file": "the socket's directory, and a socket left over",
     "admin.server.task": "the socket, at a stop",
     "regular_file": "reads what others wrote: the configuration, the files that it names, those of the system",
+    "secret_file": "reads passwords and tokens of the configuration, and tells when one has changed",
     "admin.commands.history": "what was typed into the shell, in the user's home",
     "observe.audit_file": "the audit logs",
     "config.edit.replacement": "the configuration file, for `config set`",
@@ -291,6 +304,7 @@ HANDED_OUT = {
     "dns.sockets.UdpSocket": "the reactor's list of readers: it calls in a later turn",
     "net.send._Drain": "the transport's producer: Twisted calls it in a later turn",
     "net.tls.TlsServer": "Twisted's factory of TLS layers, which calls for a connection",
+    "net.tls_client.TlsClient": "as `net.tls.TlsServer`",
     "net.tls.TlsTransport": "the two layers of one connection, made together; bytes come later",
     "start.observation.Observation": "called at once, of parts that are made before",
     "start.signals.Signals": "the system's signal handler, which notes a number in parts that are made before",

@@ -304,3 +304,36 @@ def test_a_thousand_recipients_make_a_report_of_bounded_size() -> None:
     assert len(blocks_of(parts_of(parsed(report))[1])) == 1001
     assert len(report.content) < 1_500_000
     assert notice_of(report).count("no mailbox of that name") == 1
+
+
+def test_addresses_in_utf_8_are_shown_to_people_and_written_in_ascii_for_programs() -> None:
+    report = report_of(message(bounce(recipient='"jö=rg+x"@bücher.example'.encode())))
+    assert report.content.isascii()
+    assert not report.is_eightbit
+    assert report.words is None
+    assert b'\r\nFinal-Recipient: utf-8; "j\\x{F6}\\x{3D}rg\\x{2B}x"@b\\x{FC}cher.example\r\n' in report.content
+    notice = next(part for part in parsed(report).walk() if part.get_content_type() == "text/plain")
+    assert notice.get_content_charset() == "utf-8"
+    assert '<"jö=rg+x"@bücher.example>' in notice.get_content()
+
+
+@pytest.mark.parametrize(
+    ("sender", "recipient", "words"),
+    [
+        ("joe@bücher.example", b"joe@xn--bcher-kva.example", None),
+        ("jörg@bücher.example", "jörg@bücher.example".encode(), b"UTF8=HEADER"),
+    ],
+)
+def test_a_report_needs_smtputf8_only_if_its_recipient_does(sender: str, recipient: bytes, words: bytes | None) -> None:
+    report = report_of(message(bounce(), sender=sender.encode()))
+    assert (report.recipient, report.words, report.is_eightbit) == (recipient, words, words is not None)
+    assert b"\r\nTo: <%b>\r\n" % recipient in report.content
+
+
+@pytest.mark.parametrize(("limit", "kind"), [(4000, "message/global"), (10, "message/global-headers")])
+def test_a_message_with_a_header_in_utf_8_is_returned_as_one(limit: int, kind: str) -> None:
+    failed = message(bounce())
+    failed.words = b"UTF8=HEADER"
+    content = "Subject: Grüße\r\n\r\nA line\r\n".encode()
+    text = report_of(failed, content, limit).content
+    assert f"Content-Type: {kind}\r\n".encode() in text

@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.internet.epollreactor import EPollReactor
 
-from mailismus.config.values.settings import MessageStoreSettings, RetrySettings
+from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings, RetrySettings
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask, RealDeliveryContext
@@ -57,8 +57,12 @@ class DeliverServer:
     def deliver_to(self, *ports: int, **changes: Any) -> None:
         relays = [relay("127.0.0.1", port) for port in ports[:1]]
         relays += [relay("127.0.0.1", port, b"d%d.example" % number) for number, port in enumerate(ports[1:], 1)]
+        self.deliver_by(deliver_settings(*relays, **changes))
+
+    def deliver_by(self, settings: DeliverSettings) -> None:
+        """Make the task with these settings."""
         self.task = DeliverTask(
-            deliver_settings(*relays, **changes),
+            settings,
             MessageStoreSettings(self.store, "Maildir"),
             self.directory,
             b"mx.example",

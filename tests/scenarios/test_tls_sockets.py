@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import signal
 import smtplib
 import socket
 import ssl
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mailismus.__main__ import main
+from tests.fakes.certificates import Made, make_certificate
+from tests.project.runners import await_text, running
+from tests.project.runners import command as command_line
 from tests.scenarios.mailserver import MANDATORY, MailServer, configure, serving
 
 SENDER, RECIPIENT = "a@x.example", "joe@our.example"
@@ -218,3 +224,89 @@ def test_a_stop_says_good_bye_under_tls(tmp_path: Path) -> None:
         assert secured.recv(100) == b"", "the end is said"
         secured.close()
         within.close()
+
+
+def test_it_is_told_how_a_message_came_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`queue show`: of a running server, of a stopped queue, and of a copy that has no configuration."""
+    relay_clients = "<relay_clients>127.0.0.1</relay_clients>"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    deliver = f'<relays><relay address="127.0.0.1:{port}"/></relays>'  # nothing listens there
+    configure(tmp_path, server=relay_clients, deliver=deliver)
+    configured = ("--config", str(tmp_path / "mailismus.xml"), "queue", "show")
+
+    def show(*words: str) -> str:
+        assert main(words) == 0
+        out = capsys.readouterr().out
+        return "".join(line[14:] for line in out.splitlines() if line.startswith("protocol: "))
+
+    with serving(tmp_path) as server:
+        with smtplib.SMTP("127.0.0.1", server.ports["SMTP"], timeout=20) as client:
+            assert not client.sendmail(SENDER, ["far@x.example"], b"Subject: plain")
+            client.starttls(context=unchecked())
+            assert not client.sendmail(SENDER, ["far@x.example"], b"Subject: tls")
+        server.await_text("0000000100000002: to=")
+        plain, tls = "0000000100000001", "0000000100000002"
+        assert show(*configured, plain) == "ESMTP"
+        how = show(*configured, tls)
+        assert re.fullmatch(r"ESMTPS, TLSv1\.3 with cipher TLS_\w+ \(\d+ bits\)", how)
+    assert (show(*configured, plain), show(*configured, tls)) == ("ESMTP", how)
+    for name in ("queue", "spool"):
+        (tmp_path / "var" / name).rename(tmp_path / name)
+    copied = ("queue", "show", "--queue", str(tmp_path / "queue"), "--spool", str(tmp_path / "spool"))
+    assert (show(*copied, plain), show(*copied, tls)) == ("ESMTP", how)
+
+
+def unchecked() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def test_the_end_of_a_certificate_is_a_metric_a_warning_and_a_log_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(tmp_path)
+    path = tmp_path / "mailismus.xml"
+    path.write_text(path.read_text().replace("</mailserver>", '<admin><metrics port="0"/></admin></mailserver>'))
+
+    def scrape(server: MailServer) -> float:
+        url = re.search(r"http://127\.0\.0\.1:\d+/metrics", server.await_text("Metrics are at "))
+        assert url is not None
+        with urllib.request.urlopen(url[0], timeout=30) as answer:
+            name = f'mailismus_certificate_expiry_timestamp_seconds{{path="{tmp_path}/cert.pem"}} '
+            (value,) = [line.removeprefix(name) for line in answer.read().decode().splitlines() if line.startswith(name)]
+        return float(value)
+
+    def end_of(made: Made) -> float:
+        return made.certificate.not_valid_after_utc.timestamp()
+
+    with serving(tmp_path) as server:
+        assert scrape(server) == end_of(server.certificate)
+        assert main(["--config", str(path), "config", "check"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert f"{path}: listener SMTP: certificate {tmp_path}/cert.pem ends " in lines[0]
+        assert ", in 89 days" in lines[0]
+        new = make_certificate(days=12.5)
+        (tmp_path / "cert.pem").write_bytes(new.pem)
+        (tmp_path / "key.pem").write_bytes(new.key_pem)
+        said = server.hang_up("reloaded: ")
+        words = (
+            f"certificate {tmp_path}/cert.pem of listener SMTP ends {new.certificate.not_valid_after_utc.date()}, in 12 days"
+        )
+        assert said.count(f"The {words}: replace it and send SIGHUP") == 1, "it has two listeners, and is one file"
+        while (end := scrape(server)) == end_of(server.certificate):  # the page is a quarter of a second old at most
+            assert server.process.poll() is None
+        assert end == end_of(new)
+        assert main(["--config", str(path), "config", "check"]) == 0
+        out = capsys.readouterr().out
+        assert f"{path}:6: warning: the {words}: replace it" in out
+        assert f"{path}: listener SMTP: certificate" not in out
+    ended = make_certificate(days=-1.5)
+    (tmp_path / "cert.pem").write_bytes(ended.pem)
+    (tmp_path / "key.pem").write_bytes(ended.key_pem)
+    with running(command_line("foreground", str(path)), tmp_path) as (process, output):
+        assert ", 1 day ago: replace it and send SIGHUP" in await_text(output, "ready: ")
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)

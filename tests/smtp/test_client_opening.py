@@ -24,6 +24,7 @@ def offers_of(*lines: bytes) -> Offers:
     [
         ((), NOTHING),
         ((b"PIPELINING", b"8BITMIME"), Offers(pipelining=True, eightbit=True)),
+        ((b"8BITMIME", b"SMTPUTF8"), Offers(eightbit=True, utf8=True)),
         ((b"pipelining ", b"8bitmime"), Offers(pipelining=True, eightbit=True)),
         ((b"SIZE",), Offers(size=True)),
         ((b"SIZE 0",), Offers(size=True)),
@@ -35,7 +36,7 @@ def offers_of(*lines: bytes) -> Offers:
         ((b"SIZE \xb2\xb3",), Offers(size=True)),
         ((b"SIZE 1e3",), Offers(size=True)),
         ((b"SIZE 1 2",), Offers(size=True)),
-        ((b"\0\xff", b"", b" ", b"X" * 2000, b"STARTTLS", b"SIZE 7"), Offers(size=True, max_size_bytes=7)),
+        ((b"\0\xff", b"", b" ", b"X" * 2000, b"STARTTLS", b"SIZE 7"), Offers(size=True, max_size_bytes=7, starttls=True)),
     ],
 )
 def test_offers_are_read_and_nonsense_is_none(lines: tuple[bytes, ...], offers: Offers) -> None:

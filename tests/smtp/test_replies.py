@@ -31,4 +31,5 @@ def test_a_queued_message_is_named_by_its_spool_id() -> None:
 def test_hello_is_answered_with_our_name_and_ehlo_with_the_extensions() -> None:
     hello, extended = hello_replies(b"mx.example", 1000)
     assert hello == b"250 mx.example\r\n"
-    assert extended == b"250-mx.example\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES\r\n"
+    keywords = (b"PIPELINING", b"SIZE 1000", b"8BITMIME", b"SMTPUTF8")
+    assert extended == b"250-mx.example\r\n%b250 ENHANCEDSTATUSCODES\r\n" % b"".join(b"250-%b\r\n" % one for one in keywords)

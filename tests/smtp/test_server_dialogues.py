@@ -50,8 +50,9 @@ class Recorder:
     def greet(self, name: bytes, protocol: bytes) -> None:
         self.events.append(("greet", name, protocol))
 
-    def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes | None:
-        return self.say(("sender", sender, size_bytes, eightbit), sender, replies.SENDER_OK)
+    def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool, utf8: bool) -> bytes | None:
+        declared = (eightbit, utf8) if utf8 else (eightbit,)
+        return self.say(("sender", sender, size_bytes, *declared), sender, replies.SENDER_OK)
 
     def check_recipient(self, recipient: bytes) -> bytes | None:
         return self.say(("recipient", recipient), recipient, replies.RECIPIENT_OK)
@@ -172,7 +173,7 @@ DIALOGUES: dict[str, tuple[bytes, bytes]] = {
     ),
     "the longest line is well": (b"NOOP " + b"x" * (MAX_LINE - 5) + b"\r\n", replies.OK),
 }
-EHLO = b"250-mx.example\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES\r\n"
+EHLO = b"250-mx.example\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 ENHANCEDSTATUSCODES\r\n"
 
 
 @pytest.mark.parametrize("is_slow", [False, True])

@@ -75,19 +75,19 @@ def digest_of(before: tuple[bytes, ...], commands: tuple[bytes, ...], length: in
 
 SECURITIES = (Security.NONE, Security.OFFERED, Security.REQUIRED, Security.FIRST)
 FROM_THE_START: dict[Security, str] = {
-    Security.NONE: "545c46f294977df6",
-    Security.OFFERED: "6ab9d8113a94b875",
-    Security.REQUIRED: "4e99192f8a5c3f1a",
-    Security.FIRST: "7e2d8b7997a3777d",
+    Security.NONE: "67f1c0a085a2a04f",
+    Security.OFFERED: "fdc952aaa3e7dc58",
+    Security.REQUIRED: "c7742a6c00589251",
+    Security.FIRST: "47153181479efb39",
 }
 FROM_EACH_STATE: dict[ServerState, str] = {
-    ServerState.FRESH: "75584a3cff6b2130",
-    ServerState.GREETED: "6aef574b65fcf891",
-    ServerState.REFUSED: "12e079bf33fc2f48",
-    ServerState.SENDER: "0b115d6603f39365",
-    ServerState.RECIPIENTS: "6943bfc4b5e33971",
-    ServerState.CONTENT: "1a2bd5160391d630",
-    ServerState.HANDSHAKE: "3baf486698c61b1f",
+    ServerState.FRESH: "7ebb7a87ed8343f2",
+    ServerState.GREETED: "a8f3ff581326b49a",
+    ServerState.REFUSED: "d7a5f7e38a5ed064",
+    ServerState.SENDER: "0295e3d7db3b53de",
+    ServerState.RECIPIENTS: "98e79485c8f2207f",
+    ServerState.CONTENT: "20bc82b0befcfcba",
+    ServerState.HANDSHAKE: "25ff42c1568f5247",
     ServerState.CLOSED: "854d2111a9ce0d1e",
 }
 

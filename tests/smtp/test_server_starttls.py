@@ -16,7 +16,10 @@ from tests.smtp.test_server_dialogues import ACCEPTED, HELLO, Recorder
 
 TRANSACTION = b"MAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\n.\r\n"
 ANSWERS = replies.SENDER_OK + replies.RECIPIENT_OK + replies.START_CONTENT + ACCEPTED
-LINES = (b"250-mx.example\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8BITMIME\r\n", b"250 ENHANCEDSTATUSCODES\r\n")
+LINES = (
+    b"250-mx.example\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n",
+    b"250 ENHANCEDSTATUSCODES\r\n",
+)
 PLAIN_EHLO = LINES[0] + LINES[1]
 OFFERING_EHLO = LINES[0] + b"250-STARTTLS\r\n" + LINES[1]
 

@@ -11,6 +11,8 @@ import pytest
 
 import mailismus
 from mailismus.mail.reply import Reply
+from mailismus.smtp.auth import exchange
+from mailismus.smtp.auth.exchange import ExchangeEvent, ExchangeState
 from mailismus.smtp.client import state as client_state
 from mailismus.smtp.client import transaction as client_transaction
 from mailismus.smtp.client.state import END_STATES, OPENING_STATES, ClientEvent, ClientState
@@ -29,6 +31,7 @@ MACHINES = {
     "server": (server_state, ServerState, ServerEvent),
     "client": (client_state, ClientState, ClientEvent),
     "transaction": (client_transaction, Phase, PhaseEvent),
+    "exchange": (exchange, ExchangeState, ExchangeEvent),
 }
 
 
@@ -176,6 +179,8 @@ SETTERS = {
     ("smtp.server.framing", "ServerFraming", "_move", "state"),
     ("smtp.server.framing", "ServerFraming", "__init__", "_commands"),
     ("smtp.server.framing", "ServerFraming", "_move", "_commands"),
+    ("smtp.auth.exchange", "AuthExchange", "__init__", "state"),
+    ("smtp.auth.exchange", "AuthExchange", "_move", "state"),
     ("smtp.client.ends", "ClientEnds", "__init__", "state"),
     ("smtp.client.ends", "ClientEnds", "_move", "state"),
     ("smtp.client.ends", "ClientEnds", "__init__", "_is_over"),

@@ -47,6 +47,7 @@ def test_an_audit_log_that_hangs_keeps_neither_the_other_nor_a_stop_waiting(
         admin=SimpleNamespace(metrics=None),
         deliver=SimpleNamespace(audit=audits[0]),
         report=SimpleNamespace(audit=audits[1]),
+        certificates=(),
     )
     clock = FakeReactor()
     observation = Observation(cast(Settings, settings), cast(Reactor, clock), clock, MemoryMailLog(), 0.0)

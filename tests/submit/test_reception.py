@@ -7,6 +7,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.errors import Corrupt, Unavailable
+from mailismus.mail.directory import Directory
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.networks import Networks
@@ -511,3 +512,59 @@ def test_the_standings_of_no_more_hosts_are_known_than_there_may_be(monkeypatch:
     for number in range(10):
         house.connect(f"192.0.2.{number}").session.give_up()
         assert len(house.factory._standings) <= 3
+
+
+UTF8_CASES = [
+    # sender, recipient, content, the message's words
+    (b"a@x.example", b"joe@our.example", b"Subject: a\r\n\r\n\xc3\xbc\r\n", None),
+    (b"a@x.example", b"joe@our.example", b"Subject: \xc3\xbc\r\n\r\nx\r\n", b"UTF8=HEADER"),
+    (b"a@x.example", b"joe@our.example", b"A: b\r\n" * 10_000 + b"Subject: \xc3\xbc\r\n\r\nx\r\n", b"UTF8=HEADER"),
+    (b"a@x.example", b"joe@our.example", b"Subject: \xc3\xbc\r\n" + b"A: b\r\n" * 5_000 + b"\r\nx\r\n", b"UTF8=HEADER"),
+    (b"j\xc3\xb6@x.example", b"joe@our.example", b"Subject: a\r\n\r\nx\r\n", b"UTF8=ADDRESS"),
+    (b"a@x.example", b"j\xc3\xb6@b\xc3\xbccher.example", b"\r\n\xc3\xbc\r\n", b"UTF8=ADDRESS"),
+    (b"", b"joe@our.example", b"\r\nx\r\n", None),
+]
+
+
+@pytest.mark.parametrize(("sender", "recipient", "content", "words"), UTF8_CASES)
+def test_what_needs_smtputf8_is_noted_of_mail_that_declares_it(
+    sender: bytes, recipient: bytes, content: bytes, words: bytes | None
+) -> None:
+    house = House()
+    client = house.connect()
+    client.say(EHLO + b"MAIL FROM:<%b> SMTPUTF8\r\nRCPT TO:<%b>\r\nDATA\r\n" % (sender, recipient))
+    client.say(content + b".\r\n")
+    house.manager.fire()
+    client.say(b"MAIL FROM:<a@x.example>\r\nRCPT TO:<joe@our.example>\r\nDATA\r\n")
+    client.say(b"Subject: \xc3\xbc\r\n\r\nx\r\n.\r\n")
+    house.manager.fire()
+    (draft, envelope, _), (other, plain_envelope, _) = house.manager.accepted
+    assert (envelope.sender, envelope.recipients, envelope.words) == (sender, (recipient,), words)
+    assert plain_envelope.words is None
+    assert b" with UTF8SMTP id " in draft.content
+    assert b" with ESMTP id " in other.content
+    lines = b"\n".join(house.maillog.lines)
+    assert lines.isascii()
+
+
+def test_addresses_in_utf_8_are_refused_where_they_are_not_declared() -> None:
+    house = House()
+    client = house.connect()
+    refused = b"553 5.6.7 An address in UTF-8 needs the parameter SMTPUTF8 of MAIL\r\n"
+    assert client.say(EHLO + b"MAIL FROM:<j\xc3\xb6@x.example>\r\n").endswith(refused)
+    assert client.say(b"MAIL FROM:<a@x.example>\r\nRCPT TO:<j\xc3\xb6@x.example>\r\n").endswith(refused)
+    assert client.say(b"RSET\r\nMAIL FROM:<a@x.example> SMTPUTF8\r\n").endswith(replies.SENDER_OK)
+    assert client.say(b"RCPT TO:<j\xc3\xb6@x.example>\r\n").endswith(replies.RECIPIENT_OK)
+    assert client.say(b"RSET\r\nMAIL FROM:<a@x.example>\r\nRCPT TO:<j\xc3\xb6@x.example>\r\n").endswith(refused)
+
+
+def test_a_local_domain_is_local_in_u_labels_too() -> None:
+    house = House()
+    directory = Directory(frozenset({b"xn--bcher-kva.example"}), frozenset({b"joe"}), b"joe")
+    house.desk.policy = attrs.evolve(house.desk.policy, directory=directory)
+    client = house.connect()
+    begin = EHLO + b"MAIL FROM:<a@x.example> SMTPUTF8\r\n"
+    assert client.say(begin + "RCPT TO:<joe@BÜCHER.example>\r\n".encode()).endswith(replies.RECIPIENT_OK)
+    assert client.say("RCPT TO:<jörg@bücher.example>\r\n".encode()).endswith(replies.UNKNOWN_USER)
+    client.say(b"RCPT TO:<joe@xn--bcher-kva.example>\r\nDATA\r\n.\r\n")
+    assert house.manager.accepted[0][1].recipients == ("joe@BÜCHER.example".encode(),)

@@ -181,7 +181,7 @@ def test_a_stop_without_sessions_is_done_at_once(bench: Bench) -> None:
 
 def listeners_with(made: Made) -> list[ListenerSettings]:
     """Two, with one certificate."""
-    ssl = SslSettings(True, False, "cert.pem", "key.pem", 0.0, 1e10, made.pem, made.key_pem)
+    ssl = SslSettings(True, False, "cert.pem", "key.pem", made.pem, made.key_pem)
     return [ListenerSettings(name, "127.0.0.1", 0, SETTINGS, ssl) for name in ("A", "B")]
 
 

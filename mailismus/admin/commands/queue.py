@@ -28,9 +28,10 @@ from mailismus.admin.render.listing import EMPTY, NO_MATCH, NOTHING_READ, TextLi
 from mailismus.admin.render.message import entry_lines, envelope_lines
 from mailismus.admin.render.screen import ScreenListing
 from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
-from mailismus.errors import StartError
-from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id
+from mailismus.errors import StartError, StorageError
+from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
 from mailismus.queue.filter import FORMS, FilterError, parse_subject
+from mailismus.smtp.trace import read_received
 
 WHY_LIMIT = 100
 """Entries of an answer to `why`, unless more are asked for."""
@@ -177,31 +178,46 @@ def _shape(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> N
 
 def _show(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     if arguments.body:
-        with closing(source.messages([arguments.id], 1)) as messages:
-            if next(messages, None) is None:
-                raise _no_such(arguments.id, source)
-        with closing(source.contents(_spool_id_of(arguments.id))) as pieces:
-            _write_content(pieces, out)
+        _show_body(source, arguments, out)
         return
-    is_one_recipient = parse_queue_id(arguments.id) is not None
-    is_there = False
-    with closing(source.messages([arguments.id], None)) as messages:
-        for message in messages:
-            for line in () if is_there else envelope_lines(message, is_one_recipient=is_one_recipient):
-                out.write(line + "\n")
-            is_there = True
-            for entry in message.entries:
-                for line in entry_lines(message, entry):
-                    out.write(line + "\n")
-    if not is_there:
+    with closing(source.messages([arguments.id], None)) as found:
+        messages = list(found)  # of one envelope, which is bounded
+    if not messages:
         raise _no_such(arguments.id, source)
-    with closing(source.contents(_spool_id_of(arguments.id))) as pieces:
-        header, is_whole = header_of(unstuff(pieces))
+    spool_id = messages[0].spool_id
+    header, is_whole, trouble = _read_header(source, spool_id)
+    came_in = read_received(header, spool_name(spool_id))
+    is_one_recipient = parse_queue_id(arguments.id) is not None
+    for line in envelope_lines(messages[0], came_in, is_one_recipient=is_one_recipient):
+        out.write(line + "\n")
+    for message in messages:
+        for entry in message.entries:
+            for line in entry_lines(message, entry):
+                out.write(line + "\n")
+    if trouble is not None:
+        raise trouble
     out.write("\n")
     for line in harmless_lines([header]):
         out.write(line + "\n")
     if not is_whole:
         out.write("(the header goes on: --body shows it all)\n")
+
+
+def _show_body(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    with closing(source.messages([arguments.id], 1)) as messages:
+        if next(messages, None) is None:
+            raise _no_such(arguments.id, source)
+    with closing(source.contents(_spool_id_of(arguments.id))) as pieces:
+        _write_content(pieces, out)
+
+
+def _read_header(source: QueueSource, spool_id: SpoolId) -> tuple[bytes, bool, StartError | StorageError | None]:
+    """Return the header, whether that is all of it, and why it can't be read."""
+    try:
+        with closing(source.contents(spool_id)) as pieces:
+            return *header_of(unstuff(pieces)), None
+    except (StartError, StorageError) as error:
+        return b"", False, error
 
 
 def _write_content(pieces: Iterator[bytes], out: TextIO) -> None:

@@ -13,16 +13,20 @@ from mailismus.admin.render.listing import moment
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.smtp.trace import CameIn
 
 _FORM = "%a %b %d %H:%M:%S %Y"
 
 
-def envelope_lines(message: Message, zone: tzinfo | None = None, *, is_one_recipient: bool = False) -> Iterator[str]:
-    """Return the lines about the message. `zone`: the time zone of the times shown, None for the local one.
-    `is_one_recipient`: only one recipient was asked for, and follows."""
+def envelope_lines(
+    message: Message, came_in: CameIn | None, zone: tzinfo | None = None, *, is_one_recipient: bool = False
+) -> Iterator[str]:
+    """Return the lines about the message. `came_in`: how it did, None: not known. `zone`: the time zone of the times shown,
+    None for the local one. `is_one_recipient`: only one recipient was asked for, and follows."""
     yield _line("message", format_spool_id(message.spool_id))
     yield _line("sender", f"<{shown(message.sender)}>")
     yield _line("client", shown(message.client))
+    yield _line("protocol", "-" if came_in is None else shown(_describe(came_in)))
     yield _line("arrival", moment(message.received_at, zone, _FORM))
     yield _line("size", f"{message.size_bytes} bytes")
     yield _line("content", "8BITMIME" if message.eightbit else "7BIT")
@@ -42,6 +46,11 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
     yield _line("host", shown(entry.host))
     if isinstance(entry, NotedEntry):
         yield _line("now", shown(entry.note))
+
+
+def _describe(came_in: CameIn) -> bytes:
+    """`ESMTPS, TLSv1.3 with cipher ...`."""
+    return b"%b, %b" % (came_in.protocol, came_in.tls) if came_in.tls else came_in.protocol
 
 
 def _line(name: str, value: str) -> str:

@@ -11,7 +11,9 @@ from mailismus.config.advice.sentence import Advice, line_of, warn
 from mailismus.config.read.check import Given
 from mailismus.config.table import deliver as dlv
 from mailismus.config.table.root import MTA
+from mailismus.config.table.tls import DESTINATION_TLS
 from mailismus.config.values.settings import Settings
+from mailismus.config.values.tls import TlsLevel
 from mailismus.config.values.units import show_time_ms
 
 
@@ -21,6 +23,7 @@ def advise_delivery(top: Given, settings: Settings) -> Iterator[Advice]:
     yield from _advise_rates(top, deliver)
     yield from _advise_destinations(deliver, settings)
     yield from _advise_schedule(top, deliver)
+    yield from _advise_names(settings)
 
 
 def _advise_rates(top: Given, deliver: Given) -> Iterator[Advice]:
@@ -66,8 +69,8 @@ def _advise_destinations(deliver: Given, settings: Settings) -> Iterator[Advice]
         if _says_nothing(destination) and not _is_exception(domains, destinations[number + 1 :]):
             yield warn(
                 destination.line,
-                "this destination has no limit of its own: write maxserverconnections, messages_per_minute or "
-                "recipients_per_minute, or remove it",
+                "this destination has no limit of its own: write maxserverconnections, messages_per_minute, "
+                "recipients_per_minute or <tls>, or remove it",
             )
 
 
@@ -86,7 +89,8 @@ def _advise_rates_of(destination: Given, deliver: Given) -> Iterator[Advice]:
 
 def _says_nothing(destination: Given) -> bool:
     limits = (dlv.DESTINATION_MESSAGES_PER_MINUTE, dlv.DESTINATION_RECIPIENTS_PER_MINUTE)
-    return all(destination.get(item) is None for item in (dlv.DESTINATION_MAXSERVERCONNECTIONS, *limits))
+    has_limits = any(destination.get(item) is not None for item in (dlv.DESTINATION_MAXSERVERCONNECTIONS, *limits))
+    return not has_limits and not destination.all(DESTINATION_TLS)
 
 
 def _is_exception(domains: tuple[str, ...], later: list[Given]) -> bool:
@@ -134,6 +138,22 @@ def _advise_schedule(top: Given, deliver: Given) -> Iterator[Advice]:
             f"<retry_host> is {_time(first_s)}, longer than <forget_host>, {_time(longest_s)}, after which its failure is "
             f"forgotten: write less, or <forget_host>{_time(first_s)}</forget_host>",
         )
+
+
+def _advise_names(settings: Settings) -> Iterator[Advice]:
+    """Certificates for addresses are rare."""
+    for relay in settings.deliver.relays:
+        tls = relay.tls
+        if tls is not None and tls.level is TlsLevel.VERIFY and not tls.names and not _is_name(relay.host):
+            yield warn(
+                relay.line,
+                f"the certificate of this relay must be for {relay.host}, an address, as few are: write its host name in "
+                "address, or name= in <tls>",
+            )
+
+
+def _is_name(host: str) -> bool:
+    return ":" not in host and not host.replace(".", "").isdigit()
 
 
 def _time(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """Advice: what is wrong with a configuration whose every value is right (pure).
 
 *Not here*: what schema and table see (`config.read.check`, `config.read.assemble`); limits of delivery (`delivery`); what
-depends on this host (`places`).
+depends on this host (`places`) or on the time (`certificates`).
 """
 
 from __future__ import annotations

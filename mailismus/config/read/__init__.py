@@ -7,7 +7,9 @@ Modules, each with what it is:
     files           every file that is read, once a load
     document        the XML file as a tree of elements with line numbers
     lists           domains and users, in the file or in files that it names
-    certificates    certificates and private keys of listeners
+    certificates    certificates and private keys of listeners, and towards other servers
+    tls             TLS towards other servers
+    auth            credentials for relays, and the files with their secrets
     hostname        the full name of this host
     check           the document against the table: a value for each setting
     providers       settings of other queue providers, refused

@@ -11,20 +11,24 @@ from typing import NoReturn
 
 import attrs
 
+from mailismus.config.read.auth import AuthReader
 from mailismus.config.read.certificates import check_pair, read_chain, read_key
 from mailismus.config.read.check import Given, Value
 from mailismus.config.read.destinations import assemble_destinations
 from mailismus.config.read.effective import Key, Lowered
 from mailismus.config.read.files import Files
 from mailismus.config.read.lists import Names, digest_of, read_names
-from mailismus.config.read.relays import assemble_relays
+from mailismus.config.read.relays import SUBMISSIONS_PORT, assemble_relays
+from mailismus.config.read.tls import TlsReader
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
 from mailismus.config.table import queue as que
 from mailismus.config.table import report as rep
 from mailismus.config.table import submit as sub
 from mailismus.config.table.root import MTA
+from mailismus.config.table.tls import CLIENT_TLS
 from mailismus.config.table.words import Setting
+from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.names import check_socket_path, parse_domain, parse_user
 from mailismus.config.values.open_files import PER_CONNECTION, Demand, TooMany, fit, reserve_of
 from mailismus.config.values.settings import (
@@ -56,7 +60,6 @@ from mailismus.errors import ConfigError
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 
-SUBMISSIONS_PORT = 465
 _RAISE = "ulimit -Hn, or LimitNOFILE= of systemd"
 
 
@@ -71,6 +74,7 @@ class Assembly:
     hard_limit: int | None
     files: Files
     notes: list[str] = attrs.Factory(list)
+    certificates: list[NamedCertificate] = attrs.Factory(list)
     changed: dict[Key, Lowered] = attrs.Factory(dict)
     contents: dict[Key, bytes] = attrs.Factory(dict)
 
@@ -81,7 +85,12 @@ class Assembly:
         block = self.top.one(app.DIRECTORY)
         domains = self._names(block, app.DOMAINS, parse_domain)
         directory = self._directory(block, domains.all)
-        relays = assemble_relays(deliver.one(dlv.RELAYS), self.file)
+        tls = TlsReader(
+            self.file, self.files, self.notes, self.contents, self.certificates, deliver.one(dlv.CLIENT).one(CLIENT_TLS)
+        )
+        relays = assemble_relays(
+            deliver.one(dlv.RELAYS), self.file, tls.read, AuthReader(self.file, self.files, self.contents).read
+        )
         names = self._listener_names()
         self._settle_ports()
         self._check_listeners()
@@ -96,9 +105,10 @@ class Assembly:
                 self._listener(listener, name, limit)
                 for listener, name, limit in zip(self.listeners, names, limits, strict=False)
             ),
-            deliver=self._deliver(deliver, relays, limits[-1]),
+            deliver=self._deliver(deliver, relays, tls, limits[-1]),
             report=self._report(domains.first or application.announcehost),
             admin=self._admin(),
+            certificates=tuple(self.certificates),
         )
 
     def _refuse(self, line: int, text: str) -> NoReturn:
@@ -193,7 +203,7 @@ class Assembly:
             if ssl and not ssl[0].get(sub.LATENT) and not listener.is_written(sub.PORT):
                 listener.values[sub.PORT.key] = Value(sub.PORT, SUBMISSIONS_PORT, 0)
 
-    def _ssl(self, listener: Given) -> SslSettings | None:
+    def _ssl(self, listener: Given, name: str) -> SslSettings | None:
         block = next(iter(listener.all(sub.SSL)), None)
         if block is None:
             return None
@@ -209,13 +219,13 @@ class Assembly:
         self.contents[id(block), sub.PRIVATEKEY.key] = digest_of((key.pem,))
         if key.is_readable_by_all:
             self.notes.append(f"the private key {block.get(setting)} can be read by everybody: chmod o= it")
+        path, line = block.get(sub.CERTIFICATE), block.line_of(sub.CERTIFICATE)
+        self.certificates.append(NamedCertificate(path, f"listener {name}", line, chain.begins_at, chain.ends_at))
         return SslSettings(
             latent=block.get(sub.LATENT),
             mandatory=block.get(sub.MANDATORY),
-            certificate_path=block.get(sub.CERTIFICATE),
+            certificate_path=path,
             privatekey_path=block.get(sub.PRIVATEKEY),
-            begins_at=chain.begins_at,
-            ends_at=chain.ends_at,
             chain_pem=chain.pem,
             key_pem=key.pem,
         )
@@ -242,7 +252,7 @@ class Assembly:
             name=name,
             interface=listener.get(sub.INTERFACE),
             port=listener.get(sub.PORT),
-            ssl=self._ssl(listener),
+            ssl=self._ssl(listener, name),
             server=ServerSettings(
                 relay_clients=Networks.of(server.get(sub.RELAY_CLIENTS)),
                 maxmsgsize=server.get(sub.MAXMSGSIZE),
@@ -255,11 +265,13 @@ class Assembly:
             ),
         )
 
-    def _deliver(self, block: Given, relays: tuple[RelaySettings, ...], maxconnections: int) -> DeliverSettings:
+    def _deliver(
+        self, block: Given, relays: tuple[RelaySettings, ...], tls: TlsReader, maxconnections: int
+    ) -> DeliverSettings:
         client, dns = block.one(dlv.CLIENT), block.one(dlv.DNS)
         return DeliverSettings(
             relays=relays,
-            destinations=assemble_destinations(block.one(dlv.DESTINATIONS), self.file),
+            destinations=assemble_destinations(block.one(dlv.DESTINATIONS), self.file, tls.read),
             queuecache=block.get(dlv.QUEUECACHE),
             maxconnections=maxconnections,
             maxserverconnections=block.get(dlv.MAXSERVERCONNECTIONS),
@@ -281,6 +293,7 @@ class Assembly:
                 eightbit=EightBit(client.get(dlv.EIGHTBIT)),
                 mxport=client.get(dlv.MXPORT),
                 loopback=client.get(dlv.LOOPBACK),
+                tls=tls.client,
             ),
             dns=DnsSettings(dns.get(dlv.DNS_SERVERS), dns.get(dlv.DNS_TIMEOUT), dns.get(dlv.DNS_TRUSTAD)),
             audit=_audit(block.get(dlv.AUDIT), block.get(dlv.AUDIT_FORMAT)),

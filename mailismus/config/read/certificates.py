@@ -1,4 +1,4 @@
-"""Certificates: the files that an `<ssl>` block names, read and checked as far as can be without a client.
+"""Certificates: the files that an `<ssl>` or `<tls>` block names, read and checked as far as can be without a client.
 
 *Rules*: what is wrong with a file is a `UnitError` that says what to put there instead. Nothing of a private key is in any
 text. OpenSSL is loaded only where a configuration names a certificate: most commands don't.
@@ -6,7 +6,8 @@ text. OpenSSL is loaded only where a configuration names a certificate: most com
 That a key is whole is shown by what it is for: it signs, and the certificate's public key verifies. The proof that its
 primes are primes takes a hundred times as long (seconds for 8192 bits), and holds the interpreter for all of it.
 
-*Not here*: TLS itself (`net.tls`), which is given the bytes read here, so that a file which changes between breaks nothing.
+*Not here*: TLS itself (`net.tls`, `net.tls_client`), which is given the bytes read here, so that a file which changes
+between breaks nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ MAX_BYTES = 2**20
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _KEY = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
 _TRIAL = b"whether this key signs what its certificate verifies"
-DAY_S = 86400.0
 
 
 @attrs.frozen
@@ -37,6 +37,15 @@ class Chain:
 
     pem: bytes
     begins_at: float
+    ends_at: float
+
+
+@attrs.frozen
+class Issuers:
+    """Certificates of issuers in PEM. `ends_at`: UTC seconds, of the one that ends last: a file may hold the next one beside
+    one that has ended."""
+
+    pem: bytes
     ends_at: float
 
 
@@ -66,6 +75,27 @@ def _parse_chain(data: bytes, path: str) -> Chain:
     except ValueError as error:
         raise UnitError(f"{path} holds a certificate that can't be read: {error}") from None
     return Chain(data, begins_at, ends_at)
+
+
+def read_trust(path: str, files: Files, line: int) -> Issuers:
+    """The certificates of trusted issuers in a file that stands in that line. Raises `UnitError`."""
+    chain = read_chain(path, files, line)
+    return Issuers(chain.pem, files.make("trust", chain.pem, lambda: _try_trust(chain.pem, path)))
+
+
+def _try_trust(pem: bytes, path: str) -> float:
+    """Return the end of the certificate that ends last, if OpenSSL takes all of them."""
+    from cryptography import x509
+    from OpenSSL import crypto
+
+    store = crypto.X509Store()
+    certificates = x509.load_pem_x509_certificates(pem)
+    try:
+        for certificate in certificates:
+            store.add_cert(crypto.X509.from_cryptography(certificate))
+    except (ValueError, crypto.Error):
+        raise UnitError(f"{path} holds a certificate that OpenSSL does not take") from None
+    return max(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
 
 
 def read_key(path: str, files: Files, line: int) -> Key:
@@ -134,13 +164,6 @@ def _try_rsa(key: RSAPrivateKey) -> None:
         raise UnitError(
             "it is damaged: what it signs, its certificate does not verify; restore it, or make a new pair"
         ) from None
-
-
-def describe_end(ends_at: float, now: float) -> str:
-    """`ends in 42 days`, `ended 3 days ago`."""
-    days = int(abs(ends_at - now) // DAY_S)
-    text = f"{days} day" if days == 1 else f"{days} days"
-    return f"ends in {text}" if ends_at >= now else f"ended {text} ago"
 
 
 def _read(path: str, files: Files, line: int) -> Content:

@@ -6,14 +6,20 @@ wider one covers is advice (`config.advice.delivery`). Every error names both li
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mailismus.config.read.check import Given
 from mailismus.config.table import deliver as dlv
+from mailismus.config.table.tls import DESTINATION_TLS
 from mailismus.config.values.settings import DestinationSettings
+from mailismus.config.values.tls import TlsSettings
 from mailismus.errors import ConfigError
 
 
-def assemble_destinations(destinations: Given, file: str) -> tuple[DestinationSettings, ...]:
-    """The destinations in the order of the file. Raises `ConfigError`."""
+def assemble_destinations(
+    destinations: Given, file: str, read_tls: Callable[[Given | None], TlsSettings | None]
+) -> tuple[DestinationSettings, ...]:
+    """The destinations in the order of the file. `read_tls`: as `TlsReader.read`. Raises `ConfigError`."""
     found = []
     homes: dict[str, int] = {}
     for destination in destinations.all(dlv.DESTINATION):
@@ -34,6 +40,7 @@ def assemble_destinations(destinations: Given, file: str) -> tuple[DestinationSe
                 messages_per_minute=destination.get(dlv.DESTINATION_MESSAGES_PER_MINUTE),
                 recipients_per_minute=destination.get(dlv.DESTINATION_RECIPIENTS_PER_MINUTE),
                 line=destination.line,
+                tls=read_tls(next(iter(destination.all(DESTINATION_TLS)), None)),
             )
         )
     return tuple(found)

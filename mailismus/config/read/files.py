@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar, cast
 import attrs
 
 from mailismus.regular_file import Content, read_regular
+from mailismus.secret_file import SecretContent, read_secret
 
 ANSWER_S = 10.0
 """Seconds after which a file that gives nothing is taken for one that never will."""
@@ -42,10 +43,16 @@ class Reading:
 
 
 class Files:
-    """The files of one load after another, one load at a time."""
+    """The files of one load after another, one load at a time. `needs_secrets`: whether a secret that can't be used is an
+    error; for who needs none it is a complaint."""
 
-    def __init__(self, read: Read = read_regular, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, read: Read = read_regular, monotonic: Callable[[], float] = time.monotonic, *, needs_secrets: bool = True
+    ) -> None:
         self._read, self._monotonic = read, monotonic
+        self.needs_secrets = needs_secrets
+        self.complaints: list[tuple[int, str]] = []
+        """Secrets that can't be used, in this load: the line of each, and why."""
         self._reading: Reading | None = None
         self._contents: dict[str, Content] = {}
         self._made: dict[_Key, object] = {}
@@ -53,7 +60,7 @@ class Files:
 
     def begin(self) -> None:
         """Begin a load: every file is read again."""
-        self._contents, self._made = {}, {}
+        self._contents, self._made, self.complaints = {}, {}, []
 
     def end(self) -> None:
         """End a load: keep the objects made in it for the next load, and no older ones."""
@@ -76,6 +83,18 @@ class Files:
         if len(content.data) <= KEPT_BYTES:
             self._contents[path] = content
         return content
+
+    def read_secret(self, path: str, is_token: bool, line: int) -> SecretContent:
+        """A secret, in a file that stands in that line. Nothing of it is kept here. Blocks. Raises `SecretError`."""
+        self._reading = Reading(path, line, self._monotonic())
+        try:
+            return read_secret(path, is_token=is_token)
+        finally:
+            self._reading = None
+
+    def complain(self, line: int, text: str) -> None:
+        """Note a secret that can't be used, where none is needed."""
+        self.complaints.append((line, text))
 
     def make(self, kind: str, data: bytes, make: Callable[[], T]) -> T:
         """Return the result of `make`, called once for equal contents of this `kind`. Its exceptions are passed on."""

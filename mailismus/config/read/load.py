@@ -10,14 +10,12 @@ import os
 import queue
 import resource
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from mailismus.config.read import document
 from mailismus.config.read.assemble import Assembly
-from mailismus.config.read.certificates import DAY_S, describe_end
 from mailismus.config.read.check import Given, check_shape, convert, convert_setting, default_block
 from mailismus.config.read.document import Element
 from mailismus.config.read.effective import list_effective
@@ -32,8 +30,6 @@ from mailismus.config.values.effective import Effective
 from mailismus.config.values.settings import Settings
 from mailismus.errors import ConfigError, StartError
 
-SOON_DAYS = 14
-"""Days before its end that a certificate is worth a note."""
 LOOK_S = 0.25
 """How often it is looked whether a file hangs."""
 DEFAULT_FILES = ("config/mailismus.xml", "/etc/mailismus/mailismus.xml")
@@ -80,7 +76,7 @@ class Loader:
         top = document.read(file, files) if data is None else document.parse(data, file)
         loaded = load_tree(top, file, host_name(files), hard_open_files(), files, self._providers)
         files.end()
-        return attrs.evolve(loaded, notes=loaded.notes + tuple(_note_certificates(loaded.settings, time.time())))
+        return loaded
 
     def find_hanging(self) -> ConfigError | None:
         """Return the error about a file that does not answer `load` in another thread; None: there is none."""
@@ -156,18 +152,6 @@ def hard_open_files() -> int | None:
     """The hard limit of open files of this process, None where there is none."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return None if limit == resource.RLIM_INFINITY else limit
-
-
-def _note_certificates(settings: Settings, now: float) -> Iterator[str]:
-    """Yield notes on certificates that are valid in themselves, but expire soon or are not valid yet."""
-    for listener in settings.listeners:
-        ssl = listener.ssl
-        if ssl is None:
-            continue
-        if ssl.ends_at - now < SOON_DAYS * DAY_S:
-            yield f"the certificate {ssl.certificate_path} of listener {listener.name} {describe_end(ssl.ends_at, now)}"
-        elif ssl.begins_at > now:
-            yield f"the certificate {ssl.certificate_path} of listener {listener.name} is not valid yet"
 
 
 def _find_context(top: Element, file: str, host: str) -> ReadContext:

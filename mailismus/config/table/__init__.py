@@ -7,6 +7,8 @@ Modules, each with what it is:
     application     `<application>`, `<directory>`, `<message_store>`, `<admin>`
     queue           `<queue>`
     submit          `<submit>`
+    tls             `<tls>`
+    auth            `<auth>`
     deliver         `<deliver>`
     report          `<report>`
     root            the whole file

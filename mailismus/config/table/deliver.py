@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from mailismus.config.table import kinds
+from mailismus.config.table.auth import AUTH
+from mailismus.config.table.tls import CLIENT_TLS, DESTINATION_TLS, RELAY_TLS
 from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 ADDRESS = Setting(
-    "address", kinds.HOST_PORT, None, "The relay: HOST:PORT. Default port: 25.", Form.ATTRIBUTE, sample="127.0.0.1:8025"
+    "address",
+    kinds.HOST_PORT,
+    None,
+    "The relay: HOST:PORT. Default port: 25; with TLS from the start 465.",
+    Form.ATTRIBUTE,
+    sample="127.0.0.1:8025",
 )
 DESTDOMAINS = Setting(
     "destdomains",
@@ -35,9 +42,8 @@ SENDERNETS = Setting(
 RELAY = Block(
     "relay",
     "A relay for some domains, for some senders, or for all other mail.",
-    (ADDRESS, DESTDOMAINS, SENDERS, SENDERNETS),
+    (ADDRESS, DESTDOMAINS, SENDERS, SENDERNETS, RELAY_TLS, AUTH),
     Occurs.MANY,
-    unbuilt=("tls", "auth"),
     original=("ssl",),
 )
 RELAYS = Block(
@@ -81,15 +87,14 @@ DESTINATION_RECIPIENTS_PER_MINUTE = Setting(
 )
 DESTINATION = Block(
     "destination",
-    "Limits for the mail of some domains. The first destination that matches the recipient's domain applies.",
+    "Limits and TLS for the mail of some domains. The first destination that matches the recipient's domain applies.",
     (
         *(DESTINATION_DOMAINS, DESTINATION_MAXSERVERCONNECTIONS),
-        *(DESTINATION_MESSAGES_PER_MINUTE, DESTINATION_RECIPIENTS_PER_MINUTE),
+        *(DESTINATION_MESSAGES_PER_MINUTE, DESTINATION_RECIPIENTS_PER_MINUTE, DESTINATION_TLS),
     ),
     Occurs.MANY,
-    unbuilt=("tls",),
 )
-DESTINATIONS = Block("destinations", "Domains with limits of their own.", (DESTINATION,))
+DESTINATIONS = Block("destinations", "Domains with limits or TLS of their own.", (DESTINATION,))
 
 MAX_MESSAGE_CONCURRENCY = Setting(
     "max_message_concurrency",
@@ -155,17 +160,16 @@ FALLBACKMX_A = Setting(
 )
 EIGHTBIT = Setting(
     "eightbit",
-    kinds.choice(("send", "bounce")),
+    kinds.choice(("send", "bounce", "convert")),
     "send",
-    "8-bit mail for a server without 8BITMIME: send it unchanged, or bounce it.",
+    "8-bit mail for a server without 8BITMIME: send it unchanged, bounce it, or convert it to quoted-printable and base64.",
 )
 MXPORT = Setting("mxport", kinds.port(1), "25", "The port of MX hosts. Other values than 25 are for tests.")
 LOOPBACK = Setting("loopback", kinds.BOOLEAN, "N", "Y: accept MX hosts at 127.0.0.0/8 and ::1. For tests.")
 CLIENT = Block(
     "client",
     "The SMTP client.",
-    (CLIENT_TIMEOUT, TIMEOUT_CONNECT, TIMEOUT_FINAL, MAXPIPELINE, FALLBACKMX_A, EIGHTBIT, MXPORT, LOOPBACK),
-    unbuilt=("tls",),
+    (CLIENT_TIMEOUT, TIMEOUT_CONNECT, TIMEOUT_FINAL, MAXPIPELINE, FALLBACKMX_A, EIGHTBIT, MXPORT, LOOPBACK, CLIENT_TLS),
     original=(
         *("transcript", "announcehost", "mindatarate", "sayHELO", "fallbackHELO", "sendQUIT", "waitQUIT", "anonssl"),
         *("delay_close", "niobuffers", "remotenets"),

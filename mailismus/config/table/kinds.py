@@ -124,6 +124,31 @@ def choice(built: tuple[str, ...], unbuilt: tuple[str, ...] = ()) -> ValueKind[s
     return ValueKind(form=" or ".join(built), pattern="|".join(built), parse=parse, show=str)
 
 
+def optional_choice(words: tuple[str, ...]) -> ValueKind[str]:
+    """One of some words, or nothing: another setting has the value then."""
+    kind = choice(words)
+    return attrs.evolve(
+        kind,
+        pattern=f"({kind.pattern})?".replace(".", r"\."),
+        parse=lambda text, context: kind.parse(text, context) if text else "",
+    )
+
+
+def words(known: tuple[str, ...]) -> ValueKind[tuple[str, ...]]:
+    """A list of some words, in any case, separated by bars; or nothing."""
+
+    def parse(text: str, context: ReadContext) -> str:
+        word = text.upper()
+        if word not in known:
+            raise UnitError(f'"{text}" is not known: write some of {" | ".join(known)}')
+        return word
+
+    pattern = "|".join(
+        "".join(f"[{letter}{letter.lower()}]" if letter.isalpha() else letter for letter in word) for word in known
+    )
+    return list_of(f'some of {", ".join(known)}, separated by "|"', parse, str, pattern.replace("-", r"\-"))
+
+
 def provider(built: tuple[str, ...], unbuilt: tuple[str, ...]) -> ValueKind[str]:
     """The name of a queue provider: one of the table, or one that this program has beside those."""
     kind = choice(built, unbuilt)
@@ -274,9 +299,10 @@ DNS_SERVERS: ValueKind[tuple[tuple[str, int], ...]] = list_of(
 HOST_PORT: ValueKind[tuple[str, int]] = ValueKind(
     names.ADDRESS_FORM,
     r"\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
-    lambda text, context: names.parse_host_port(text, 25),
+    lambda text, context: names.parse_host_port(text, 0),
     _show_host_port,
 )
+"""A host and a port; 0: no port is written."""
 
 USER: ValueKind[str] = ValueKind(
     "a user's name",
@@ -312,6 +338,11 @@ PATH: ValueKind[str] = ValueKind(
     lambda text, context: names.parse_path(text, context.tokens["DIRTOP"], context.tokens),
     str,
 )
+
+OPTIONAL_PATH: ValueKind[str] = attrs.evolve(
+    PATH, pattern=f"({_PATH_PATTERN})?", parse=lambda text, context: PATH.parse(text, context) if text else ""
+)
+"""A path, or nothing."""
 
 LOG_FILE: ValueKind[str] = ValueKind(
     "a path, with %DT% (the day) or %Y% %M% %D% %h% in it where a new file is to begin; a relative one begins at the root",

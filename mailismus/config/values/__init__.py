@@ -2,10 +2,13 @@
 
 Modules, each with what it is:
 
-    effective   one setting in force, as it is shown
-    settings    the whole configuration as frozen values
-    units       numbers, times, sizes, booleans, lists
-    names       domains, users, hosts with ports, paths with tokens
-    networks    CIDR blocks
-    open_files  how the open-file limit is shared by connections
+    effective     one setting in force, as it is shown
+    tls           levels of TLS towards other servers, and what each `<tls>` demands
+    auth          credentials for relays
+    settings      the whole configuration as frozen values
+    certificates  certificates that the configuration names, and when they end
+    units         numbers, times, sizes, booleans, lists
+    names         domains, users, hosts with ports, paths with tokens
+    networks      CIDR blocks
+    open_files    how the open-file limit is shared by connections
 """

@@ -10,7 +10,10 @@ import enum
 
 import attrs
 
+from mailismus.config.values.auth import AuthSettings
+from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.effective import Effective
+from mailismus.config.values.tls import TlsSettings
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 
@@ -103,14 +106,12 @@ class ServerSettings:
 @attrs.frozen
 class SslSettings:
     """`<ssl>`: STARTTLS if `latent`, otherwise TLS from the start. `chain_pem` and `key_pem` are what the files hold,
-    checked; the chain is valid from `begins_at` to `ends_at` (UTC seconds)."""
+    checked."""
 
     latent: bool
     mandatory: bool
     certificate_path: str
     privatekey_path: str
-    begins_at: float
-    ends_at: float
     chain_pem: bytes = attrs.field(repr=False)
     key_pem: bytes = attrs.field(repr=False)
 
@@ -129,7 +130,8 @@ class ListenerSettings:
 @attrs.frozen
 class RelaySettings:
     """`<relay>`: a rule that routes. `destdomains` and `senders` (addresses, domains) are in lower case; both empty: the
-    default relay. `sendernets` None: whatever client the mail came from."""
+    default relay. `sendernets` None: whatever client the mail came from. `tls` None: as for mail without a relay;
+    with `auth` it is there. `auth` None: nothing is shown to the relay."""
 
     address: str
     host: str
@@ -138,6 +140,8 @@ class RelaySettings:
     senders: tuple[bytes, ...]
     sendernets: Networks | None
     line: int
+    tls: TlsSettings | None = None
+    auth: AuthSettings | None = None
 
 
 class EightBit(enum.Enum):
@@ -145,6 +149,7 @@ class EightBit(enum.Enum):
 
     SEND = "send"
     BOUNCE = "bounce"
+    CONVERT = "convert"
 
 
 @attrs.frozen
@@ -159,6 +164,7 @@ class ClientSettings:
     eightbit: EightBit
     mxport: int
     loopback: bool
+    tls: TlsSettings
 
 
 @attrs.frozen
@@ -189,13 +195,14 @@ class AuditSettings:
 @attrs.frozen
 class DestinationSettings:
     """`<destination>`: other limits for some domains. `domains`: in lower case, `*.` before one stands for all below
-    it. A limit that is None is that of `<deliver>`, 0 is none. `line`: where it stands."""
+    it. A limit that is None is that of `<deliver>`, 0 is none; `tls` None: that of `<client>`. `line`: where it stands."""
 
     domains: tuple[bytes, ...]
     maxserverconnections: int | None
     messages_per_minute: int | None
     recipients_per_minute: int | None
     line: int
+    tls: TlsSettings | None = None
 
 
 @attrs.frozen
@@ -271,8 +278,8 @@ class AdminSettings:
 
 @attrs.frozen
 class Settings:
-    """The whole configuration of one server. `file`: where it was read from; `effective`: every value as it is shown, in the
-    table's order."""
+    """The whole configuration of one server. `file`: where it was read from; `certificates`: every file of certificates that
+    it names, once for each use; `effective`: every value as it is shown, in the table's order."""
 
     file: str
     application: ApplicationSettings
@@ -283,4 +290,5 @@ class Settings:
     deliver: DeliverSettings
     report: ReportSettings
     admin: AdminSettings
+    certificates: tuple[NamedCertificate, ...] = ()
     effective: tuple[Effective, ...] = attrs.field(default=(), eq=False, repr=False)

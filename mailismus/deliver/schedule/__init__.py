@@ -11,8 +11,10 @@ Modules, leaves first:
 
     limits       the settings of the schedule
     line         jobs that wait, fair by sender and message
-    host         a host and its connections: what is active, idle, has room
+    endpoint     an address and port: what is known of it, and limits all profiles together
+    host         a host for one profile, and its connections: what is active, idle, has room
     pool         the workers: how many are free, and whether a message may have one more
+    verification  the questions of clients about recipients of other hosts, as one pseudo-message
     shares       how many workers of another pool a message and a sender may have
     destdb       all hosts, and what is remembered of them
     destination  a next hop: its hosts by preference, its set of MX hosts, its waiting jobs

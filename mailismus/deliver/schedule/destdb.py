@@ -5,7 +5,10 @@
   further failure, up to `max_s`. One that accepted the connection and refused the session is dead for `first_s` each time.
   Each time is shortened by up to a tenth, at random: hosts that died together in an outage are not tried together.
 - When the last connection to a host is closed, it is remembered when that one had been made.
-- Both records are forgotten when they were not used for `forget_s`, and of each kind the oldest when there are more than
+- All this is of an endpoint, whatever the profile. A host that *missed* what a profile demands gets no connection for
+  `Deaths.first_s`, for that profile alone. For all others it is alive: it has answered.
+- Credentials that were *refused* are such a miss of every host of their profile, also of those that are found later.
+- All of these are forgotten when they were not used for `forget_s`, and of each kind the oldest when there are more than
   `limit`. Another host is known only while a connection or a destination needs it. So memory is bounded, whatever name
   servers answer.
 
@@ -17,14 +20,16 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import attrs
 
 from mailismus.deliver.host_records import HostRecord, believed
 from mailismus.deliver.limits.sets import MxSet
+from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.reply import Reply
 
 FIRST_DEATH_S = 300.0
@@ -73,11 +78,17 @@ class DestDb:
         self._limit = limit
         self._chance = chance
         self._deaths = deaths
-        self._known: WeakValueDictionary[tuple[str, int], Host] = WeakValueDictionary()
-        self._dead: dict[Host, None] = {}
+        self._known: WeakValueDictionary[tuple[str, int, Profile], Host] = WeakValueDictionary()
+        self._endpoints: WeakValueDictionary[tuple[str, int], Endpoint] = WeakValueDictionary()
+        self._hosts_at: WeakKeyDictionary[Endpoint, WeakSet[Host]] = WeakKeyDictionary()
+        self._dead: dict[Endpoint, None] = {}
         """In the order of their deaths."""
-        self._closed: dict[Host, None] = {}
+        self._closed: dict[Endpoint, None] = {}
         """In the order in which their last connections were closed."""
+        self._missed: dict[Host, None] = {}
+        """In the order in which they missed what their profile demands."""
+        self._refused: dict[Profile, tuple[float, float, Reply]] = {}
+        """Profiles whose credentials were refused, in that order: when, until when they are left alone, and why."""
         self._number = 0
         self.urgent_changes = 0
         """Rises when a host died, recovered, or was forgotten."""
@@ -88,16 +99,35 @@ class DestDb:
         """Use other durations for later deaths."""
         self._deaths = deaths
 
-    def find(self, address: str, port: int) -> Host:
-        """The host at this address and port: one object for all callers."""
-        host = self._known.get((address, port))
+    def find(self, address: str, port: int, profile: Profile = PLAIN) -> Host:
+        """The host at this address and port for this profile: one object for all callers."""
+        host = self._known.get((address, port, profile))
         if host is None:
-            host = self._known[address, port] = Host(address, port, self.limits)
+            endpoint = self._endpoint(address, port)
+            host = self._known[address, port, profile] = Host(endpoint, profile, self.limits)
+            self._hosts_at.setdefault(endpoint, WeakSet()).add(host)
+            if profile in self._refused:
+                self._miss(host, *self._refused[profile], met_tls=True)
         return host
+
+    def _endpoint(self, address: str, port: int) -> Endpoint:
+        """The endpoint at this address and port: one object for all profiles."""
+        endpoint = self._endpoints.get((address, port))
+        if endpoint is None:
+            endpoint = self._endpoints[address, port] = Endpoint(address, port)
+        return endpoint
 
     def hosts(self) -> list[Host]:
         """All hosts that are known now."""
         return list(self._known.values())
+
+    def endpoints(self) -> list[Endpoint]:
+        """All endpoints that are known now."""
+        return list(self._endpoints.values())
+
+    def hosts_at(self, endpoint: Endpoint) -> list[Host]:
+        """The hosts at this endpoint, one for each profile."""
+        return list(self._hosts_at.get(endpoint, ()))
 
     def relist(self) -> None:
         """Sort the connections of each host anew: the backlog has changed."""
@@ -106,22 +136,22 @@ class DestDb:
 
     @property
     def remembered(self) -> int:
-        """Number of hosts that have died and had no session since."""
+        """Number of endpoints that have died and had no session since."""
         return len(self._dead)
 
-    def dead_hosts(self) -> list[Host]:
-        """The hosts that have died and had no session since, in the order of their deaths."""
+    def dead_hosts(self) -> list[Endpoint]:
+        """The endpoints that have died and had no session since, in the order of their deaths."""
         return list(self._dead)
 
     # ------------------------------------------------------------------ connections
 
     def connect(self, host: Host, mx_set: MxSet, now: float) -> Connection:
-        """A connection that is being made from now on. If the host has died before, it is on trial."""
+        """A connection that is being made from now on. If the host has failed before, it is on trial."""
         self._number += 1
         connection = Connection(self._number, host, mx_set, now)
         host.connected()
         mx_set.connected()
-        if host.failures and not host.standing:
+        if host.needs_trial:
             host.try_with(connection)
         else:
             host.list(connection)
@@ -131,12 +161,11 @@ class DestDb:
         """Note that a session over this connection stands."""
         host = connection.host
         mx_set = connection.mx_set
-        if host.failures:
-            host.live()
-            self._dead.pop(host, None)
-            self._note_change()
-            if not mx_set.standing:
-                mx_set.window.begin_anew(now)
+        if host.misses:
+            self._forget_miss(host)
+        if self._refused and host.profile in self._refused:
+            self._forget_refused(host.profile)
+        self._revive(host.endpoint, mx_set, now)
         if not connection.is_leaving:
             connection.stand()
             host.stands()
@@ -145,6 +174,14 @@ class DestDb:
                 host.list(connection)
         if host.trial is connection:
             host.try_with(None)
+
+    def _revive(self, endpoint: Endpoint, mx_set: MxSet, now: float) -> None:
+        """Note that an endpoint has answered as a mail server does."""
+        if endpoint.failures:
+            self._forget_dead(endpoint)
+            self._note_change()
+            if not mx_set.standing:
+                mx_set.window.begin_anew(now)
 
     def leave(self, connection: Connection) -> None:
         """Give a connection no more jobs: it ends. Harmless when repeated."""
@@ -163,9 +200,10 @@ class DestDb:
         host.closed()
         if connection.is_standing:
             host.stands_no_more()
-        if not host.connections and connection.is_standing:
-            host.remember(connection.made_at, now)
-            self._remember_closed(host)
+        endpoint = host.endpoint
+        if not endpoint.connections and connection.is_standing:
+            endpoint.remember(connection.made_at, now)
+            self._remember_closed(endpoint)
 
     # ------------------------------------------------------------------ deaths
 
@@ -175,7 +213,7 @@ class DestDb:
         """Note that this connection gave no session, or ended before a message, and why. Whether its host is dead from now
         on. While other sessions stand it is not: it may have no more connections than those. `was_broken`: it timed out or
         was cut off, so that nobody said how many are too many: it may have half of them."""
-        host = connection.host
+        host = connection.host.endpoint
         others = host.standing - connection.is_standing
         if others:
             if connection.is_standing:
@@ -189,13 +227,58 @@ class DestDb:
             return False
         deaths = self._deaths
         failures = 0 if now - host.dead_until > deaths.forget_s or kind is HostFailure.NO_SESSION else host.failures
-        death_s = min(deaths.max_s, deaths.first_s * 2.0 ** min(failures, 64)) * (1.0 - JITTER * self._chance())
+        death_s = self._shortened(min(deaths.max_s, deaths.first_s * 2.0 ** min(failures, 64)))
         host.die(failures + 1, now, now + death_s, reply)
         self._remember_dead(host)
         return True
 
-    def _remember_dead(self, host: Host) -> None:
-        """Keep a host that died just now."""
+    def _shortened(self, seconds: float) -> float:
+        """A time shortened at random: what failed together is not tried together."""
+        return seconds * (1.0 - JITTER * self._chance())
+
+    def note_missed(self, connection: Connection, reply: Reply, now: float, *, met_tls: bool = False) -> bool:
+        """Note that this connection missed what its profile demands, and why. Whether its host is dead for that profile from
+        now on: while other sessions of it stand, it only gets no more of them. Its endpoint has answered.
+        `met_tls`: what it missed is not TLS."""
+        host = connection.host
+        self._revive(host.endpoint, connection.mx_set, now)
+        self._miss(host, now, now + self._shortened(self._deaths.first_s), reply, met_tls=met_tls)
+        return host.is_dead(now)
+
+    def note_refused(self, connection: Connection, reply: Reply, now: float) -> list[Host]:
+        """Note that the credentials of a connection's profile are no good, and why. Return the hosts that are dead for that
+        profile from now on."""
+        profile = connection.host.profile
+        self._revive(connection.host.endpoint, connection.mx_set, now)
+        until = now + self._shortened(self._deaths.first_s)
+        self._refused.pop(profile, None)
+        self._refused[profile] = now, until, reply
+        if len(self._refused) > self._limit:
+            self._forget_refused(next(iter(self._refused)))
+        hosts = [host for host in self.hosts() if host.profile is profile]
+        for host in hosts:
+            self._miss(host, now, until, reply, met_tls=True)
+        return [host for host in hosts if host.is_dead(now)]
+
+    def _miss(self, host: Host, now: float, until: float, reply: Reply, *, met_tls: bool) -> None:
+        host.miss(now, until, reply, met_tls=met_tls)
+        self._missed.pop(host, None)
+        self._missed[host] = None
+        if len(self._missed) > self._limit:
+            self._forget_miss(next(iter(self._missed)))
+
+    def _forget_refused(self, profile: Profile) -> None:
+        """Forget that credentials were refused: they are good, or are to be tried."""
+        del self._refused[profile]
+        for host in [host for host in self._missed if host.profile is profile]:
+            self._forget_miss(host)
+
+    def _forget_miss(self, host: Host) -> None:
+        self._missed.pop(host, None)
+        host.meet()
+
+    def _remember_dead(self, host: Endpoint) -> None:
+        """Keep an endpoint that died just now."""
         self._note_change()
         self._dead.pop(host, None)
         self._dead[host] = None
@@ -213,14 +296,24 @@ class DestDb:
             self._note_change()
         for host in list(self._dead):
             self._forget_dead(host)
+        for profile in list(self._refused):
+            self._forget_refused(profile)
+        for missed in list(self._missed):
+            self._forget_miss(missed)
 
     def forget_deaths_of(self, hosts: Iterable[Host]) -> None:
         """Clear the failures of these hosts."""
-        dead = [host for host in hosts if host in self._dead]
+        found = list(hosts)
+        for host in found:
+            self._forget_miss(host)
+        for profile in {host.profile for host in found}:
+            if profile in self._refused:
+                self._forget_refused(profile)
+        dead = [host.endpoint for host in found if host.endpoint in self._dead]
         if dead:
             self._note_change()
-        for host in dead:
-            self._forget_dead(host)
+        for endpoint in dead:
+            self._forget_dead(endpoint)
 
     def collect(self, now: float, count: int = 100) -> None:
         """Forget some records that were not used for long."""
@@ -232,6 +325,12 @@ class DestDb:
         for host in [host for host, _ in zip(self._dead, range(count), strict=False)]:
             if host.dead_until <= before:
                 self._forget_dead(host)
+        for missed in [missed for missed, _ in zip(self._missed, range(count), strict=False)]:
+            if missed.missed_until <= before:
+                self._forget_miss(missed)
+        for profile in [profile for profile, _ in zip(self._refused, range(count), strict=False)]:
+            if self._refused[profile][1] <= now:
+                del self._refused[profile]
 
     # ------------------------------------------------------------------ records
 
@@ -251,7 +350,7 @@ class DestDb:
                 self._adopt(known, now, offset_s)
 
     def _adopt(self, known: HostRecord, now: float, offset_s: float) -> None:
-        host = self.find(known.address, known.port)
+        host = self._endpoint(known.address, known.port)
         mine = host.record(offset_s)
         if known.made_at > mine.made_at and not host.connections:
             host.remember(known.made_at - offset_s, now)
@@ -266,17 +365,17 @@ class DestDb:
             self._note_change()
             self._forget_dead(host)
 
-    def _remember_closed(self, host: Host) -> None:
+    def _remember_closed(self, host: Endpoint) -> None:
         self.changes += 1
         self._closed.pop(host, None)
         self._closed[host] = None
         if len(self._closed) > self._limit:
             self._forget_closed(next(iter(self._closed)))
 
-    def _forget_closed(self, host: Host) -> None:
+    def _forget_closed(self, host: Endpoint) -> None:
         del self._closed[host]
         host.remember(-math.inf, -math.inf)
 
-    def _forget_dead(self, host: Host) -> None:
-        del self._dead[host]
+    def _forget_dead(self, host: Endpoint) -> None:
+        self._dead.pop(host, None)
         host.live()

@@ -19,11 +19,12 @@ NO_HOST = Reply(451, b"4.4.1", b"no host answers")
 
 
 class FoundHost(NamedTuple):
-    """A host of a next hop, by the name under which it was found."""
+    """A host of a next hop, by the name under which it was found. `is_secure`: by an MX answer that was authenticated."""
 
     name: str
     preference: int
     host: Host
+    is_secure: bool = False
 
 
 class Destination:
@@ -39,6 +40,7 @@ class Destination:
             "limits",
             "located_until",
             "moved_at",
+            "names",
             "next_hop",
             "parked",
         ),
@@ -59,6 +61,8 @@ class Destination:
         """The host of the lowest preference, if there is one only."""
         self.labels: dict[Host, bytes] = {}
         """Each host as it is logged behind `relay=`."""
+        self.names: dict[Host, FoundHost] = {}
+        """As each host was found; of duplicates the one with the lower preference."""
         self.limits: DestinationLimits | None = None
         """None: its hosts were never found."""
         self.located_until = 0.0
@@ -121,11 +125,14 @@ class Destination:
         """Set its hosts; of duplicates the one with the lower preference counts."""
         levels: dict[int, list[Host]] = {}
         labels: dict[Host, bytes] = {}
-        for name, preference, host in sorted(found, key=lambda one: one.preference):
+        names: dict[Host, FoundHost] = {}
+        for one in sorted(found, key=lambda one: one.preference):
+            host = one.host
             if host not in labels:
-                labels[host] = f"{name}[{host.address}]:{host.port}".encode("ascii", "replace")
-                levels.setdefault(preference, []).append(host)
-        self.levels, self.labels, self.limits = list(levels.values()), labels, limits
+                labels[host] = f"{one.name}[{host.address}]:{host.port}".encode("ascii", "replace")
+                names[host] = one
+                levels.setdefault(one.preference, []).append(host)
+        self.levels, self.labels, self.names, self.limits = list(levels.values()), labels, names, limits
         self.sole = self.levels[0][0] if len(self.levels[0]) == 1 else None
 
     @property
@@ -138,6 +145,18 @@ class Destination:
         return max(0.0, min((host.dead_until for host in self.labels), default=now) - now)
 
     def last_reply(self) -> Reply:
-        """The reply of the host that died last."""
+        """The reply of the host that failed last."""
+        last = self._last_failed()
+        return (last.reply if last is not None else None) or NO_HOST
+
+    def tls_of_failure(self) -> bytes:
+        """What the log says of TLS with the host that failed last, as `Job.begin` takes it."""
+        last = self._last_failed()
+        if last is None or not last.is_missing:
+            return b""
+        level = self.next_hop.profile.level.value.encode("ascii")
+        return level if last.met_tls else b"!" + level
+
+    def _last_failed(self) -> Host | None:
         last = max(reversed(self.labels), key=lambda host: host.died_at, default=None)
-        return (last.reply if last is not None and last.died_at > -math.inf else None) or NO_HOST
+        return last if last is not None and last.died_at > -math.inf else None

@@ -1,10 +1,14 @@
-"""A host (address and port) and its connections: which are active, idle, have room, or the fewest jobs. Pure.
+"""A host (address and port) for one profile, and its connections: which are active, idle, have room, or the fewest jobs.
+Pure.
 
 *Rules*
 - A connection is *active* while it has jobs or is being made, else *idle*. The host is *closed* if it has none, and it is
   remembered when the one closed last had been made; *unused* if nothing is known of it.
 - A host is *dead* from a failure until its time is over, then due for a *trial*: one connection with one job, which is not
   active before its session stands. A session that stands clears all failures.
+- Profiles share no connection. They share the `endpoint`: its death, its limits, and its number of connections.
+- A connection that *missed* what the profile demands (TLS) is a failure of this host alone, not of the endpoint: for a time
+  it gets no more connections, and is dead if no session stands.
 - The newest connection with room, and the newest one with fewer jobs than another, are found without looking at all of them:
   at most by the different numbers of jobs.
 """
@@ -16,11 +20,12 @@ from bisect import bisect_left, insort
 from collections import deque
 from typing import Protocol
 
-from mailismus.deliver.host_records import HostRecord
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.limits.window import Window
+from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.deliver.security.profile import Profile
 from mailismus.mail.reply import Reply
 
 _UNSORTED = -1
@@ -99,31 +104,20 @@ class Connection:
 
 
 class Host:
-    """One address and port. `destdb` alone sets what is remembered of it."""
+    """One address and port, for one profile. `destdb` alone sets what is remembered of it."""
 
     __slots__ = (
-        *(
-            "__weakref__",
-            "_by_jobs",
-            "_limits",
-            "_listed",
-            "_moved",
-            "_numbers",
-            "_room",
-            "address",
-            "closed_at",
-            "connections",
-        ),
-        *("dead_until", "died_at", "failures", "idle", "made_at", "port", "queued", "reply", "standing", "trial", "window"),
+        *("__weakref__", "_by_jobs", "_limits", "_listed", "_moved", "_numbers", "_room", "_trial", "address"),
+        *("connections", "endpoint", "idle", "met_tls", "missed", "missed_at", "missed_until", "misses", "port", "profile"),
+        *("queued", "standing"),
     )
 
-    def __init__(self, address: str, port: int, limits: ScheduleLimits) -> None:
-        self.address, self.port = address, port
+    def __init__(self, endpoint: Endpoint, profile: Profile, limits: ScheduleLimits) -> None:
+        self.endpoint, self.profile = endpoint, profile
+        self.address, self.port = endpoint.address, endpoint.port
         self._limits = limits
-        self.window: Window | None = None
-        """How many connections it may have, by what it said up to EHLO; None: it never refused one."""
         self.connections = 0
-        """Connections, those being made and those in QUIT included."""
+        """Connections of this profile, those being made and those in QUIT included."""
         self.standing = 0
         """Connections with a session."""
         self._listed: dict[int, Connection] = {}
@@ -139,32 +133,82 @@ class Host:
         """In the order in which they became idle."""
         self.queued = 0
         """Jobs that wait in the queues of its connections."""
-        self.trial: Connection | None = None
-        self.made_at = -math.inf
-        """When the connection that was closed last had been made; minus infinity: not remembered."""
-        self.closed_at = -math.inf
-        self.failures = 0
-        """Consecutive failures to get a session."""
-        self.dead_until = 0.0
-        self.died_at = -math.inf
-        self.reply: Reply | None = None
-        """The reply of its last death."""
+        self._trial: Connection | None = None
+        self.misses = 0
+        """Consecutive connections that missed what the profile demands."""
+        self.missed_until = 0.0
+        self.missed_at = -math.inf
+        self.missed: Reply | None = None
+        """What was missed last."""
+        self.met_tls = False
+        """Whether that was not TLS."""
 
     # ------------------------------------------------------------------ what it is
 
     @property
     def has_leaving(self) -> bool:
         """Whether a connection of it takes no more jobs."""
-        return self.connections > len(self._listed) + (self.trial is not None)
+        return self.connections > len(self._listed) + (self._trial is not None)
 
     def is_dead(self, now: float) -> bool:
         """Whether it is too early for a trial."""
-        return now < self.dead_until
+        return now < self.endpoint.dead_until or (now < self.missed_until and not self.standing)
 
     @property
     def is_unused(self) -> bool:
         """Whether nothing is known of it."""
-        return not self.connections and not self.failures and self.made_at == -math.inf
+        return not self.connections and not self.failures and self.endpoint.made_at == -math.inf
+
+    @property
+    def made_at(self) -> float:
+        """As `Endpoint.made_at`."""
+        return self.endpoint.made_at
+
+    @property
+    def closed_at(self) -> float:
+        """As `Endpoint.closed_at`."""
+        return self.endpoint.closed_at
+
+    @property
+    def window(self) -> Window | None:
+        """As `Endpoint.window`."""
+        return self.endpoint.window
+
+    @property
+    def failures(self) -> int:
+        """Consecutive failures to get a session with this profile."""
+        return self.endpoint.failures or self.misses
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the last failure is that it missed what the profile demands."""
+        return self.misses > 0 and self.missed_at >= self.endpoint.died_at
+
+    @property
+    def dead_until(self) -> float:
+        """Until when it is left alone."""
+        return max(self.endpoint.dead_until, self.missed_until)
+
+    @property
+    def died_at(self) -> float:
+        """When it failed last."""
+        return max(self.endpoint.died_at, self.missed_at)
+
+    @property
+    def reply(self) -> Reply | None:
+        """The reply of its last failure."""
+        return self.missed if self.is_missing else self.endpoint.reply
+
+    @property
+    def trial(self) -> object:
+        """The connection on trial, of this profile, or of another one if the endpoint is on trial; None: there is none."""
+        return self._trial or self.endpoint.trial
+
+    @property
+    def needs_trial(self) -> bool:
+        """Whether its next connection is a trial."""
+        endpoint = self.endpoint
+        return (endpoint.failures > 0 and not endpoint.standing) or (self.misses > 0 and not self.standing)
 
     def newest_with_room(self) -> Connection | None:
         """The newest active connection with room."""
@@ -206,7 +250,7 @@ class Host:
     def with_jobs(self) -> list[Connection]:
         """Active connections, and the one on trial."""
         active = [self._listed[number] for number in self._numbers]
-        return active if self.trial is None else [*active, self.trial]
+        return active if self._trial is None else [*active, self._trial]
 
     def being_made(self) -> list[Connection]:
         """Active connections without a session yet."""
@@ -221,73 +265,46 @@ class Host:
     def connected(self) -> None:
         """Count a connection that is being made."""
         self.connections += 1
-
-    def refuse(self, now: float, standing: int, reply: Reply) -> None:
-        """Note that it refused a connection or a session while so many others stood."""
-        if self.window is None:
-            self.window = Window(None, size=standing)
-        self.window.note_refused(now, standing, reply)
-
-    def cut(self, now: float, made_at: float, standing: int, reply: Reply) -> None:
-        """Note that a connection made then timed out or was cut off before EHLO, while so many others stood."""
-        if self.window is None:
-            self.window = Window(None, size=standing)
-        self.window.note_cut(now, made_at, reply, standing)
-
-    def note_delivered(self) -> bool:
-        """Note that it accepted a message. Whether it may have more connections now."""
-        return self.window is not None and self.window.note_delivered(self.standing)
-
-    @property
-    def has_surplus(self) -> bool:
-        """Whether it has more connections than it may have since its window was cut."""
-        window = self.window
-        return window is not None and self.connections > window.size
+        self.endpoint.connected()
 
     def may_have_more(self, most: int, now: float) -> bool:
-        """Whether it may have another connection, of at most so many."""
-        count, window = self.connections, self.window
-        return count < most and (window is None or window.allows(count, now))
+        """Whether it may have another connection, of at most so many for all profiles."""
+        return now >= self.missed_until and self.endpoint.may_have_more(most, now)
 
     def closed(self) -> None:
         """Stop counting a closed connection."""
         self.connections -= 1
+        self.endpoint.closed()
 
     def stands(self) -> None:
         """Count a session that stands."""
         self.standing += 1
+        self.endpoint.stands()
 
     def stands_no_more(self) -> None:
         """Stop counting a session that leaves."""
         self.standing -= 1
+        self.endpoint.stands_no_more()
 
     def try_with(self, connection: Connection | None) -> None:
-        """Begin a trial with this connection; None: the trial is over."""
-        self.trial = connection
+        """Begin a trial with this connection; None: its own trial is over."""
+        endpoint = self.endpoint
+        if connection is None:
+            if endpoint.trial is self._trial:
+                endpoint.try_with(None)
+        elif endpoint.failures:
+            endpoint.try_with(connection)
+        self._trial = connection
 
-    def remember(self, made_at: float, closed_at: float) -> None:
-        """Remember when its last connection had been made and was closed; minus infinity: forget it."""
-        self.made_at, self.closed_at = made_at, closed_at
+    def miss(self, now: float, until: float, reply: Reply, *, met_tls: bool = False) -> None:
+        """Note that it missed what the profile demands: it gets no connections for it until then. `met_tls`: that was not
+        TLS."""
+        self.misses, self.missed_at, self.missed_until, self.missed = self.misses + 1, now, until, reply
+        self.met_tls = met_tls
 
-    def die(self, failures: int, now: float, until: float, reply: Reply) -> None:
-        """Note that no session with it succeeded, for this reason: it is dead until then."""
-        self.failures, self.died_at, self.dead_until, self.reply = failures, now, until, reply
-
-    def adopt(self, died_at: float, until: float, failures: int, reply: Reply | None) -> None:
-        """Take over a death that another copy noted."""
-        self.died_at, self.dead_until, self.failures, self.reply = died_at, until, failures, reply
-
-    def record(self, offset_s: float) -> HostRecord:
-        """What is known of it. `offset_s`: UTC minus monotonic seconds."""
-        made_at = round(self.made_at + offset_s, 3) if self.made_at > -math.inf else 0.0
-        if not self.failures:
-            return HostRecord(self.address, self.port, made_at=made_at)
-        noted_at, retry_at = round(self.died_at + offset_s, 3), round(self.dead_until + offset_s, 3)
-        return HostRecord(self.address, self.port, noted_at, retry_at, self.failures, self.reply, made_at)
-
-    def live(self) -> None:
-        """Clear its failures."""
-        self.failures, self.died_at, self.dead_until = 0, -math.inf, 0.0
+    def meet(self) -> None:
+        """Forget what it missed."""
+        self.misses, self.missed_at, self.missed_until, self.missed = 0, -math.inf, 0.0, None
 
     def list(self, connection: Connection) -> None:
         """Make a connection active: it gets jobs from now on."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from mailismus.deliver.concurrency import WorkerShare
+
 NO_LIMIT = 1 << 30
 
 
@@ -24,14 +26,19 @@ class ScheduleLimits:
     max_idle_s: float = 5.0
     max_age_s: float = 300.0
     """After this time a connection ends with its transaction."""
+    share: WorkerShare = attrs.field(init=False)
+    """That of each message."""
+
+    def __attrs_post_init__(self) -> None:
+        self.share = WorkerShare(self.max_concurrency, self.scale)
 
     def become(self, other: ScheduleLimits) -> None:
         """Take over these numbers."""
         self.max_connections, self.max_messages = other.max_connections, other.max_messages
         self.max_concurrency, self.scale, self.backlog = other.max_concurrency, other.scale, other.backlog
-        self.max_idle_s, self.max_age_s = other.max_idle_s, other.max_age_s
+        self.max_idle_s, self.max_age_s, self.share = other.max_idle_s, other.max_age_s, other.share
 
-    @property
-    def message_workers(self) -> int:
-        """Workers that a message may always have: never more than half of them, so that a second one finds some."""
-        return min(self.max_concurrency, max(1, self.max_connections // 2))
+    def always(self, share: WorkerShare) -> int:
+        """Workers that a message with this share may always have: never more than half of them, so that a second one finds
+        some."""
+        return min(share.max_concurrency, max(1, self.max_connections // 2))

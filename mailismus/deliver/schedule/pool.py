@@ -64,11 +64,11 @@ class Pool:
         """Whether a message may have one more worker (seed 001). None: it has no other job."""
         if concurrency is None:
             return True
-        count = len(concurrency.workers)
-        return count < self._limits.message_workers or count < self._limits.scale * self.free
+        share, count = concurrency.share or self._limits.share, len(concurrency.workers)
+        return count < self._limits.always(share) or count < share.scale * self.free
 
     def exceeds(self, concurrency: Concurrency) -> bool:
         """Whether a message has more than its share, even if one of its workers were free, and those of connections that
         leave."""
-        limits, count = self._limits, len(concurrency.workers)
-        return count >= limits.message_workers and count > limits.scale * (self.free + self.leaving + 1)
+        share, count = concurrency.share or self._limits.share, len(concurrency.workers)
+        return count >= self._limits.always(share) and count > share.scale * (self.free + self.leaving + 1)

@@ -7,6 +7,7 @@
 - A connection without jobs takes one that waits for its destinations, or one that has not begun on a connection that is
   slower or has more jobs; else it becomes idle.
 - When a limit grows, a job that has not begun leaves the most crowded connection, and may make another one.
+- Where a host's limit is reached, an idle connection of another profile ends: nothing else would use it.
 - Jobs of a connection that ends are placed anew. A job whose hosts are all dead has been tried.
 - A next hop without jobs and look-up is forgotten.
 
@@ -168,6 +169,8 @@ class Schedule:
             self._park(job, destination)
             if job.put_backs >= FRESH_AFTER:
                 self._end_an_idle_one(destination)
+            elif choice is Wait.LIMIT:
+                self._end_one_of_others(destination)
 
     def _give(self, job: Job, connection: Connection) -> None:
         """Queue a job on a connection, which begins if it was idle."""
@@ -214,6 +217,20 @@ class Schedule:
                 carrier = next(iter(host.idle)).carrier
                 assert carrier is not None
                 carrier.quit()
+                return
+
+    def _end_one_of_others(self, destination: Destination) -> None:
+        """Make room at the limits of these hosts: an idle connection of another profile ends, if none ends already."""
+        for host in destination.labels:
+            if host.endpoint.connections == host.connections:  # the usual case: there are no others
+                continue
+            others = [other for other in self.destdb.hosts_at(host.endpoint) if other is not host]
+            if any(other.has_leaving for other in others):
+                return
+            idle = next((next(iter(other.idle)) for other in others if other.idle), None)
+            if idle is not None:
+                assert idle.carrier is not None
+                idle.carrier.quit()
                 return
 
     def _defer(self, job: Job, destination: Destination, now: float, label: bytes) -> None:
@@ -340,10 +357,32 @@ class Schedule:
         host = connection.host
         self._leave(connection, label)
         if self.destdb.note_failure(connection, reply, kind, now, was_broken=was_broken):
-            for other in host.being_made():
-                host.unlist(other)
-                self._make_homeless(other, label)
+            for sibling in self.destdb.hosts_at(host.endpoint):
+                self._give_up_made(sibling, label)
         self._owner.want_service()
+
+    def miss(self, connection: Connection, reply: Reply, label: bytes, now: float, *, met_tls: bool = False) -> None:
+        """Note that this connection missed what its profile demands, for this reason. Its jobs are placed anew, on another
+        host if there is one: this one is left alone for a while by this profile, and by no other. `met_tls`: what it missed
+        is not TLS."""
+        self._leave(connection, label)
+        if self.destdb.note_missed(connection, reply, now, met_tls=met_tls):
+            self._give_up_made(connection.host, label)
+        self._owner.want_service()
+
+    def refuse(self, connection: Connection, reply: Reply, label: bytes, now: float) -> None:
+        """Note that the credentials of its profile are no good, for this reason: this profile leaves all hosts alone for a
+        while."""
+        self._leave(connection, label)
+        for host in self.destdb.note_refused(connection, reply, now):
+            self._give_up_made(host, label)
+        self._owner.want_service()
+
+    def _give_up_made(self, host: Host, label: bytes) -> None:
+        """Place the jobs of connections that are being made anew: their host is dead."""
+        for other in host.being_made():
+            host.unlist(other)
+            self._make_homeless(other, label)
 
     def leave(self, connection: Connection) -> None:
         """Note that a connection takes no more jobs; those that have not begun are placed anew. Harmless when repeated."""
@@ -422,7 +461,9 @@ class Schedule:
             del self._crowded[host]
             while (crowded := host.most_crowded()) is not None:
                 self._crowded[host] = None
-                if not crowded.queue or not self._move(crowded.queue[0], crowded, now):
+                queue = crowded.queue
+                ends = (queue[0], queue[-1]) if len(queue) > 1 else tuple(queue)  # they may be for other hosts, too
+                if not any(self._move(job, crowded, now) for job in ends):
                     break
 
     def relieve(self, connection: Connection, now: float) -> None:

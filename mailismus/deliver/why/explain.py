@@ -177,7 +177,7 @@ def _host(destination: Destination, host: Host, times: Times) -> str:
         return death_of(label, host, times).sentence
     if host.trial is not None:
         return sentences.trial(label)
-    if host.window is not None and not host.window.allows(host.connections, now):
+    if host.window is not None and not host.window.allows(host.endpoint.connections, now):
         return refusal_of(label, host, times).sentence
     return f"{label}: {count(host.connections, 'connection')}, {count(host.queued, 'message')} queued on them"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mailismus.deliver.schedule.destination import Destination
+from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.host import Host
 from mailismus.deliver.schedule.limits import NO_LIMIT
 from mailismus.deliver.why import sentences
@@ -57,7 +58,7 @@ def limit_of(destination: Destination, recipients: int, times: Times) -> Reason 
     return None if dead is None else death_of(name_of_host(destination, dead), dead, times)
 
 
-def death_of(name: str, host: Host, times: Times) -> Reason:
+def death_of(name: str, host: Host | Endpoint, times: Times) -> Reason:
     """A host that is left alone."""
     since, until = times.since(host.died_at), times.until(host.dead_until)
     return Reason(Hold.DEAD, name, sentences.dead(name, since, until, host.failures, host.reply))
@@ -78,11 +79,11 @@ def _limit_of(hosts: Sequence[Host], destination: Destination, times: Times) -> 
     most = limits.server_limit or NO_LIMIT
     if any(host.may_have_more(most, now) for host in hosts):
         return None
-    refusing = [host for host in hosts if host.window is not None and not host.window.allows(host.connections, now)]
+    refusing = [host for host in hosts if host.window is not None and not host.window.allows(host.endpoint.connections, now)]
     if refusing:
         return refusal_of(name_of_host(destination, refusing[0]), refusing[0], times)
     name = name_of_host(destination, hosts[0]) if len(hosts) == 1 else name_of(destination)
-    used = sum(host.connections for host in hosts)
+    used = sum(host.endpoint.connections for host in hosts)
     return Reason(Hold.CONNECTIONS, name, sentences.busy(name, used, most * len(hosts)))
 
 
@@ -91,7 +92,8 @@ def refusal_of(name: str, host: Host, times: Times) -> Reason:
     window = host.window
     assert window is not None
     since, opens_at = times.since(window.cut_since), window.opens_at(times.monotonic)
-    if host.connections < window.size and opens_at is not None:
+    used = host.endpoint.connections
+    if used < window.size and opens_at is not None:
         return Reason(Hold.HOST, name, sentences.stopped(name, since, window.last_reply, times.until(opens_at)))
     more = sentences.throttled(since, window.last_reply)
-    return Reason(Hold.HOST, name, sentences.busy(name, host.connections, window.size, more))
+    return Reason(Hold.HOST, name, sentences.busy(name, used, window.size, more))

@@ -16,7 +16,7 @@ import attrs
 from twisted.logger import Logger
 
 from mailismus.deliver.schedule.destdb import DestDb
-from mailismus.deliver.schedule.host import Host
+from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.why.hold import HOLDS, Hold, Reason
 from mailismus.deliver.why.holds import find_holds
 from mailismus.deliver.why.limits import death_of
@@ -52,7 +52,7 @@ class HoldWatch:
     def __init__(self, hosts: DestDb) -> None:
         self._hosts = hosts
         self._seen: dict[_Key, _Seen] = {}
-        self._dead: dict[Host, _Seen] = {}
+        self._dead: dict[Endpoint, _Seen] = {}
         self._deaths_seen = -1
         self._records_left = float(BURST)
         self._refilled_at = 0.0
@@ -110,7 +110,7 @@ class HoldWatch:
                 seen = self._dead[host] = _Seen(death_of(name, host, times), host.died_at, now)
                 self._begin(seen, now)
 
-    def _gone(self, dead: dict[Host, None]) -> Iterable[Host]:
+    def _gone(self, dead: dict[Endpoint, None]) -> Iterable[Endpoint]:
         return [host for host in self._dead if host not in dead]
 
     # ------------------------------------------------------------------ records

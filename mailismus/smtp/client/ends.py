@@ -14,7 +14,8 @@ from typing import Generic
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.pipelining import Pipelining, Trust
 from mailismus.smtp.client.reply_parser import make_reply
-from mailismus.smtp.client.state import END_STATES, OPENING_STATES, TRANSITIONS, ClientEvent, ClientState
+from mailismus.smtp.client.starttls import TlsFailure, TlsFault
+from mailismus.smtp.client.state import END_STATES, OPENING_STATES, TLS_STATES, TRANSITIONS, ClientEvent, ClientState
 from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 from mailismus.smtp.transitions import IllegalTransition
 
@@ -27,13 +28,15 @@ class ClientEnds(Generic[T]):
     `state`: the present state; `trust`: what is known of the host's pipelining.
     """
 
-    __slots__ = ("_content", "_envelope", "_is_over", "_owner", "_sent", "refused", "state", "trust")
+    __slots__ = ("_content", "_envelope", "_is_over", "_owner", "_sent", "refused", "state", "tls_failure", "trust")
 
     def __init__(self, owner: TransactionOwner[T], pipelining: Pipelining) -> None:
         self._owner = owner
         self.trust = Trust(pipelining)
         self.refused: tuple[ClientState, Reply] | None = None
         """The state in which the server refused the session, and its own reply; None: it did not."""
+        self.tls_failure: TlsFailure | None = None
+        """Why the session has no TLS, where that ended it."""
         self.state: ClientState = _GREETING
         self._is_over = False
         """Whether the state is one of `END_STATES`."""
@@ -60,6 +63,8 @@ class ClientEnds(Generic[T]):
         if self._is_over:
             return
         is_opening = self.state in OPENING_STATES
+        if self.state in TLS_STATES and self.tls_failure is None:
+            self.tls_failure = TlsFailure(TlsFault.HANDSHAKE, why)
         self._move(_END)
         if is_opening:
             self._owner.on_unusable(reply or Reply(451, b"4.4.2", why + b" while the session was set up"))
@@ -106,6 +111,12 @@ class ClientEnds(Generic[T]):
     def _on_goodbye(self, raw: bytes) -> None:
         """421: the server ends the session. It is the reply to the first command that awaits one."""
         reply = make_reply(421, raw)
+        if self.state is ClientState.STARTTLS:
+            self._miss_tls(TlsFailure(TlsFault.REFUSED, bytes(reply)))
+            return
+        if self.state is ClientState.AUTH:
+            self._owner.on_auth_reply(421, raw)
+            return
         if self.state in OPENING_STATES:
             self._refuse_session(421, raw)
             return
@@ -115,6 +126,12 @@ class ClientEnds(Generic[T]):
             self._owner.on_finished(transaction, reply)
         self.lost(b"host ended the session", reply)
         self._owner.on_end(bytes(reply))
+
+    def _miss_tls(self, failure: TlsFailure) -> None:
+        """End the session: it has no TLS, or none that is good enough."""
+        if not self._is_over:
+            self.tls_failure = failure
+            self.lost(b"no TLS")
 
     def _refuse_session(self, code: int, raw: bytes) -> None:
         reply = make_reply(code, raw)

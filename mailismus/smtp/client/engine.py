@@ -1,4 +1,4 @@
-"""The client engine: one SMTP session without I/O, replies in, commands and outcomes out (RFC 5321, 2920, 1870, 6152).
+"""The client engine: one SMTP session without I/O, replies in, commands and outcomes out (RFC 5321, 2920, 1870, 6152, 6531).
 
 *Rules*
 - Where the server offers PIPELINING, the engine sends MAIL, RCPT and DATA ahead, in groups of at most `max_pipeline`
@@ -14,10 +14,13 @@
 - 2xx to the final dot is delivered, 251 and 252 to RCPT are accepted, 552 to a later RCPT means "too many recipients"
   (RFC 5321 4.5.3.1.10), 421 ends the session at any point. 5xx to the greeting or to EHLO and HELO is not the message's
   fault, so it becomes 4xx.
+- TLS: STARTTLS where it is wanted, then EHLO again; nothing said before counts. Bytes behind the reply to STARTTLS end the
+  session, and nothing of them is used.
+- Authentication, where it is wanted, comes once, between the last EHLO and the first transaction; the owner says the lines.
 - `smtp.client.state` says which state follows, `smtp.client.transaction` which phase.
 
-*Not here*: the ends of a session (`smtp.client.ends`), sockets, time (`waits_for_final` says which time-out applies), TLS,
-what follows from an outcome.
+*Not here*: the ends of a session (`smtp.client.ends`), sockets, time (`waits_for_final` says which time-out applies), TLS
+itself (the owner negotiates it), what follows from an outcome.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from mailismus.smtp.client.groups import Group, make_groups
 from mailismus.smtp.client.opening import Opening
 from mailismus.smtp.client.pipelining import Pipelining
 from mailismus.smtp.client.reply_parser import RawReply, ReplyParser, make_reply
+from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
 from mailismus.smtp.client.state import OPENING_STATES, Awaited, ClientEvent, ClientState
 from mailismus.smtp.client.transaction import Phase, PhaseEvent, T, TransactionOwner
 
@@ -38,7 +42,7 @@ _DOT = b".\r\n"
 _RSET = b"RSET\r\n"
 
 # Read for each reply: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
-_OPEN, _STOPPING, _OVER = ClientState.OPEN, ClientState.STOPPING, Phase.OVER
+_AUTH, _OPEN, _STOPPING, _OVER = ClientState.AUTH, ClientState.OPEN, ClientState.STOPPING, Phase.OVER
 _OPENED, _END = ClientEvent.OPENED, ClientEvent.END
 _MAIL_SENT, _MAIL_ACCEPTED, _DATA_ACCEPTED = PhaseEvent.MAIL_SENT, PhaseEvent.MAIL_ACCEPTED, PhaseEvent.DATA_ACCEPTED
 _DOT_SENT, _DOT_ANSWERED = PhaseEvent.DOT_SENT, PhaseEvent.DOT_ANSWERED
@@ -52,12 +56,13 @@ class ClientEngine(ClientEnds[T]):
     """One session.
 
     `name`: our name in EHLO; `max_pipeline`: commands per group, 0: no limit; `pipelining` and `needs_helo`: what is known
-    of the host. `Trust.known` and `Opening.needs_helo` are what the session found out.
+    of the host. `Trust.known` and `Opening.needs_helo` are what the session found out. `use`: whether it uses TLS.
+    `wants_auth`: whether the owner shows credentials.
     """
 
     __slots__ = (
         *("_begun", "_due", "_early", "_groups", "_max_pipeline", "_needs_reset", "_parser", "_tail", "_trial"),
-        "opening",
+        *("_wants_auth", "opening"),
     )
 
     def __init__(
@@ -67,6 +72,8 @@ class ClientEngine(ClientEnds[T]):
         max_pipeline: int,
         pipelining: Pipelining = Pipelining.INNOCENT,
         needs_helo: bool = False,
+        use: TlsUse = TlsUse.NEVER,
+        wants_auth: bool = False,
     ) -> None:
         ClientEnds.__init__(self, owner, pipelining)  # a hot path: half the cost of `super`
         self._max_pipeline = max_pipeline or 1 << 30
@@ -85,7 +92,10 @@ class ClientEngine(ClientEnds[T]):
         """The last two bytes of content sent in pieces."""
         self._needs_reset = False
         """Whether RSET goes before the next MAIL."""
-        self.opening = Opening(name, needs_helo)
+        self._wants_auth = wants_auth
+        self.opening = Opening(name, needs_helo, use)
+        if use is TlsUse.FROM_START:
+            self._move(ClientEvent.TLS_BEGUN)
 
     @property
     def waits_for_final(self) -> bool:
@@ -130,15 +140,45 @@ class ClientEngine(ClientEnds[T]):
                 else:
                     self._on_other(awaited, code, raw)
             else:
-                self._break(b"a reply came before its command: " + bytes(make_reply(code, raw)))
+                said = b"" if self.state is _AUTH else b": " + bytes(make_reply(code, raw))  # it may repeat the secret
+                self._break(b"a reply came before its command" + said)
             if self._is_over:
                 return count
         if self._early:
             self._break(parser.broken or b"a reply came before its command")
         return count
 
+    def tls_started(self) -> None:
+        """Go on over TLS: send EHLO, or wait for the greeting where TLS came first."""
+        is_first = self.opening.use is TlsUse.FROM_START
+        self._parser = ReplyParser()
+        self.opening.begin_anew()
+        if is_first:
+            self._move(ClientEvent.TLS_FIRST)
+        else:
+            self._move(ClientEvent.EHLO_SENT)
+            self._due.append(_TO_OPENING)
+            self._owner.send((self.opening.command_of(ClientEvent.EHLO_SENT),))
+
+    def tls_failed(self, failure: TlsFailure) -> None:
+        """End the session: TLS did not come about, or is not good enough."""
+        self._miss_tls(failure)
+
+    def send_auth(self, line: bytes | bytearray) -> None:
+        """Send a line of the authentication; its reply comes by `on_auth_reply`."""
+        if not self._is_over:
+            self._due.append(Awaited.AUTH)
+            self._owner.send((line,))  # type: ignore[arg-type]  # a transport takes any bytes; these are overwritten later
+
+    def authenticated(self) -> None:
+        """Go on: the server has accepted the credentials."""
+        if not self._is_over:
+            self._move(_OPENED)
+            self._be_open()
+
     def begin(self, transaction: T) -> None:
         """Begin a transaction: from `on_ready`, or while the session is idle."""
+        assert self._envelope is None, "two transactions would mix"
         self._owner.send((self._write_envelope(transaction),))
 
     def send_piece(self, piece: bytes) -> None:
@@ -207,6 +247,9 @@ class ClientEngine(ClientEnds[T]):
             self._on_opening(code, raw)
         elif awaited is _TO_RESET:
             self._on_reset(code, raw)
+        elif awaited is Awaited.AUTH:
+            if not self._early or code >= 400:  # a refusal counts, even if the server says goodbye in the same breath
+                self._owner.on_auth_reply(code, raw)
         else:
             self._on_lone_dot(code, raw)
 
@@ -214,18 +257,29 @@ class ClientEngine(ClientEnds[T]):
         opening = self.opening
         event = opening.judge(self.state, code, raw)
         if event is _END:
-            return self._refuse_session(code, raw)
+            failure = opening.failure
+            return self._refuse_session(code, raw) if failure is None else self._miss_tls(failure)
         if self._early:
-            return None
+            return self._miss_tls(TlsFailure(TlsFault.INJECTED)) if event is ClientEvent.TLS_BEGUN else None
+        if event is _OPENED and self._wants_auth:
+            event = ClientEvent.AUTH_BEGUN
         self._move(event)
         if event is _OPENED:
-            if opening.offers.pipelining and self._max_pipeline > 1:
-                self.trust.offer()
-            self._owner.on_ready()
+            self._be_open()
+        elif event is ClientEvent.TLS_BEGUN:
+            self._owner.start_tls()
+        elif event is ClientEvent.AUTH_BEGUN:
+            self._owner.start_auth()
         else:
             self._due.append(_TO_OPENING)
             self._owner.send((opening.command_of(event),))
         return None
+
+    def _be_open(self) -> None:
+        """The session is open for transactions."""
+        if self.opening.offers.pipelining and self._max_pipeline > 1:
+            self.trust.offer()
+        self._owner.on_ready()
 
     def _on_reset(self, code: int, raw: bytes) -> None:
         if code // 100 != 2:
@@ -341,6 +395,8 @@ class ClientEngine(ClientEnds[T]):
         parameters = b" SIZE=%d" % transaction.size_bytes if offers.size else b""
         if transaction.eightbit and offers.eightbit:
             parameters += b" BODY=8BITMIME"
+        if transaction.utf8:
+            parameters += b" SMTPUTF8"
         recipients = transaction.recipients
         if len(recipients) == 1 and self.trust.is_used and not self._needs_reset and self._max_pipeline > 2:
             self._due.extend(_TO_ENVELOPE)

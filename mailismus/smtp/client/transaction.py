@@ -87,16 +87,22 @@ _NEW = Phase.NEW
 class Transaction:
     """A message and its recipients, as the engine needs them.
 
-    Addresses have passed the grammar. `size_bytes`: the value of SIZE= (RFC 1870: without dot-stuffing).
+    Addresses have passed the grammar. `size_bytes`: the value of SIZE= (RFC 1870: without dot-stuffing). `utf8`: addresses
+    or header need SMTPUTF8 (RFC 6531); only a host that offers it gets such a transaction.
     """
 
-    __slots__ = ("answered", "eightbit", "is_first", "left", "phase", "recipients", "refused", "sender", "size_bytes")
+    __slots__ = (
+        *("answered", "eightbit", "is_first", "left", "phase", "recipients", "refused", "sender", "size_bytes", "utf8"),
+    )
 
-    def __init__(self, sender: bytes, recipients: Sequence[bytes], size_bytes: int, eightbit: bool) -> None:
+    def __init__(
+        self, sender: bytes, recipients: Sequence[bytes], size_bytes: int, eightbit: bool, utf8: bool = False
+    ) -> None:
         self.sender = sender
         self.recipients = recipients
         self.size_bytes = size_bytes
         self.eightbit = eightbit
+        self.utf8 = utf8
         self.refused: set[int] | None = None
         """Positions in `recipients` that were refused at RCPT; None: none."""
         self.phase = _NEW
@@ -181,6 +187,16 @@ class TransactionOwner(Protocol[T]):
 
     def on_untried(self, transaction: T) -> None:
         """All recipients that are left were not tried: no attempt was made."""
+
+    def start_tls(self) -> None:
+        """STARTTLS was accepted. Negotiate TLS, then call `tls_started` or `tls_failed`; plain bytes end here."""
+
+    def start_auth(self) -> None:
+        """EHLO was accepted, over TLS where it is wanted. Show the credentials by `send_auth`, then call `authenticated`, or
+        `lost`."""
+
+    def on_auth_reply(self, code: int, raw: bytes) -> None:
+        """The reply to a line of `send_auth`; 421 comes at any time."""
 
     def on_unusable(self, reply: Reply) -> None:
         """The session did not open: greeting or EHLO was refused, or the connection was lost before. `reply` is always 4xx.

@@ -46,6 +46,7 @@ class ServerEngine(ServerFraming):
 
     __slots__ = (
         *("_errors", "_idle_commands", "_limits", "_put_off", "_receiver", "_refusal", "_refused", "_scanner", "_security"),
+        "_is_utf8",
         *("contents", "wire_bytes"),
     )
 
@@ -56,6 +57,8 @@ class ServerEngine(ServerFraming):
         self._receiver = receiver
         self._errors = self._idle_commands = self._refused = self._put_off = self.contents = self.wire_bytes = 0
         self._refusal = b""
+        self._is_utf8 = False
+        """Whether the transaction has the parameter SMTPUTF8."""
         self._scanner: BodyScanner | None = None
 
     def begin_secure(self) -> None:
@@ -166,8 +169,9 @@ class ServerEngine(ServerFraming):
         if isinstance(parsed, bytes):
             self._move(ServerEvent.MAIL_REFUSED)
             return self._count_error(parsed)
-        sender, size_bytes, eightbit = parsed
-        given = self._receiver.check_sender(sender, size_bytes, eightbit)
+        sender, size_bytes, eightbit, utf8 = parsed
+        self._is_utf8 = utf8
+        given = self._receiver.check_sender(sender, size_bytes, eightbit, utf8)
         if given is replies.SENDER_OK:  # the usual answer
             self._move(_MAIL_ACCEPTED)
             return given
@@ -182,7 +186,7 @@ class ServerEngine(ServerFraming):
 
     def _rcpt(self, line: bytes) -> bytes:
         recipient, refusal = parse_rcpt(line)
-        if refusal:
+        if refusal and not (recipient and self._is_utf8):
             return self._count_error(refusal)
         given = self._receiver.check_recipient(recipient)
         if given is replies.RECIPIENT_OK:  # the usual answer

@@ -21,8 +21,9 @@ class MailReceiver(Protocol):
         """The client gave its name (printable ASCII, not checked), by HELO (`SMTP`) or EHLO (`ESMTP`, `ESMTPS` under
         TLS)."""
 
-    def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool) -> bytes | None:
-        """MAIL: 2xx begins the transaction. `size_bytes` as declared (RFC 1870: without dot-stuffing); 0: not declared."""
+    def check_sender(self, sender: bytes, size_bytes: int, eightbit: bool, utf8: bool) -> bytes | None:
+        """MAIL: 2xx begins the transaction. `size_bytes` as declared (RFC 1870: without dot-stuffing); 0: not declared.
+        `eightbit`, `utf8`: whether 8BITMIME and SMTPUTF8 are declared."""
 
     def check_recipient(self, recipient: bytes) -> bytes | None:
         """RCPT: 2xx adds the recipient to the transaction."""

@@ -10,10 +10,10 @@ import time
 from mailismus.config.generate.sample import write_sample
 from mailismus.config.generate.schema import write_schema
 from mailismus.config.generate.validation import validate
-from mailismus.config.read.certificates import describe_end
 from mailismus.config.read.document import parse_tree, read_bytes
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import find_file, load
+from mailismus.config.values.certificates import describe_end, find_trouble
 from mailismus.config.values.effective import Effective
 from mailismus.start.commands import wording
 from mailismus.start.commands.config_advice import say_advice
@@ -76,12 +76,11 @@ def _check(arguments: argparse.Namespace) -> int:
     for note in loaded.notes:
         print(one_line(f"{file}: note: {note}"))
     now = time.time()
-    for listener in loaded.settings.listeners:
-        if listener.ssl is not None:
-            end = describe_end(listener.ssl.ends_at, now)
-            day = time.strftime("%Y-%m-%d", time.gmtime(listener.ssl.ends_at))
-            print(one_line(f"{file}: listener {listener.name}: certificate {listener.ssl.certificate_path} {end} ({day})"))
-    if not say_advice(file, loaded):
+    for certificate in loaded.settings.certificates:
+        if not find_trouble(certificate, now):  # else it is part of the advice
+            end = describe_end(certificate.ends_at, now)
+            print(one_line(f"{file}: {certificate.use}: certificate {certificate.path} {end}"))
+    if not say_advice(file, loaded, now):
         return Exit.CONFIG
     _ask_schema(file)
     print(one_line(f"{file}: ok"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import time
 from collections.abc import Callable
 
 from mailismus.config.edit.change import set_values, unset
@@ -93,7 +94,7 @@ def _check(file: str, data: bytes, loader: Loader) -> LoadedConfig | None:
         new = load(file, loader, data)
     except ConfigError as error:
         raise ConfigError(file, error.line, f"{error.text}; the file was not changed") from None
-    if not say_advice(file, new):
+    if not say_advice(file, new, time.time()):
         complain(f"{file} was not changed; the lines are those of the changed text")
         return None
     return new

@@ -22,6 +22,7 @@ examples:
   mailismus queue shape         # waiting mail by domain and age
   mailismus why example.org     # why mail for a domain is still here
   mailismus queue flush         # try deferred mail now
+  mailismus tls example.org     # what the servers of a domain show of TLS
   mailismus shell               # the same commands, interactive
   mailismus COMMAND --help      # more about a command
 
@@ -39,10 +40,13 @@ exit codes:
   1   config diff: the two differ
   64  wrong usage
   65  bad data: a damaged file, no such message
-  69  the command needs the running server, and there is none
+  68  tls: there is no such host
+  69  the command needs the running server, and there is none; tls: no
+      host answers
   70  internal error
   74  input or output failed
-  75  try again: another server holds the queue, an address is in use
+  75  try again: another server holds the queue, an address is in use;
+      tls: a host does not show what is demanded
   77  no permission
   78  configuration: the line on standard error begins with FILE:LINE"""
 

@@ -15,6 +15,7 @@ from mailismus.deliver.schedule.destination import Destination, FoundHost
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.schedule import Schedule
+from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -26,6 +27,7 @@ MAX_PUT_BACKS = 3
 DEATHS = Deaths(20.0, 80.0, 100.0)
 DEATHS = Deaths(20.0, 80.0, 100.0)
 LABEL = b"mx[192.0.2.1]:25"
+MISSED = Reply(451, b"4.7.4", b"TLS is required")
 NONE_FOUND = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"none found"), HOST_NONE)
 
 
@@ -109,8 +111,8 @@ class Desk:
             names = sorted({address for level in levels for address in level})
             limits = self.limits_of.hold(destination.next_hop.host.encode(), names, 25)
             limits.window.size = max(limits.window.size, self.window)
-        find = self.destdb.find
-        found = [FoundHost(address, level, find(address, 25)) for level, of in enumerate(levels) for address in of]
+        find, profile = self.destdb.find, destination.next_hop.profile
+        found = [FoundHost(address, level, find(address, 25, profile)) for level, of in enumerate(levels) for address in of]
         destination.set_hosts(found, limits)
         destination.set_located(self.now + self.located_s)
 
@@ -178,7 +180,7 @@ class Desk:
         destination.note_moved(self.now, 0.0)
         self._forget(done)
         self.delivered.append(done)
-        if connection.mx_set.note_delivered(self.now) or connection.host.note_delivered():
+        if connection.mx_set.note_delivered(self.now) or connection.host.endpoint.note_delivered():
             self.schedule.grown()
         self._end_of_transaction(connection)
         return done
@@ -209,6 +211,11 @@ class Desk:
     def fail(self, connection: Connection, kind: HostFailure = HostFailure.NO_CONNECTION, label: bytes = LABEL) -> None:
         """There is no session, or it ended before a message."""
         self.schedule.fail(connection, REFUSED, kind, label, self.now)
+        self.lose(connection)
+
+    def miss(self, connection: Connection, label: bytes = LABEL) -> None:
+        """It missed what its profile demands."""
+        self.schedule.miss(connection, MISSED, label, self.now)
         self.lose(connection)
 
     def lose(self, connection: Connection) -> None:
@@ -247,8 +254,8 @@ class Desk:
 
     # ------------------------------------------------------------------ what is seen
 
-    def host(self, address: str = "192.0.2.1") -> Host:
-        return self.destdb.find(address, 25)
+    def host(self, address: str = "192.0.2.1", profile: Profile = PLAIN) -> Host:
+        return self.destdb.find(address, 25, profile)
 
     def begun(self, connection: Connection) -> list[Job]:
         """Jobs under way."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mailismus.deliver.schedule import choice, destdb, destinations, host, line, parked, pool, schedule
+from mailismus.deliver.schedule import choice, destdb, destinations, endpoint, host, line, parked, pool, schedule
 from tests.deliver.schedule import (
     test_choice,
     test_destdb,
@@ -26,6 +26,7 @@ TESTS = {
     choice: test_choice,
     destdb: test_destdb,
     destinations: test_destinations,
+    endpoint: test_choice,
     host: test_choice,
     line: test_line,
     parked: test_parked,

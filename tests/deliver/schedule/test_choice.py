@@ -305,7 +305,7 @@ def test_at_every_limit_a_job_has_a_free_ride_or_waits(limit: str) -> None:
     if limit == "server":
         world.of.server_limit = 2
     elif limit == "window":
-        host.window = window(2)
+        host.endpoint.window = window(2)
     else:
         world.mx_set.window.size = 2
     assert world.choose([host], [secondary]) is newest
@@ -321,7 +321,7 @@ def test_a_limit_of_one_host_is_no_reason_against_another_of_the_same_preference
     world.active(full, 3)
     assert world.choose([full, other]) is other
     unused = world.unused()
-    unused.window = window(0)
+    unused.endpoint.window = window(0)
     assert world.choose([full, unused, other]) is other
 
 

@@ -110,13 +110,13 @@ def test_a_connection_that_breaks_beside_sessions_halves_what_the_host_may_have(
         assert host.window.size == 2  # once for all that was under way
         hosts.close(connection, 2.0)
     assert host.connections == 4
-    assert host.has_surplus
+    assert host.endpoint.has_surplus
     for connection in host.listed()[:2]:
         hosts.leave(connection)
-        assert host.has_surplus
+        assert host.endpoint.has_surplus
         hosts.close(connection, 2.5)
     assert host.connections == 2
-    assert not host.has_surplus
+    assert not host.endpoint.has_surplus
 
 
 def test_the_only_job_of_a_message_goes_before_every_second_one_of_large_messages() -> None:
@@ -246,13 +246,14 @@ def test_a_host_without_records_and_users_is_not_kept() -> None:
     death_s(hosts, 0.0)
     host = hosts.find("192.0.2.9", 25)
     assert hosts.find("192.0.2.9", 25) is host
-    assert len(hosts.hosts()) == 2
+    assert (len(hosts.hosts()), len(hosts.endpoints())) == (1, 2)
     del host
     gc.collect()
-    assert [one.address for one in hosts.hosts()] == [ADDRESS]
+    assert not hosts.hosts()
+    assert [one.address for one in hosts.endpoints()] == [ADDRESS]
     hosts.forget_deaths()
     gc.collect()
-    assert not hosts.hosts()
+    assert not hosts.endpoints()
 
 
 def test_forgotten_deaths_are_gone_and_told() -> None:

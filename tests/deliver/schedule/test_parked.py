@@ -5,14 +5,16 @@ from __future__ import annotations
 from mailismus.deliver.limits.sets import DestinationLimits, MxSet
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule.destination import Destination, FoundHost
+from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.host import Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.parked import ParkedDestinations
+from mailismus.deliver.security.profile import PLAIN
 from tests.deliver.schedule.world import window
 
 
 def host(number: int) -> Host:
-    return Host(f"192.0.2.{number}", 25, ScheduleLimits())
+    return Host(Endpoint(f"192.0.2.{number}", 25), PLAIN, ScheduleLimits())
 
 
 def destination(name: str, *hosts: Host) -> Destination:

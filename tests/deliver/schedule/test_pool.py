@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.concurrency import Concurrency
+from mailismus.deliver.concurrency import Concurrency, WorkerShare
 from mailismus.deliver.schedule.limits import NO_LIMIT, ScheduleLimits
 from mailismus.deliver.schedule.pool import Pool
 from mailismus.mail.ids import SpoolId
@@ -31,7 +31,7 @@ def test_the_concurrency_of_a_message_is_at_most_half_of_the_pool() -> None:
     assert most(pool(10, max_concurrency=20, is_open=10)) == 5
     assert most(pool(11, max_concurrency=20, is_open=11)) == 5
     assert most(pool(1, max_concurrency=20, is_open=1)) == 1
-    assert ScheduleLimits(max_connections=2500, max_concurrency=20).message_workers == 20
+    assert ScheduleLimits(max_connections=2500, max_concurrency=20).always(WorkerShare(20, 1)) == 20
 
 
 def test_scale_times_the_free_workers() -> None:

@@ -399,6 +399,20 @@ def test_a_limit_that_grows_spreads_a_crowd() -> None:
     assert sorted(connection.jobs for connection in desk.opened) == [3, 3, 3]
 
 
+def test_a_crowd_is_left_by_its_last_job_where_its_first_one_has_no_other_host() -> None:
+    desk = Desk(server_limit=1)
+    desk.hosts_of[OTHER_HOP] = (("192.0.2.1", "192.0.2.2"),)
+    desk.add(1)
+    moved = desk.add(2, next_hop=OTHER_HOP)
+    for message in (3, 4):
+        desk.add(message, is_sole=True)  # they go before every second job of messages with several
+    (only,) = desk.opened
+    assert [job is moved for job in only.queue] == [False, False, False, True]
+    desk.wants_service = True
+    desk.serve()
+    assert [[job is moved for job in connection.queue] for connection in desk.opened] == [[False, False, False], [True]]
+
+
 def test_a_job_does_not_leave_a_crowd_for_one_as_large() -> None:
     desk = Desk(server_limit=2)
     for message in range(9):

@@ -14,6 +14,12 @@ _ONCE_AT_A_START = (
     "An entry that is in the journal and in a cluster counts once at a start: the rest of the checkpoint may come later."
 )
 _NO_DIRECTORY_NO_NAME = "The name depends on what is there, and nothing is in a directory that is not."
+_BOTH_MADE = "Nothing is written into either before both are durable, and a start makes what is missing."
+_KEPT_LONGER = (
+    "What was settled while the damaged lines were copied counts as live until the next scan: bytes stay longer, and never go "
+    "too early."
+)
+_OWN_COUNTS = "The scan counts for itself, the cache for itself: neither reads what the other notes."
 _APART = "Neither sees what the other stops."
 _NAMED_BEFORE = "The journal speaks of the file when all of it is durable; until then a name of it, or a piece, is swept."
 
@@ -34,6 +40,10 @@ NEEDLESS: dict[str, str] = {
     "check | clustered/format/record.py | read_records | letters and letter not in letters": _PASSED_OVER,
     "order | queue/fsck/quarantine.py | Quarantine.move | self._ensure() <> name = next((name for name in "
     "_variants(self._name_of(path, 0)) if not self._disk.exists..": _NO_DIRECTORY_NO_NAME,
+    "order | clustered/recovery/directories.py | make_queue | make_directories(disk, settings.rootpath, QUEUE_DIRECTORIES) <> "
+    "make_directories(disk, settings.spool.rootpath, SILO_NAMES)": _BOTH_MADE,
+    "order | clustered/reclaim/lines.py | QueueLines.read_lines | report.saw_lines(live) <> for line in bad:": _KEPT_LONGER,
+    "order | spool/references.py | ReferenceCache.add | if self._scan is not None: <> if spool_id < self._first_new:": _OWN_COUNTS,
     "check | journal/replay.py | look_at_file | not counts": _ALIKE,
     "check | journal/replay.py | look_at_file | is_unused(data)": _ALIKE,
     "check | clustered/format/cluster.py | read_lines | parsed is not None": _ALIKE,
