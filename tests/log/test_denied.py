@@ -91,8 +91,9 @@ def test_what_a_barrier_failed_for_does_not_come_back(story: Story) -> None:
     disk.fault = fault
     refused: list[object] = []
     story.queue.commit([story.bench.submission()], []).addBoth(refused.append)
-    while not refused:
-        story.harness.advance(0.0001)
+    while not refused or story.queue.commits.trouble is not None:
+        story.harness.advance(0.001)
+    story.bench.put()
     story.harness.clock.calls.clear()
     disk.kill()
     story.bench.queue = story.harness.open()
