@@ -45,8 +45,8 @@ class Story:
         return "".join(record.kind.value.decode() for record in self.records()).replace("E", "")
 
     def marked(self) -> list[bool]:
-        """Of the envelopes, in order."""
-        return [record.is_marked for record in self.records() if record.kind.value in b"MFR"]
+        """Of the envelopes, in order: whether they are garbage, or worked on."""
+        return [record.mark != b"\0" for record in self.records() if record.kind.value in b"MFR"]
 
     def complete_segment(self) -> None:
         """Mail that comes and goes until the present segment is complete."""
@@ -149,7 +149,7 @@ def test_the_garbage_bits_on_the_start_records_are_unnecessary(story: Story) -> 
     story.complete_segment()
     story.harness.settle_down()
     story.harness.round(story.queue)
-    assert not any(record.is_marked for record in story.records() if record.kind.value not in b"MFR")
+    assert not any(record.mark.strip(b"\0") for record in story.records() if record.kind.value not in b"MFR")
 
 
 def test_if_positions_are_out_of_date_the_only_harm_is_a_little_more_to_scan(story: Story) -> None:

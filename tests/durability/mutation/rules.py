@@ -501,7 +501,9 @@ RULES: dict[str, Rule] = {
         "following is not None and following.header is not None and following.header.first_sequence == last.sequence",
         "False",
     ),
-    "the log: a start marks what a barrier failed for": _log("recovery/denied", "        elif segment.end:\n", "        elif False:\n"),
+    "the log: a start marks what a barrier failed for": _log(
+        "recovery/denied", "        elif segment.end:\n", "        elif False:\n"
+    ),
     "the log: a start marks the queue before it writes there": _log(
         "recovery/opening",
         "        OWNERSHIP.mark(disk, settings.rootpath, is_known=bool(replayed.journal.used))\n",

@@ -39,6 +39,7 @@ from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.parts import LogDrafts, LogLimits, LogParts
 from mailismus.queue.providers.log.provider import LogQueue
 from mailismus.queue.providers.log.read.content import LogContents
+from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.queue.providers.log.read.lines import LogLines
 from mailismus.queue.providers.log.recovery.opening import OpenedLog
 from mailismus.spool.budget import Budget
@@ -105,7 +106,8 @@ def build(
     segments = LogSegments(opened.writer, opened.pool, found.holds, resting)
     for number in opened.ignored:
         segments.fail(number)
-    contents = LogContents(disk, spool_root, files, working_set, segments.in_use(), corrupt)
+    damage = LogDamage(disk, corrupt, files)
+    contents = LogContents(disk, spool_root, files, working_set, segments.in_use(), corrupt, damage)
 
     events = BatchEvents()
     commits = GroupCommit(opened.writer, workers.journal, reactor, limits.largest_item, events.on_durable, events.on_failed)
@@ -117,7 +119,7 @@ def build(
     refused = RefusedDrafts()
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(working_set, segments, commits, naming, results, contents, refused, found.holds)
-    loading = PieceLoading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
+    loading = PieceLoading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock, damage)
     rounds = MarkRounds(
         *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),
         number=opened.positions,
