@@ -171,10 +171,16 @@ def deny_copies(journal: Journal) -> None:
 
 
 def note_cut(journal: Journal) -> None:
-    """Note segments that were cut down so far that no batch is left: they are made in their whole length."""
+    """Note segments that were cut down so far that no batch is left: they are made in their whole length. One that no later
+    segment follows, or that a later one denies, may be so after a crash."""
+    headers = [segment.header for segment in journal.used if segment.header is not None]
     for other in journal.others:
-        size = other.size_bytes
-        if named_number(other.path) and (size % BLOCK or size < 2 * BLOCK):
+        size, header = other.size_bytes, other.header
+        number = header.number if header is not None else named_number(other.path)
+        limits = [later.last_good for later in headers if later.number > number]
+        if (header is None and not other.is_unreadable) or not limits or not (size % BLOCK or size < 2 * BLOCK):
+            continue
+        if header is None or header.first_sequence <= min(limits):
             journal.damages.append(Damage(other.path, 0, size, DENIES_NOTHING))
 
 
