@@ -514,15 +514,15 @@ RULES: dict[str, Rule] = {
     "the log: where the suffix is damaged all envelopes are looked at": _log(
         "recovery/found", "    if replayed.journal.is_doubtful or replayed.bad_records:\n", "    if False:\n"
     ),
-    "the log: without positions freed segments are no gap": _log("recovery/opening", "    journal.damages = damages\n", ""),
+    "the log: without positions freed segments are no gap": _log("recovery/opening", "    journal.explain(damages)\n", ""),
     "the log: a derived header denies copies": _log("recovery/opening", "    deny_copies(journal)\n", ""),
     "the log: of two states of an entry the later one is true": _log(
         "index/working_set", "self.envelope_with(number).place < place", "True"
     ),
     "the log: an envelope that lost its entries to another is garbage": _log(
         "index/working_set",
-        "                if not former.entry_count:\n                    emptied.append(former)\n",
-        "",
+        "        return [former for former in formers if former.lose_one()]\n",
+        "        return [former for former in formers if former.lose_one() and False]\n",
     ),
     "the log: a copy of a batch is no batch": _log(
         "read/envelopes", "            if not self._follows(batch):\n", "            if False:\n"

@@ -154,15 +154,8 @@ class LogMessage(DueMessage):
 
     def forget_former(self, numbers: Iterable[int]) -> list[LogEnvelope]:
         """Note that these entries are in another envelope. Return those of their former ones that no entry is left of."""
-        emptied = []
-        for number in numbers:
-            if number in self.entries:
-                former = self.envelope_with(number)
-                former.left -= 1
-                former.entry_count -= 1
-                if not former.entry_count:
-                    emptied.append(former)
-        return emptied
+        formers = [self.envelope_with(number) for number in numbers if number in self.entries]
+        return [former for former in formers if former.lose_one()]
 
     def leave(self, numbers: Iterable[int]) -> None:
         """Note that these entries are in no envelope any more."""

@@ -164,7 +164,7 @@ def deny_copies(journal: Journal) -> None:
     again lies behind it."""
     limit = DENIES_NOTHING
     for segment in reversed(journal.used):
-        segment.limit = limit
+        segment.limit_to(limit)
         assert segment.header is not None
         last_good = segment.header.first_sequence - 1 if segment.is_guessed else segment.header.last_good
         limit = min(limit, last_good)
@@ -194,7 +194,7 @@ def _do_without_positions(disk: IDisk, root: str, journal: Journal) -> None:
     is_there = disk.exists(path)
     if not is_there and len(damages) == len(journal.damages):
         return  # none have been written yet
-    journal.damages = damages
+    journal.explain(damages)
     data = b""
     if is_there:
         file = disk.open(path)
