@@ -26,6 +26,7 @@ from mailismus.queue.files.presence import PresenceWatch
 from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.log.control.admission import LogAdmission
 from mailismus.queue.providers.log.control.closing import LogClosing
+from mailismus.queue.providers.log.control.compaction import Compaction
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
@@ -116,10 +117,11 @@ def build(
 
     refused = RefusedDrafts()
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
-    moves = Moves(working_set, segments, commits, naming, results, contents, refused, found.holds)
+    moves = Moves(ledger, segments, commits, naming, results, contents, refused, now)
     loading = PieceLoading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
+    compaction = Compaction(segments, loading, moves, commits)
     rounds = MarkRounds(
-        *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),
+        *(ledger, segments, commits, moves, compaction, results, disk, root, directory, files, reactor),
         number=opened.positions,
         lock=lock,
     )
@@ -147,6 +149,7 @@ def build(
         loading=loading,
         results=results,
         moves=moves,
+        compaction=compaction,
         rounds=rounds,
         space=space,
         presence=presence,
