@@ -10,11 +10,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from mailismus.admin.protocol.wire import decode, decode_part, encode_part
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.log.assembly import build
 from mailismus.queue.providers.log.provider import LogQueue
+from mailismus.queue.providers.log.read.planned_count import PlanCounter
 from mailismus.queue.providers.log.recovery.opening import OpenedLog, open_queue
 from tests.clustered.harness import queue_settings
 from tests.fakes.disk import MemoryDisk
@@ -107,7 +109,10 @@ class LogHarness:
             self.clock.advance(1)
 
     def count(self, plan: ICountingPlan) -> Summary:
-        raise NotImplementedError("it has no plans")
+        counter = PlanCounter(self.disk)
+        while (part := plan.next()) is not None:
+            counter.add(decode_part(decode(encode_part(part))))
+        return counter.summary()
 
     def close(self) -> None:
         pass

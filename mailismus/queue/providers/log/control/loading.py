@@ -11,6 +11,7 @@ memory for the sake of being due; others wait in the log. An envelope is known b
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
@@ -29,6 +30,7 @@ from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of
+from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 
 MOST_NEAR = MOST_LOADED // 2
@@ -249,6 +251,29 @@ class PieceLoading:
         finally:
             self._visits.remove(visit)
         return is_whole
+
+    # counting in another process
+
+    def planned(self) -> list[PlannedSegment]:
+        """Return the segments in which something rests, or may."""
+        segments, behind, applied = self._segments.in_use(), self._behind, self._commits.applied_sequence
+        found = [(number, segments[number]) for number in self._resting.segments() if number in segments]
+        return [
+            PlannedSegment(os.path.basename(one.path), number, behind.get(number, 0), min(one.last_sequence, applied))
+            for number, one in found
+        ]
+
+    def hidden(self) -> dict[int, list[int]]:
+        """Return, by segment, the offsets of unmarked records there that do not rest: in memory, or garbage."""
+        found: dict[int, list[int]] = {number: [] for number in self._resting.segments()}
+        for one in self._ledger.unmarked:
+            if one.segment in found:
+                found[one.segment].append(one.offset)
+        for known in self._ledger.working_set.messages.values():
+            for envelope in known.envelopes():
+                if envelope.segment in found:
+                    found[envelope.segment].append(envelope.offset)
+        return found
 
     # reading
 

@@ -5,4 +5,5 @@ Modules, leaves first:
     replay      the working suffix: which envelopes work was going on
     found       what a start finds: work that was going on, garbage, and what it has not read yet
     opening     directories, locks, the log, the start's own barrier
+    offline     a queue that no server runs on, opened for reading
 """
