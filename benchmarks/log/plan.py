@@ -39,6 +39,7 @@ class Choice:
     round_s: float = 10.0
     segments_a_round: int = 1
     has_positions_in_log: bool = False
+    near_s: float = 60.0
     storage: Storage = Storage.REFERRED
 
 
@@ -108,6 +109,7 @@ QUESTIONS = {
             Load.RETRIES,
             (
                 Choice("referred to", company_s=0.0),
+                Choice("referred to, 10 min ahead", company_s=0.0, near_s=600.0),
                 Choice("copied", company_s=0.0, storage=Storage.COPIED),
                 Choice("in the spool", company_s=0.0, storage=Storage.SPOOL),
                 Choice("several queues, copied", company_s=0.0, storage=Storage.SEVERAL),

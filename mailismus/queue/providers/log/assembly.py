@@ -122,7 +122,9 @@ def build(
     refused = RefusedDrafts()
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(working_set, segments, commits, naming, results, contents, refused, found.holds)
-    loading = PieceLoading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
+    loading = PieceLoading(
+        *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock), near_s=choices.near_s
+    )
     rounds = MarkRounds(
         *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),
         number=opened.positions,
