@@ -27,6 +27,7 @@ from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.log.control.admission import LogAdmission
 from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, LogChoices
 from mailismus.queue.providers.log.control.closing import LogClosing
+from mailismus.queue.providers.log.control.compaction import Compaction
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
@@ -121,12 +122,13 @@ def build(
 
     refused = RefusedDrafts()
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
-    moves = Moves(working_set, segments, commits, naming, results, contents, refused, found.holds)
+    moves = Moves(ledger, segments, commits, naming, results, contents, refused, now)
     loading = PieceLoading(
         *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock), near_s=choices.near_s
     )
+    compaction = Compaction(segments, loading, moves, commits)
     rounds = MarkRounds(
-        *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),
+        *(ledger, segments, commits, moves, compaction, results, disk, root, directory, files, reactor),
         number=opened.positions,
         lock=lock,
         choices=choices,
@@ -155,6 +157,7 @@ def build(
         loading=loading,
         results=results,
         moves=moves,
+        compaction=compaction,
         rounds=rounds,
         space=space,
         presence=presence,

@@ -9,7 +9,8 @@ Modules, leaves first:
     results     the steps after a commit became durable, or failed
     admission   refuses mail while it could not be committed
     loading     reads resting envelopes when they are due, or asked for
-    moves       writes envelopes of failed segments again
+    moves       writes envelopes of failed segments, and of those that are emptied, again
+    compaction  empties segments in which little lives
     rounds      rounds of marks: starts, marks, positions, free segments
     closing     the clean stop
 """

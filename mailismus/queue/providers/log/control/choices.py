@@ -39,7 +39,8 @@ class LogChoices:
     """Where positions are kept, by disk and the queue's directory. None: in a file of their own."""
 
     near_s: float | None = None
-    """Seconds before their time that resting entries are loaded when their piece is read anyway, while there is room. None: `NEAR_S`."""
+    """Seconds before their time that resting entries are loaded when their piece is read anyway, while there is room.
+    None: `NEAR_S`."""
 
 
 DEFAULT_CHOICES = LogChoices()

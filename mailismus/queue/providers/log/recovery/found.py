@@ -81,10 +81,10 @@ def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
         found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))
         return
     envelope = LogEnvelope(len(entries))
-    envelope.lie(*lies.place, lies.segment, lies.offset)
+    envelope.lie(*lies.place, lies.segment, lies.offset, lies.record_bytes)
     envelope.work(work.pin)
     found.working.add(envelope)
-    found.holds.add(lies.segment)
+    found.holds.add(lies.segment, lies.record_bytes)
     known = found.messages.get(lies.message.spool_id)
     if known is None:
         known = found.messages[lies.message.spool_id] = LogMessage(lies.message, entries, envelope)
@@ -94,8 +94,9 @@ def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
     if lies.content is None:
         known.put_in_silo()
     else:
-        envelope.refer(lies.content.segment, lies.content.offset)
-        found.holds.add(lies.content.segment)
+        size_bytes = lies.message.stored_bytes
+        envelope.refer(lies.content.segment, lies.content.offset, size_bytes)
+        found.holds.add(lies.content.segment, size_bytes)
         known.put_in_log(*lies.content)
 
 
