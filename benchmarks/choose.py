@@ -26,7 +26,7 @@ from benchmarks.sinks.refusing import parse_refusals
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.file_systems import ground
 from benchmarks.stage.servers import TREE
-from benchmarks.stage.trial import SMALL, Trial
+from benchmarks.stage.trial import Mix, Trial
 from benchmarks.stage.variants import VARIANTS, Variant
 from tests.support.power import FileSystem
 from tests.support.processes import TrialError, free_port, listeners, start, wait_until
@@ -35,7 +35,7 @@ FEWER = 10
 """So many times fewer messages with one session."""
 DEFERRALS = 4
 AGAIN = "<retry_delays>1s | 1s | 1s | 1s | 4h</retry_delays>"
-DEFERRED_MESSAGES, DEFERRED_RATE, DEFERRED_TIMEOUT_S = 2000, 400.0, 90.0
+DEFERRED_MESSAGES, DEFERRED_RATE, DEFERRED_TIMEOUT_S = 4000, 500.0, 90.0
 SETTLE_S = 6.0
 SIZE_MB = 2500
 
@@ -70,7 +70,7 @@ def measure_deferrals(at: Stage, variant: Variant, options: argparse.Namespace, 
         stack.callback(server.close)
         server.start(place)
         time.sleep(2.0)  # until segments have been made ahead
-        trial = Trial(at.logs, SMALL)
+        trial = Trial(at.logs, Mix("4 KiB", 4096, True, 1))
         stack.callback(trial.close)
         before, device = server.counts(), device_bytes(place.queue)
         generator = trial.start_generator(server.port, messages, DEFERRED_RATE, 1)
@@ -85,7 +85,7 @@ def measure_deferrals(at: Stage, variant: Variant, options: argparse.Namespace, 
         time.sleep(SETTLE_S)
         counts, stored = server.counts().minus(before), sum(message.size_bytes for message in trial.sent()[0])
         written = device_bytes(place.queue) - device
-        used = used_bytes(place.queue) - used_bytes(place.queue / "queue", "ready")
+        used = used_bytes(place.queue)
         trial.sent_path.unlink(missing_ok=True)
         server.stop()
     return {

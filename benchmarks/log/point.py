@@ -40,7 +40,7 @@ async def measure(reactor: Reactor, directory: Path, point: Point, counter: Disk
     bench = Bench(reactor, directory, choice)
     figures = await measure_mail(reactor, bench, point.sessions, question.seconds, counter)
     if question.is_killed:
-        figures["used MiB"] = used_bytes(directory, ".mqj") / 2**20
+        figures["used MiB"] = used_bytes(directory) / 2**20
         tell(figures)
         os._exit(0)
     tell(figures)

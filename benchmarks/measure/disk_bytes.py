@@ -94,14 +94,13 @@ def device_bytes(path: Path) -> int:
     return int(fields[6]) * SECTOR
 
 
-def used_bytes(path: Path, ending: str = "") -> int:
-    """Bytes that the files below a directory take, or those whose names end so."""
+def used_bytes(path: Path) -> int:
+    """Bytes that the files below a directory take."""
     found = 0
     for directory, _, names in os.walk(path):
         for name in names:
-            if name.endswith(ending):
-                try:
-                    found += os.stat(os.path.join(directory, name)).st_blocks * SECTOR
-                except FileNotFoundError:
-                    pass  # removed meanwhile
+            try:
+                found += os.stat(os.path.join(directory, name)).st_blocks * SECTOR
+            except FileNotFoundError:
+                pass  # removed meanwhile
     return found
