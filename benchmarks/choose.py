@@ -26,7 +26,7 @@ from benchmarks.sinks.refusing import parse_refusals
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.file_systems import ground
 from benchmarks.stage.servers import TREE
-from benchmarks.stage.trial import Mix, Trial
+from benchmarks.stage.trial import SMALL, Trial
 from benchmarks.stage.variants import VARIANTS, Variant
 from tests.support.power import FileSystem
 from tests.support.processes import TrialError, free_port, listeners, start, wait_until
@@ -70,7 +70,7 @@ def measure_deferrals(at: Stage, variant: Variant, options: argparse.Namespace, 
         stack.callback(server.close)
         server.start(place)
         time.sleep(2.0)  # until segments have been made ahead
-        trial = Trial(at.logs, Mix("4 KiB", 4096, True, 1))
+        trial = Trial(at.logs, SMALL)
         stack.callback(trial.close)
         before, device = server.counts(), device_bytes(place.queue)
         generator = trial.start_generator(server.port, messages, DEFERRED_RATE, 1)
