@@ -95,8 +95,7 @@ class _Visit:
 
 class PieceLoading:
     """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
-    `now`: UTC seconds; `lock`: held while a
-    piece is read, and while marks are written."""
+    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `near_s`: in place of `NEAR_S`."""
 
     _log = Logger()
 
@@ -111,9 +110,11 @@ class PieceLoading:
         reactor: IReactorTime,
         now: Callable[[], float],
         lock: DeferredLock,
+        near_s: float | None = None,
     ) -> None:
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
+        self._near_s = near_s
         self._is_stopped = False
         self._is_learning = False
         self._counted_at_s, self._counted_out = -1.0, 0
@@ -167,7 +168,7 @@ class PieceLoading:
 
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
-        near = now + NEAR_S
+        near = now + (NEAR_S if self._near_s is None else self._near_s)
         is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
