@@ -427,7 +427,7 @@ RULES: dict[str, Rule] = {
     # the log: records
     "the log: a content that a replacement refers to stays": _log(
         "control/ledger",
-        "                self.holds.add(content.segment)\n            envelope = LogE",
+        "                self.holds.add(content.segment, known.message.stored_bytes)\n            envelope = LogE",
         "            envelope = LogE",
     ),
     "the log: an envelope is not finished while a part may fail": _log(

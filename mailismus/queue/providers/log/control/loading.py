@@ -11,6 +11,7 @@ memory for the sake of being due; others wait in the log. An envelope is known b
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
@@ -29,6 +30,7 @@ from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of
+from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.damage import LogDamage, damages_of, has_doubtful_end
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 
@@ -38,9 +40,6 @@ over."""
 
 LEARN_AFTER_S = 0.1
 """Seconds after a start until the log is read: who sends mail comes first."""
-
-AGAIN_S = 1.0
-"""Seconds until a piece is read again for the due entries of senders that were passed over."""
 
 COUNTED_S = 0.05
 """Seconds for which the number of entries that are out is good enough."""
@@ -81,24 +80,29 @@ class _Visit:
     """A visit to all that rests, piece by piece. What is loaded meanwhile from pieces that it has not come to is looked at
     before."""
 
-    def __init__(self, look: Callable[[FoundEnvelope, Piece], None]) -> None:
-        self._look = look
+    def __init__(self, look: Callable[[FoundEnvelope, Piece], None], newest: int) -> None:
+        """`newest`: sequence number of the newest batch. What is written later is new, or was looked at where it was."""
+        self._look, self._newest = look, newest
         self._at = (0, -1)
 
     def pass_by(self, piece: Piece) -> None:
         """It has come to this piece."""
         self._at = (piece.segment, piece.begin)
 
+    def look_at(self, one: FoundEnvelope, piece: Piece) -> None:
+        """Look at an envelope of this piece."""
+        if one.place.sequence <= self._newest:
+            self._look(one, piece)
+
     def see(self, one: FoundEnvelope, piece: Piece) -> None:
         """An envelope of this piece is being loaded."""
         if (piece.segment, piece.begin) > self._at:
-            self._look(one, piece)
+            self.look_at(one, piece)
 
 
 class PieceLoading:
     """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
-    `now`: UTC seconds; `lock`: held while a
-    piece is read, and while marks are written."""
+    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `near_s`: in place of `NEAR_S`."""
 
     _log = Logger()
 
@@ -114,10 +118,12 @@ class PieceLoading:
         now: Callable[[], float],
         lock: DeferredLock,
         damage: LogDamage,
+        near_s: float | None = None,
     ) -> None:
         self._damage = damage
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
+        self._near_s = near_s
         self._is_stopped = False
         self._is_learning = False
         self._counted_at_s, self._counted_out = -1.0, 0
@@ -171,7 +177,7 @@ class PieceLoading:
 
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
-        near = now + NEAR_S
+        near = now + (NEAR_S if self._near_s is None else self._near_s)
         is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
@@ -195,11 +201,22 @@ class PieceLoading:
             if self._resting.has(piece):
                 await self._read(piece, lambda one, _: one.message.spool_id in spool_ids, now)
 
-    async def load_segments(self, numbers: Collection[int]) -> None:
-        """Load what rests in these segments, or has its content there, while there is room."""
-        for piece in self._resting.all() if numbers else ():
+    async def load_segments(self, numbers: Collection[int], most: int) -> None:
+        """Load what rests in these segments, or has its content there, while there is room: about `most` envelopes."""
+        loaded = 0
+
+        def is_wanted(one: FoundEnvelope, _: float) -> bool:
+            nonlocal loaded
+            if not (_is_in(one, numbers) and self.has_room):
+                return False
+            loaded += 1
+            return True
+
+        for piece in self._resting.concerning(numbers) if numbers else ():
+            if loaded >= most or self._is_stopped:
+                break
             if self._resting.has(piece):
-                await self._read(piece, lambda one, _: self.has_room and _is_in(one, numbers), self._now())
+                await self._read(piece, is_wanted, self._now())
 
     def start(self) -> None:
         """Begin soon to learn what rests (`learn`)."""
@@ -241,9 +258,9 @@ class PieceLoading:
                 await self._read(piece, lambda one, due_at: False, self._now())
 
     async def visit(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
-        """Have every resting envelope looked at. Return whether all could be read."""
+        """Have every resting envelope looked at, but those that are written meanwhile. Return whether all could be read."""
         is_whole = True
-        visit = _Visit(look)
+        visit = _Visit(look, self._commits.applied_sequence)
         self._visits.append(visit)
         try:
             for piece in self._resting.all():
@@ -251,13 +268,36 @@ class PieceLoading:
                     continue
 
                 def see(one: FoundEnvelope, _: float, piece: Piece = piece) -> bool:
-                    look(one, piece)
+                    visit.look_at(one, piece)
                     return False
 
                 is_whole = await self._read(piece, see, self._now(), visit) and is_whole
         finally:
             self._visits.remove(visit)
         return is_whole
+
+    # counting in another process
+
+    def planned(self) -> list[PlannedSegment]:
+        """Return the segments in which something rests, or may."""
+        segments, behind, applied = self._segments.in_use(), self._behind, self._commits.applied_sequence
+        found = [(number, segments[number]) for number in self._resting.segments() if number in segments]
+        return [
+            PlannedSegment(os.path.basename(one.path), number, behind.get(number, 0), min(one.last_sequence, applied))
+            for number, one in found
+        ]
+
+    def hidden(self) -> dict[int, list[int]]:
+        """Return, by segment, the offsets of unmarked records there that do not rest: in memory, or garbage."""
+        found: dict[int, list[int]] = {number: [] for number in self._resting.segments()}
+        for one in self._ledger.unmarked:
+            if one.segment in found:
+                found[one.segment].append(one.offset)
+        for known in self._ledger.working_set.messages.values():
+            for envelope in known.envelopes():
+                if envelope.segment in found:
+                    found[envelope.segment].append(envelope.offset)
+        return found
 
     # reading
 
@@ -307,6 +347,8 @@ class PieceLoading:
             return True
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
+        refers: set[int] = set()
+        is_flushed = False
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one):
                 continue
@@ -318,13 +360,17 @@ class PieceLoading:
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
+            if one.content is not None:
+                refers.add(one.content.segment)
+            is_flushed = is_flushed or min(times) <= 0.0
             if held and held[-1] is one:
-                times = [max(due_at, now + AGAIN_S) for due_at in times]
+                times = [max(due_at, now + piece.again_s) for due_at in times]
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
             resting.split(piece, *read.end)
-        resting.replace(piece, dues)
+        resting.replace(piece, dues, refers, is_flushed=is_flushed)
+        piece.hold_back(is_again=bool(held))
         return True
 
     def _stretch(self, piece: Piece, segment: Segment) -> Stretch:

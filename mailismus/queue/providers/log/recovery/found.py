@@ -97,10 +97,10 @@ def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
         found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))
         return
     envelope = LogEnvelope(len(entries))
-    envelope.lie(*lies.place, lies.segment, lies.offset)
+    envelope.lie(*lies.place, lies.segment, lies.offset, lies.record_bytes)
     envelope.work(work.pin)
     found.working.add(envelope)
-    found.holds.add(lies.segment)
+    found.holds.add(lies.segment, lies.record_bytes)
     known = found.messages.get(lies.message.spool_id)
     if known is None:
         known = found.messages[lies.message.spool_id] = LogMessage(lies.message, entries, envelope)
@@ -109,13 +109,14 @@ def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
         for former in known.join(entries, envelope):
             found.working.discard(former)
             found.unmarked.append(Unmarked(former.segment, former.offset, former.pin))
-            found.holds.drop(former.segment)
-            found.holds.drop(former.content_segment)
+            found.holds.drop(former.segment, former.record_bytes)
+            found.holds.drop(former.content_segment, former.content_bytes)
     if lies.content is None:
         known.put_in_silo()
     else:
-        envelope.refer(lies.content.segment, lies.content.offset)
-        found.holds.add(lies.content.segment)
+        size_bytes = lies.message.stored_bytes
+        envelope.refer(lies.content.segment, lies.content.offset, size_bytes)
+        found.holds.add(lies.content.segment, size_bytes)
         known.put_in_log(*lies.content)
 
 

@@ -41,6 +41,9 @@ from mailismus.spool.silo import SILO_NAMES
 DIRECTORIES = (LOG, "corrupt", "state")
 """The directories in the queue's directory."""
 
+_SEGMENTS_OF_A_JOURNAL = 4
+"""As many segments a journal's limit has room for at least (`journal.segment.segment_size_for`)."""
+
 _log = Logger()
 
 
@@ -88,9 +91,7 @@ def _open_locked(
     random_bytes: RandomBytes,
 ) -> OpenedLog:
     """Open a queue whose locks are held; on failure they are given up."""
-    opener = JournalOpener(
-        disk, os.path.join(settings.rootpath, LOG), settings.journal, files, reactor, random_bytes, has_marks=True
-    )
+    opener = opener_of(settings, disk, files, reactor, random_bytes)
     locations: Locations | None = None
     try:
         locations = remember(settings, disk, locks, DIRECTORIES)
@@ -102,6 +103,15 @@ def _open_locked(
         for lock in locks:
             lock.release()
         raise
+
+
+def opener_of(
+    settings: QueueSettings, disk: IDisk, files: IWorker, reactor: IReactorTime, random_bytes: RandomBytes
+) -> JournalOpener:
+    """The opener of the log. Its length has no limit, so no share of one bounds its segments."""
+    journal = attrs.evolve(settings.journal, maxsize=_SEGMENTS_OF_A_JOURNAL * settings.journal.segmentsize)
+    directory = os.path.join(settings.rootpath, LOG)
+    return JournalOpener(disk, directory, journal, files, reactor, random_bytes, has_marks=True)
 
 
 def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) -> OpenedLog:
