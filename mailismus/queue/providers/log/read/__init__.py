@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     envelopes   envelopes of a segment, batch by batch
+    outline     of an envelope, what must be known while it rests
     content     contents of messages, from memory, the log, or the spool
     looking     counts and pages of entries. Pure
     lines       what refers to message files, for their release
