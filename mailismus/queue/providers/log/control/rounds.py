@@ -311,4 +311,5 @@ class MarkRounds:
             finally:
                 self._lock.release()
             ledger.drop_unmarked({one for one in ledger.unmarked if one.segment in ignored})
-        segments.free(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable
+        unmarked = ledger.unmarked  # as of now: of others the marks are durable
+        segments.free(suffix, {one.segment for one in unmarked}, {one.segment for one in unmarked if one.is_denied})

@@ -84,7 +84,7 @@ def _denied_copies(replayed: ReplayedLog) -> list[Unmarked]:
         assert segment.header is not None
         with suppress(Corrupt):
             copies += [
-                Unmarked(segment.header.number, batch.records_offset + record.offset, replayed.last.sequence)
+                Unmarked(segment.header.number, batch.records_offset + record.offset, replayed.last.sequence, is_denied=True)
                 for record in read_records(batch.records)
                 if record.kind in ENVELOPES and not record.is_marked
             ]
