@@ -228,7 +228,7 @@ class PieceLoading:
             return True
 
         for piece in self._resting.concerning(numbers) if numbers else ():
-            if loaded >= most or self._is_stopped:
+            if loaded >= most or self._is_stopped or not self.has_room:
                 break
             if self._resting.has(piece):
                 await self._read(piece, is_wanted, self._now())
