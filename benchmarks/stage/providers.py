@@ -55,11 +55,11 @@ NAIVE = ServedProvider(
 )
 LOG = ServedProvider(
     "log",
-    twistd=("-m", "tests.log.program", "twistd"),
-    command=("-m", "tests.log.program", "mailismus"),
+    twistd=CLUSTERED.twistd,
+    command=CLUSTERED.command,
     leftovers=(".msg",),
     made=(".msg", ".mqj"),
-    module="mailismus.queue.providers.log.entry",
+    has_spool=True,
 )
 SERVED = {provider.name: provider for provider in (CLUSTERED, LOG, NAIVE)}
 

@@ -10,11 +10,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from mailismus.admin.protocol.wire import decode, decode_part, encode_part
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.log.assembly import build
+from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES
 from mailismus.queue.providers.log.provider import LogQueue
+from mailismus.queue.providers.log.read.planned_count import PlanCounter
 from mailismus.queue.providers.log.recovery.opening import OpenedLog, open_queue
 from tests.clustered.harness import queue_settings
 from tests.fakes.disk import MemoryDisk
@@ -40,6 +43,7 @@ class LogHarness:
         self.settings = settings or log_settings()
         self._random = itertools.count(1)
         self.opened: OpenedLog | None = None
+        self.choices = DEFAULT_CHOICES
 
     def open(self) -> LogQueue:
         """A start over what is on the disk."""
@@ -47,7 +51,10 @@ class LogHarness:
         opened = open_queue(self.settings, self.disk, files, self.clock, self._random_bytes)
         self.opened = opened
         workers = Workers(journal, files)
-        queue = build(self.settings, self.disk, opened, workers, self.clock, lambda: float(self.clock.seconds()))
+        queue = build(
+            *(self.settings, self.disk, opened, workers, self.clock, lambda: float(self.clock.seconds())),
+            choices=self.choices,
+        )
         self.wait(queue.open())
         return queue
 
@@ -107,7 +114,10 @@ class LogHarness:
             self.clock.advance(1)
 
     def count(self, plan: ICountingPlan) -> Summary:
-        raise NotImplementedError("it has no plans")
+        counter = PlanCounter(self.disk)
+        while (part := plan.next()) is not None:
+            counter.add(decode_part(decode(encode_part(part))))
+        return counter.summary()
 
     def close(self) -> None:
         pass

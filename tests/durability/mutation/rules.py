@@ -398,20 +398,14 @@ RULES: dict[str, Rule] = {
     "the log: a segment is free when positions do not need it": _log(
         "control/rounds",
         "        if (suffix, runners, ignored) != self._written:\n",
-        "        segments.free(suffix, {one.segment for one in ledger.unmarked}, ())\n"
+        "        segments.free(suffix, {one.segment for one in ledger.unmarked})\n"
         "        if (suffix, runners, ignored) != self._written:\n",
     ),
     "the log: a segment is free when its marks are durable": _log(
         "control/segments", " and number not in unmarked and", " and"
     ),
-    "the log: a segment is free when what its header denies is marked": _log(
-        "control/segments", "before[number] in denied or ", ""
-    ),
     "the log: a segment is free when the one before it has not failed": _log(
-        "control/segments", " or before[number] in self._failed\n", "\n"
-    ),
-    "the log: envelopes of a denied batch get marks": _log(
-        "recovery/found", "        found.unmarked += _denied_copies(replayed)\n", ""
+        "control/segments", "before[number] in self._failed\n", "False\n"
     ),
     "the log: a moved envelope works if a record names it": _log(
         "control/ledger", "        if envelope.is_touched:\n", "        if False:\n"
@@ -522,6 +516,17 @@ RULES: dict[str, Rule] = {
     ),
     "the log: a start keeps what lies below the suffix": _log(
         "recovery/opening", "Reuse.WHAT_NEVER_COUNTED", "Reuse.WHAT_IS_FREE"
+    ),
+    "the log: a start marks the former copy of the last batch": _log(
+        "recovery/opening", "        mark_denied(replayed)\n", ""
+    ),
+    "the log: a start that follows a stopped one marks both copies": _log(
+        "recovery/denied",
+        "following is not None and following.header is not None and following.header.first_sequence == last.sequence",
+        "False",
+    ),
+    "the log: a start marks what a barrier failed for": _log(
+        "recovery/denied", "        elif segment.end:\n", "        elif False:\n"
     ),
     "the log: a start marks the queue before it writes there": _log(
         "recovery/opening",

@@ -1,6 +1,7 @@
-"""The log-structured queue as the program knows it: `PROVIDER`, an `IProvider`. The table of providers does not have it yet.
+"""The log-structured queue as the program knows it: `PROVIDER`, an `IProvider`.
 
-*Rules*: each method imports the modules that it needs.
+*Rules*: each method imports the modules that it needs. So a command that reads a stopped queue loads no code of a server,
+and a server none of `fsck`.
 
 *Not built*: reading a stopped queue, checks, repairs and dumps.
 """
@@ -13,21 +14,26 @@ from typing import NoReturn, TextIO
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
-from mailismus.queue.provider import IOpenedQueue, IProvider, QueuePlace, QueueReactor
-from mailismus.queue.providers.log.format.version import FORMATS, NAME
+from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IProvider, IStoppedQueue, QueuePlace, QueueReactor
+from mailismus.queue.providers.log.format.version import FORMATS, NAME, OWNERSHIP
 
 
 class LogProvider:
-    """Local files: one log, large messages in a spool."""
+    """Local files: one log, large messages in a spool. `disk`: the disk from which stopped queues are read."""
 
     name = NAME
     formats = FORMATS
     has_spool = True
 
+    def __init__(self, disk: IDisk | None = None) -> None:
+        self._disk = disk or PosixDisk(Access.READ_ONLY)
+
     def claims(self, queue_path: str) -> bool:
-        """No directory of it lacks a mark."""
-        return False
+        """Whether a log is there: without its mark no other provider may begin a queue beside it."""
+        return OWNERSHIP.has_directories(self._disk, queue_path)
 
     def load(self) -> None:
         from mailismus.queue.providers.log import running  # noqa: F401
@@ -37,11 +43,15 @@ class LogProvider:
 
         return OpenedLogQueue(settings, reactor, clock)
 
-    def open_stopped(self, place: QueuePlace) -> NoReturn:
-        _refuse("reading a stopped queue")
+    def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
+        from mailismus.queue.providers.log.recovery.offline import open_readonly
 
-    def new_counter(self) -> NoReturn:
-        raise AssertionError("it has no plans")
+        return open_readonly(place.queue_path, _spool_of(place), self._disk)
+
+    def new_counter(self) -> IPlanCounter:
+        from mailismus.queue.providers.log.read.planned_count import PlanCounter
+
+        return PlanCounter(self._disk)
 
     def check(self, settings: QueueSettings, now: float) -> NoReturn:
         _refuse("a check")
@@ -54,6 +64,11 @@ class LogProvider:
 
     def dump(self, path: str, out: TextIO) -> NoReturn:
         _refuse("a dump")
+
+
+def _spool_of(place: QueuePlace) -> str:
+    assert place.spool_path is not None, "a log-structured queue has a spool"
+    return place.spool_path
 
 
 def _refuse(what: str) -> NoReturn:

@@ -31,6 +31,7 @@ from mailismus.queue.interface import (
     Filter,
     Flushed,
     IContent,
+    ICountingPlan,
     IDraft,
     Latest,
     M,
@@ -45,8 +46,10 @@ from mailismus.queue.providers.log.commit_requests import LogRequests
 from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.index.resting import Piece, runner_of
 from mailismus.queue.providers.log.parts import LogParts
+from mailismus.queue.providers.log.read.count_plan import LogCountingPlan
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.queue.providers.log.read.looking import UNREAD, Looking
+from mailismus.queue.sums import new_sums
 from mailismus.spool.content import WholeContent
 
 
@@ -160,8 +163,12 @@ class LogQueue:
     def summary(self) -> Deferred[Summary]:
         return Deferred.fromCoroutine(self._looking.summarize(self._admission.reason()))
 
-    def counting_plan(self) -> None:
-        return None
+    def counting_plan(self) -> ICountingPlan:
+        sums, over = new_sums(), self._loading.hidden()
+        for known in self._working_set.messages.values():
+            for entry in known.entries.values():
+                sums[entry.area].add_entry(known.message)
+        return LogCountingPlan(self.parts.root, sums, self._loading.planned(), over, self._admission.reason())
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._looking.search(wanted, after, limit, self.commits.applied_sequence))

@@ -2,6 +2,7 @@
 
 Modules, leaves first:
 
+    choices     what was measured and could be otherwise
     waiters     Deferreds that fire when an area has entries to take
     segments    segments in use, those that have failed, and freeing
     ledger      the effect of a commit on records and the working set

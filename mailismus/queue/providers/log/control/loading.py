@@ -11,6 +11,7 @@ memory for the sake of being due; others wait in the log. An envelope is known b
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
@@ -30,6 +31,7 @@ from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of, runner_of
+from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.read.outline import Outline, outlines_of
 
@@ -120,8 +122,7 @@ class _Visit:
 
 class PieceLoading:
     """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
-    `now`: UTC seconds; `lock`: held while a
-    piece is read, and while marks are written."""
+    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `near_s`: in place of `NEAR_S`."""
 
     _log = Logger()
 
@@ -136,9 +137,11 @@ class PieceLoading:
         reactor: IReactorTime,
         now: Callable[[], float],
         lock: DeferredLock,
+        near_s: float | None = None,
     ) -> None:
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
+        self._near_s = near_s
         self._is_stopped = False
         self._is_learning = False
         self._counted_at_s, self._counted_out = -1.0, 0
@@ -192,7 +195,7 @@ class PieceLoading:
 
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
-        near = now + NEAR_S
+        near = now + (NEAR_S if self._near_s is None else self._near_s)
         is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
@@ -293,6 +296,29 @@ class PieceLoading:
         finally:
             self._visits.remove(visit)
         return is_whole
+
+    # counting in another process
+
+    def planned(self) -> list[PlannedSegment]:
+        """Return the segments in which something rests, or may."""
+        segments, behind, applied = self._segments.in_use(), self._behind, self._commits.applied_sequence
+        found = [(number, segments[number]) for number in self._resting.segments() if number in segments]
+        return [
+            PlannedSegment(os.path.basename(one.path), number, behind.get(number, 0), min(one.last_sequence, applied))
+            for number, one in found
+        ]
+
+    def hidden(self) -> dict[int, list[int]]:
+        """Return, by segment, the offsets of unmarked records there that do not rest: in memory, or garbage."""
+        found: dict[int, list[int]] = {number: [] for number in self._resting.segments()}
+        for one in self._ledger.unmarked:
+            if one.segment in found:
+                found[one.segment].append(one.offset)
+        for known in self._ledger.working_set.messages.values():
+            for envelope in known.envelopes():
+                if envelope.segment in found:
+                    found[envelope.segment].append(envelope.offset)
+        return found
 
     # reading
 

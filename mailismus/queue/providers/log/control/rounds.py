@@ -24,6 +24,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.segment import Segment
 from mailismus.queue.providers.log.commit.items import ILogOwner, StartItem
+from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, IPositionsFile, LogChoices
 from mailismus.queue.providers.log.control.compaction import TURN_S, Compaction
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.moves import Moves
@@ -34,9 +35,6 @@ from mailismus.queue.providers.log.index.envelope import LogEnvelope
 
 SUFFIX_BYTES = 48 << 20
 """Length of the working suffix beyond which envelopes that hang in it are written again, at its end."""
-
-ROUND_S = 10.0
-"""Seconds between two rounds."""
 
 
 class PositionsFile:
@@ -123,11 +121,13 @@ class MarkRounds:
         reactor: IReactorTime,
         number: int,
         lock: DeferredLock,
+        choices: LogChoices = DEFAULT_CHOICES,
     ) -> None:
         self._ledger, self._segments, self._commits, self._moves, self._owner = ledger, segments, commits, moves, owner
         self._compaction = compaction
         self._disk, self._directory, self._worker, self._reactor = disk, directory, worker, reactor
-        self._file = PositionsFile(disk, root)
+        self._choices = choices
+        self._file: IPositionsFile = (choices.positions or PositionsFile)(disk, root)
         self._number = number
         self._lock = lock
         self._written: tuple[int, Mapping[int, LogPlace], tuple[int, ...]] | None = None
@@ -149,7 +149,7 @@ class MarkRounds:
     def start(self) -> None:
         """Begin rounds."""
         self._segment_count = self._segments.count
-        self._timer = self._reactor.callLater(ROUND_S, self._on_time)
+        self._timer = self._reactor.callLater(self._choices.round_s, self._on_time)
 
     def stop(self) -> Deferred[None]:
         """Begin no further round. Fires when the one under way has ended."""
@@ -164,7 +164,7 @@ class MarkRounds:
     def on_batch(self) -> None:
         """A batch is durable: a round begins soon when a segment is complete."""
         count = self._segments.count
-        if count > self._segment_count:
+        if count >= self._segment_count + self._choices.segments_a_round:
             self._segment_count = count
             if not self._is_stopped and not self._asked:
                 self._asked = True
@@ -172,7 +172,7 @@ class MarkRounds:
 
     def _on_time(self) -> None:
         if not self._is_stopped:
-            self._timer = self._reactor.callLater(ROUND_S, self._on_time)
+            self._timer = self._reactor.callLater(self._choices.round_s, self._on_time)
             self.run()
 
     def run(self) -> None:
@@ -311,5 +311,4 @@ class MarkRounds:
             finally:
                 self._lock.release()
             ledger.drop_unmarked({one for one in ledger.unmarked if one.segment in ignored})
-        unmarked = ledger.unmarked  # as of now: of others the marks are durable
-        segments.free(suffix, {one.segment for one in unmarked}, {one.segment for one in unmarked if one.is_denied})
+        segments.free(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable

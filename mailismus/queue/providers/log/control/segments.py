@@ -2,7 +2,7 @@
 
 *Rules*: marks are written to segments that are complete and have not failed. A segment is free when no live envelope and no
 content of one is in it, all marks in it are durable, and durable positions begin behind it. Its header may deny batches of
-the segment before it: it is free only when that one has not failed, and these are marked. A failed segment is removed,
+the segment before it: it is free only when that one has not failed. A failed segment is removed,
 durably, and never used again.
 """
 
@@ -78,14 +78,14 @@ class LogSegments:
             self._resting.forget_segment(segment.number)
             del self._writer.segments[segment.number]
 
-    def free(self, suffix: int, unmarked: Collection[int], denied: Collection[int]) -> None:
+    def free(self, suffix: int, unmarked: Collection[int]) -> None:
         """Free what nobody needs. `suffix`: where durable positions begin; `unmarked`: segments with marks that are not
-        durable yet; `denied`: those of them in which such marks are in batches that a later header denies."""
+        durable yet."""
         self._writer.move_horizon(suffix - 1)
         before = self._before()
         for segment in self.unneeded():
             number = segment.number
-            denies = before[number] in denied or before[number] in self._failed
+            denies = before[number] in self._failed
             if segment.last_sequence < suffix and number not in self._failed and number not in unmarked and not denies:
                 del self._writer.segments[segment.number]
                 self._resting.forget_segment(number)

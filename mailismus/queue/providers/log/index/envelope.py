@@ -101,10 +101,9 @@ class LogEnvelope:
 
 
 class Unmarked:
-    """An envelope that is garbage and not durably marked. `pin`: the first batch with a record about it; `is_denied`: it is
-    in a batch that the header of the next segment denies."""
+    """An envelope that is garbage and not durably marked. `pin`: the first batch with a record about it."""
 
-    __slots__ = ("is_denied", "offset", "pin", "segment")
+    __slots__ = ("offset", "pin", "segment")
 
-    def __init__(self, segment: int, offset: int, pin: int, *, is_denied: bool = False) -> None:
-        self.segment, self.offset, self.pin, self.is_denied = segment, offset, pin, is_denied
+    def __init__(self, segment: int, offset: int, pin: int) -> None:
+        self.segment, self.offset, self.pin = segment, offset, pin

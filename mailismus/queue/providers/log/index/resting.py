@@ -225,6 +225,10 @@ class Resting:
         """Nothing rests in this segment."""
         self._pieces.pop(segment, None)
 
+    def segments(self) -> list[int]:
+        """Return the segments in which something rests, or may, in order."""
+        return sorted(self._pieces)
+
     # what is due
 
     def next_due(self, area: Area) -> float | None:

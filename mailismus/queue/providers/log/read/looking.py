@@ -9,11 +9,12 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Gap, Message, Page, Summary
+from mailismus.queue.interface import Entry, Filter, Gap, Message, Page, Summary
 from mailismus.queue.providers.log.format.record import LogPlace
 from mailismus.queue.providers.log.index.resting import Piece
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.sums import new_sums, summary_of
 
 Visit = Callable[[Callable[[FoundEnvelope, Piece], None]], Coroutine[Deferred[Any], Any, bool]]
 
@@ -38,31 +39,17 @@ class Looking:
 
     async def summarize(self, refusing: str) -> Summary:
         """Return the counts of all entries. `refusing`: as in `Summary`."""
-        counts = {area: [0, 0] for area in Area}
-        sizes: dict[Area, dict[SpoolId, int]] = {area: {} for area in Area}
-        lone = {area: [0, 0] for area in Area}
-
-        def count(message: Message, entry: Entry) -> None:
-            counts[entry.area][0] += 1
-            if message.recipient_count > 1:
-                sizes[entry.area][message.spool_id] = message.stored_bytes
-            else:
-                lone[entry.area][0] += 1
-                lone[entry.area][1] += message.stored_bytes
+        sums = new_sums()
 
         def look(one: FoundEnvelope, piece: Piece) -> None:
             for entry in one.entries:
-                count(one.message, entry)
+                sums[entry.area].add_entry(one.message)
 
         for known in self._working_set.messages.values():
             for entry in known.entries.values():
-                count(known.message, entry)
+                sums[entry.area].add_entry(known.message)
         is_whole = await self._visit(look)
-        areas = {
-            area: AreaCount(counts[area][0], lone[area][0] + len(sizes[area]), lone[area][1] + sum(sizes[area].values()))
-            for area in Area
-        }
-        return Summary(areas, is_whole, () if is_whole else UNREAD, refusing)
+        return summary_of(sums, () if is_whole else UNREAD, refusing)
 
     async def search(self, wanted: Filter, after: object | None, limit: int, newest: int) -> Page:
         """As `IQueue.search`. `newest`: sequence number of the newest batch."""
@@ -73,7 +60,7 @@ class Looking:
             for known in self._candidates(wanted, last.spool_id):
                 entries = _matching(known, wanted, last)[:limit]
                 if entries:
-                    found.append(attrs.evolve(known.message, entries=entries))
+                    found += _by_envelope(known, entries)
                     limit -= len(entries)
                     if not limit:
                         at = QueueId(known.message.spool_id, entries[-1].number)
@@ -89,15 +76,10 @@ class Looking:
             message = one.message
             if not limit or one.place.sequence > cursor.newest or (wanted.spool_id or message.spool_id) != message.spool_id:
                 return
-            entries = []
-            for entry in sorted(one.entries, key=_number):
-                if (one.place, entry.number) <= behind or (wanted.area is not None and entry.area is not wanted.area):
-                    continue
-                if limit and wanted.matches(message, entry):
-                    entries.append(entry)
-                    limit -= 1
-                    at = one.place, entry.number
+            entries = [entry for entry in entries_in(one, wanted) if (one.place, entry.number) > behind][:limit]
             if entries:
+                limit -= len(entries)
+                at = one.place, entries[-1].number
                 found.append(attrs.evolve(message, entries=entries))
 
         is_whole = await self._visit(look)
@@ -120,6 +102,22 @@ def _matching(known: LogMessage, wanted: Filter, last: QueueId) -> list[Entry]:
         and (wanted.area is None or entry.area is wanted.area)
         and wanted.matches(known.message, entry)
     ]
+
+
+def entries_in(one: FoundEnvelope, wanted: Filter) -> list[Entry]:
+    """The matching entries of an envelope, by number."""
+    return [
+        entry
+        for entry in sorted(one.entries, key=_number)
+        if (wanted.area is None or entry.area is wanted.area) and wanted.matches(one.message, entry)
+    ]
+
+
+def _by_envelope(known: LogMessage, entries: list[Entry]) -> Iterator[Message]:
+    """The message with these entries, once for each envelope: as it is found in the log by those who read that alone."""
+    by_number = {entry.number: entry for entry in entries}
+    for _, numbers in known.by_envelope(list(by_number)):
+        yield attrs.evolve(known.message, entries=[by_number[number] for number in numbers])
 
 
 def _number(entry: Entry) -> int:

@@ -5,17 +5,14 @@ The start's own barrier comes first: an envelope of the last batch lies where th
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import attrs
 
-from mailismus.errors import Corrupt
-from mailismus.journal.batch import BLOCK, DENIES_NOTHING, Batch
+from mailismus.journal.batch import BLOCK
 from mailismus.journal.replay import FoundSegment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.positions import Positions
-from mailismus.queue.providers.log.format.record import ENVELOPES, ContentPlace, read_records
+from mailismus.queue.providers.log.format.record import ContentPlace
 from mailismus.queue.providers.log.index.envelope import LogEnvelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.resting import area_of
@@ -64,31 +61,7 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundLo
     if replayed.last_shift is not None:
         sequence, number, _ = replayed.last_shift
         found.unread.append((number, sequence - 1))
-        found.unmarked += _denied_copies(replayed)
     return found
-
-
-def _denied_copies(replayed: ReplayedLog) -> list[Unmarked]:
-    """The envelopes of batches that a later header denies: of the last batch where that was found, and of those whose
-    barrier failed. That header will be gone one day: they need marks."""
-    assert replayed.last is not None
-    assert replayed.last_segment is not None
-    denied: list[tuple[FoundSegment, Batch]] = [(replayed.last_segment, replayed.last)]
-    for segment in replayed.journal.used:
-        if segment.end and segment.header is not None and segment is not replayed.last_segment:
-            stretch = Stretch(segment.file, segment.header, segment.end, segment.size_bytes, segment.limit, DENIES_NOTHING)
-            batch = BatchReader(stretch).next()
-            denied += [(segment, batch)] if batch is not None else []
-    copies: list[Unmarked] = []
-    for segment, batch in denied:
-        assert segment.header is not None
-        with suppress(Corrupt):
-            copies += [
-                Unmarked(segment.header.number, batch.records_offset + record.offset, replayed.last.sequence, is_denied=True)
-                for record in read_records(batch.records)
-                if record.kind in ENVELOPES and not record.is_marked
-            ]
-    return copies
 
 
 def _read(found: FoundLog, replayed: ReplayedLog, segment: FoundSegment, behind: int) -> None:

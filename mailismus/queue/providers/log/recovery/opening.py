@@ -28,6 +28,7 @@ from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, NEW_NAME, Positions, decode_positions
 from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
+from mailismus.queue.providers.log.recovery.denied import mark_denied
 from mailismus.queue.providers.log.recovery.found import FoundLog, find_messages
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
 from mailismus.spool.listing import find_message_files
@@ -35,6 +36,9 @@ from mailismus.spool.silo import SILO_NAMES
 
 DIRECTORIES = (LOG, "corrupt", "state")
 """The directories in the queue's directory."""
+
+_SEGMENTS_OF_A_JOURNAL = 4
+"""As many segments a journal's limit has room for at least (`journal.segment.segment_size_for`)."""
 
 _log = Logger()
 
@@ -83,9 +87,7 @@ def _open_locked(
     random_bytes: RandomBytes,
 ) -> OpenedLog:
     """Open a queue whose locks are held; on failure they are given up."""
-    opener = JournalOpener(
-        disk, os.path.join(settings.rootpath, LOG), settings.journal, files, reactor, random_bytes, has_marks=True
-    )
+    opener = opener_of(settings, disk, files, reactor, random_bytes)
     locations: Locations | None = None
     try:
         locations = remember(settings, disk, locks, DIRECTORIES)
@@ -97,6 +99,15 @@ def _open_locked(
         for lock in locks:
             lock.release()
         raise
+
+
+def opener_of(
+    settings: QueueSettings, disk: IDisk, files: IWorker, reactor: IReactorTime, random_bytes: RandomBytes
+) -> JournalOpener:
+    """The opener of the log. Its length has no limit, so no share of one bounds its segments."""
+    journal = attrs.evolve(settings.journal, maxsize=_SEGMENTS_OF_A_JOURNAL * settings.journal.segmentsize)
+    directory = os.path.join(settings.rootpath, LOG)
+    return JournalOpener(disk, directory, journal, files, reactor, random_bytes, has_marks=True)
 
 
 def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) -> OpenedLog:
@@ -112,6 +123,7 @@ def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) 
         raise
     journal = opener.begin_journal(replayed, replayed, Reuse.WHAT_NEVER_COUNTED, presence=locations.journal)
     try:
+        mark_denied(replayed)
         found = find_messages(replayed, positions)
     except BaseException:
         journal.close()
