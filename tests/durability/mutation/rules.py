@@ -486,6 +486,12 @@ RULES: dict[str, Rule] = {
     # the log: starts
     "the log: a start marks again what the suffix says": _log(
         "recovery/found",
+        "                found.unmarked.append(Unmarked(lies, first + record.offset, work.pin))\n",
+        "                if not record.is_marked:\n"
+        "                    found.unmarked.append(Unmarked(lies, first + record.offset, work.pin))\n",
+    ),
+    "the log: a start marks again what no entry is left of": _log(
+        "recovery/found",
         "        found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
         "        if not lies.is_marked:\n            found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
     ),
