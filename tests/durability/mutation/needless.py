@@ -35,8 +35,11 @@ _ALL_SAID = (
 _IN_VAIN = "Segments or pieces without anything that is looked for are read too, and nothing is found in them: speed alone."
 
 NEEDLESS: dict[str, str] = {
-    "order | log/control/rounds.py | MarkRounds._run | await self._write_positions() <> await self._moves.drain()": (
+    "order | log/control/rounds.py | MarkRounds._run | await self._write_positions() <> await self._compaction.rescue()": (
         "Moves only ask for records. Their batch is durable later, and positions speak of what is durable when they are found."
+    ),
+    "order | log/control/rounds.py | MarkRounds._run | await self._compaction.rescue() <> await self._compaction.turn()": (
+        "Both only ask for moves, the one of failed segments, the other of segments that have not failed."
     ),
     "check | log/recovery/found.py | find_messages | any((behind < sequence <= last for sequence in wanted))": _IN_VAIN,
     "check | log/recovery/found.py | find_messages | behind < place.sequence <= last": (
