@@ -158,7 +158,8 @@ class LogLedger:
         if message.recipient_count > 1:
             self.release.track(message, len(message.entries))
         if working_set.entry_count >= MOST_NEW:
-            self.resting.note(segment, offset - place_offset - BATCH_HEAD_SIZE, sequence, {_NEW: message.received_at})
+            begin = offset - place_offset - BATCH_HEAD_SIZE
+            self.resting.note(segment, begin, sequence, {_NEW: message.received_at}, message.entries)
             return
         self._hold_content(known)
         if message.received_at <= now:
@@ -187,7 +188,8 @@ class LogLedger:
             return False
         new.known.rest()
         interval = interval_of(due_at - now)
-        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues_of(new.entries, dues, interval))
+        found = dues_of(new.entries, dues, interval)
+        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, found, new.entries)
         return True
 
     def load(self, one: FoundEnvelope, dues: Sequence[float], now: float, *, is_held: bool) -> None:

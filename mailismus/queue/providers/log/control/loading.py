@@ -319,9 +319,12 @@ class PieceLoading:
             return True
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
+        counts, rested = dict.fromkeys(Area, 0), dict.fromkeys(Area, 0)
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one):
                 continue
+            for entry in one.entries:
+                rested[entry.area] += 1
             times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
             if is_wanted(one, min(times)):
                 for visit in self._visits:
@@ -330,13 +333,15 @@ class PieceLoading:
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
+            for entry in one.entries:
+                counts[entry.area] += 1
             if held and held[-1] is one:
                 times = [max(due_at, now + AGAIN_S) for due_at in times]
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
-            resting.split(piece, *read.end)
-        resting.replace(piece, dues)
+            resting.split(piece, *read.end, rested)
+        resting.replace(piece, dues, counts)
         return True
 
     def _stretch(self, piece: Piece, segment: Segment) -> Stretch:

@@ -60,7 +60,7 @@ def area_of(runner: int) -> Area:
 class Piece:
     """A piece of one segment, from the offset `begin` of a batch to where the next piece begins."""
 
-    __slots__ = ("begin", "dues", "flushes", "is_known", "late", "limits", "segment", "sequence")
+    __slots__ = ("begin", "counts", "dues", "flushes", "is_known", "late", "late_counts", "limits", "segment", "sequence")
 
     def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool) -> None:
         self.segment, self.begin = segment, begin
@@ -69,6 +69,10 @@ class Piece:
         self.is_known = is_known
         self.dues: dict[int, float] = {}
         """Earliest due time of each runner that has resting envelopes here."""
+        self.counts = dict.fromkeys(Area, 0)
+        """Entries of each area that rest here, as far as is known."""
+        self.late_counts = dict.fromkeys(Area, 0)
+        """Of these, those that were noted since the reading of it began."""
         self.late: dict[int, float] | None = None
         """What was noted since the reading of it began; None: it is not being read."""
         self.flushes: list[tuple[int, Filter]] = []
@@ -98,6 +102,8 @@ class Resting:
     """The pieces of one log."""
 
     def __init__(self) -> None:
+        self.counts = dict.fromkeys(Area, 0)
+        """Entries of each area that rest, as far as is known: exact when every piece is."""
         self._pieces: dict[int, list[Piece]] = {}
         """By segment, in the order of their offsets."""
         self._heaps: dict[Area, list[tuple[float, int, Piece]]] = {area: [] for area in Area}
@@ -126,13 +132,20 @@ class Resting:
         self._pieces.setdefault(segment, []).append(piece)
         self._unknown.append(piece)
 
-    def note(self, segment: int, begin: int, sequence: int, dues: Mapping[int, float]) -> None:
-        """Note an envelope that rests in the batch at this offset. `dues`: the earliest due time of each of its runners."""
+    def note(
+        self, segment: int, begin: int, sequence: int, dues: Mapping[int, float], entries: Iterable[Entry] = ()
+    ) -> None:
+        """Note an envelope with these entries, which rests in the batch at this offset. `dues`: the earliest due time of
+        each of its runners."""
         pieces = self._pieces.setdefault(segment, [])
         piece = self._last_before(pieces, begin)
         if piece is None or (piece is pieces[-1] and begin - piece.begin >= PIECE_BYTES):
             piece = Piece(segment, begin, sequence, is_known=True)
             insort(pieces, piece, key=_begin)
+        for entry in entries:
+            self.counts[entry.area] += 1
+            piece.counts[entry.area] += 1
+            piece.late_counts[entry.area] += piece.late is not None
         for runner, due_at in dues.items():
             self._lower(piece, runner, due_at)
             if piece.late is not None:
@@ -150,11 +163,17 @@ class Resting:
     def begin_reading(self, piece: Piece) -> None:
         """A piece is being read: what is noted in it from now on may not be seen."""
         piece.late = {}
+        piece.late_counts = dict.fromkeys(Area, 0)
 
-    def split(self, piece: Piece, begin: int, sequence: int) -> None:
-        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own."""
+    def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, int]) -> None:
+        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own. `found`: entries of each
+        area that rested before."""
         rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known)
         rest.flushes, rest.limits = list(piece.flushes), list(piece.limits)
+        if piece.is_known:
+            for area, count in piece.counts.items():
+                rest.counts[area] = count - piece.late_counts[area] - found[area]
+                piece.counts[area] -= rest.counts[area]
         pieces = self._pieces[piece.segment]
         pieces.insert(pieces.index(piece) + 1, rest)
         if rest.is_known:
@@ -163,11 +182,14 @@ class Resting:
         else:
             self._unknown.appendleft(rest)
 
-    def replace(self, piece: Piece, dues: dict[int, float]) -> None:
-        """A piece was read: these are the earliest due times of what rests there."""
+    def replace(self, piece: Piece, dues: dict[int, float], counts: Mapping[Area, int]) -> None:
+        """A piece was read: these are the earliest due times of what rests there, and its entries of each area."""
         late, piece.late = piece.late, None
         if not self.has(piece):
             return
+        for area, count in counts.items():
+            self.counts[area] += count + piece.late_counts[area] - piece.counts[area]
+            piece.counts[area] = count + piece.late_counts[area]
         piece.is_known = True
         piece.dues = {}
         for runner, due_at in (*dues.items(), *(late or {}).items()):
@@ -180,7 +202,14 @@ class Resting:
 
     def forget_segment(self, segment: int) -> None:
         """Nothing rests in this segment."""
-        self._pieces.pop(segment, None)
+        for piece in self._pieces.pop(segment, ()):
+            for area, count in piece.counts.items():
+                self.counts[area] -= count
+
+    @property
+    def unread(self) -> int:
+        """Number of pieces of which nothing is known."""
+        return sum(not piece.is_known and self.has(piece) for piece in self._unknown)
 
     def segments(self) -> list[int]:
         """Return the segments in which something rests, or may, in order."""
