@@ -334,11 +334,14 @@ class PieceLoading:
             return True
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
+        counts, rested = dict.fromkeys(Area, 0), dict.fromkeys(Area, 0)
         refers: set[int] = set()
         is_flushed = False
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one):
                 continue
+            for entry in one.entries:
+                rested[entry.area] += 1
             times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
             if is_wanted(one, min(times)):
                 for visit in self._visits:
@@ -347,6 +350,8 @@ class PieceLoading:
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
+            for entry in one.entries:
+                counts[entry.area] += 1
             if one.content is not None:
                 refers.add(one.content.segment)
             is_flushed = is_flushed or min(times) <= 0.0
@@ -355,8 +360,8 @@ class PieceLoading:
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
-            resting.split(piece, *read.end)
-        resting.replace(piece, dues, refers, is_flushed=is_flushed)
+            resting.split(piece, *read.end, rested)
+        resting.replace(piece, dues, counts, refers, is_flushed=is_flushed)
         piece.hold_back(is_again=bool(held))
         return True
 
