@@ -18,6 +18,7 @@ class Load(enum.Enum):
     """What the queue does meanwhile."""
 
     MAIL = "mail"
+    DRAIN = "drain"
     RETRIES = "retries"
 
 
@@ -78,6 +79,13 @@ QUESTIONS = {
             Load.MAIL,
             tuple(Choice(f"{ms} ms", company_s=ms / 1000) for ms in (10, 0, 1, 5)),
             (*_MAIL, "settled ms"),
+        ),
+        Question(
+            "waiting-alone",
+            "The same while no mail comes: a backlog that is delivered, so many at once.",
+            Load.DRAIN,
+            tuple(Choice(f"{ms} ms", company_s=ms / 1000) for ms in (10, 0, 1, 5)),
+            ("deliveries/s", "barriers/delivery", "device KiB/delivery", "settled ms", "settled p95 ms"),
         ),
         Question(
             "positions",

@@ -27,7 +27,7 @@ def test_the_choices_of_a_question_take_turns() -> None:
 
 
 def test_the_first_choice_of_each_question_about_new_mail_is_what_a_server_does() -> None:
-    for name in ("waiting", "positions", "contents"):
+    for name in ("waiting", "waiting-alone", "positions", "contents"):
         first, default = QUESTIONS[name].choices[0], LogChoices()
         assert (first.company_s, first.round_s, first.segments_a_round) == (
             default.company_s,
