@@ -493,6 +493,15 @@ RULES: dict[str, Rule] = {
     "the log: a start keeps what lies below the suffix": _log(
         "recovery/opening", "Reuse.WHAT_NEVER_COUNTED", "Reuse.WHAT_IS_FREE"
     ),
+    "the log: a start marks the former copy of the last batch": _log(
+        "recovery/opening", "        mark_denied(replayed)\n", ""
+    ),
+    "the log: a start that follows a stopped one marks both copies": _log(
+        "recovery/denied",
+        "following is not None and following.header is not None and following.header.first_sequence == last.sequence",
+        "False",
+    ),
+    "the log: a start marks what a barrier failed for": _log("recovery/denied", "        elif segment.end:\n", "        elif False:\n"),
     "the log: a start marks the queue before it writes there": _log(
         "recovery/opening",
         "        OWNERSHIP.mark(disk, settings.rootpath, is_known=bool(replayed.journal.used))\n",
