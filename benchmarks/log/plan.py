@@ -40,7 +40,7 @@ class Choice:
     round_s: float = 10.0
     segments_a_round: int = 1
     has_positions_in_log: bool = False
-    near_s: float = 60.0
+    ahead_s: float = 600.0
     storage: Storage = Storage.REFERRED
 
 
@@ -116,8 +116,9 @@ QUESTIONS = {
             "What becomes of contents and envelopes when a message is deferred again and again? One queue or several?",
             Load.RETRIES,
             (
-                Choice("referred to", company_s=0.0),
-                Choice("referred to, 10 min ahead", company_s=0.0, near_s=600.0),
+                Choice("referred to, 10 min ahead", company_s=0.0),
+                Choice("referred to, 1 min ahead", company_s=0.0, ahead_s=60.0),
+                Choice("referred to, 1 h ahead", company_s=0.0, ahead_s=3600.0),
                 Choice("copied", company_s=0.0, storage=Storage.COPIED),
                 Choice("in the spool", company_s=0.0, storage=Storage.SPOOL),
                 Choice("several queues, copied", company_s=0.0, storage=Storage.SEVERAL),
