@@ -52,7 +52,7 @@ def markdown(kept: Kept) -> str:
 
 
 def draw(kept: Kept, file_system: str = "ext4") -> dict[str, str]:
-    """Drawings by the name of their file: those of which everything was measured."""
+    """Drawings by the name of their file, of what was measured."""
     wanted = {
         "new-mail.svg": (
             "New mail: messages delivered a second",
@@ -86,7 +86,7 @@ def draw(kept: Kept, file_system: str = "ext4") -> dict[str, str]:
     for name, (title, panels) in wanted.items():
         drawn = [_panel(kept, file_system, *one) for one in panels]
         whole = [panel for panel in drawn if panel is not None]
-        if len(whole) == len(panels):
+        if whole:
             found[name] = draw_panels(f"{title} ({file_system})", whole)
     return found
 
