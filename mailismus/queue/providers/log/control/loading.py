@@ -30,7 +30,7 @@ from mailismus.queue.interface import Area, Message, Shares
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
-from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of, runner_of
+from mailismus.queue.providers.log.index.resting import AHEAD_S, MOST_LOADED, PIECE_BYTES, Piece, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.read.outline import Outline, outlines_of
@@ -122,7 +122,7 @@ class _Visit:
 
 class PieceLoading:
     """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
-    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `near_s`: in place of `NEAR_S`."""
+    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `ahead_s`: in place of `AHEAD_S`."""
 
     _log = Logger()
 
@@ -137,11 +137,11 @@ class PieceLoading:
         reactor: IReactorTime,
         now: Callable[[], float],
         lock: DeferredLock,
-        near_s: float | None = None,
+        ahead_s: float | None = None,
     ) -> None:
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
-        self._near_s = near_s
+        self._ahead_s = ahead_s
         self._is_stopped = False
         self._is_learning = False
         self._counted_at_s, self._counted_out = -1.0, 0
@@ -195,7 +195,7 @@ class PieceLoading:
 
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
-        near = now + (NEAR_S if self._near_s is None else self._near_s)
+        near = now + (AHEAD_S if self._ahead_s is None else self._ahead_s)
         is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:

@@ -32,7 +32,11 @@ MOST_LOADED = 20_000
 """Entries in memory that are not out, beyond which no more are loaded."""
 
 NEAR_S = 60.0
-"""Seconds before their time that entries are loaded, while there is room."""
+"""Seconds before their time that entries stay in memory, while there is room."""
+
+AHEAD_S = 600.0
+"""Seconds before their time that resting entries are loaded, while there is room, when their piece is read anyway: so it
+is read less often."""
 
 AGAIN_S = 1.0
 """Seconds until a piece is read again for the due entries of senders that were passed over; twice as long each time."""
