@@ -425,6 +425,7 @@ class PieceLoading:
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == number}
         messages = self._ledger.working_set.messages
         dues: dict[int, float] = {}
+        counts = dict.fromkeys(Area, 0)
         refers: set[int] = set()
         for one in read.found:
             known = messages.get(one.spool_id)
@@ -435,12 +436,14 @@ class PieceLoading:
             self._ledger.hold_outline(one, number)
             if one.content_segment:
                 refers.add(one.content_segment)
+            for area, count in one.counts.items():
+                counts[area] += count
             for area, due_at in one.dues.items():
                 runner = runner_of(area, one.interval)
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
-            self._resting.split(piece, *read.end)
-        self._resting.replace(piece, dues, refers, is_flushed=False)
+            self._resting.split(piece, *read.end, counts)
+        self._resting.replace(piece, dues, counts, refers, is_flushed=False)
 
     def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
         assert segment.header is not None
