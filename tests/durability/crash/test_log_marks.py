@@ -11,9 +11,8 @@ from tests.durability.crash.acts import Kind
 from tests.durability.crash.explorer import Explorer, Tally, _knowledge
 from tests.durability.crash.knowledge import Knowledge
 from tests.durability.crash.log_operations import round_of_marks, use_segments
-from tests.durability.crash.operations import ANY
 from tests.durability.crash.states import Crash, Story
-from tests.durability.crash.world import World
+from tests.durability.crash.world import ANY, World
 from tests.durability.subjects.log import LOG
 
 MARKS = 10
