@@ -6,12 +6,14 @@ import pytest
 
 from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.providers.log.index import garbage
 from tests.log.test_seed import Story
 
 
 @pytest.fixture
-def story() -> Story:
-    """With a message that keeps the first segment for a month."""
+def story(monkeypatch: pytest.MonkeyPatch) -> Story:
+    """With a message that keeps the first segment for a month: nothing is emptied."""
+    monkeypatch.setattr(garbage, "LONG_SEGMENTS", 1000)
     story = Story()
     story.bench.put([b"kept@d.example"])
     story.bench.defer(story.bench.take_ids(), story.bench.now() + 30 * 86400)
