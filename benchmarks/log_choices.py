@@ -19,8 +19,8 @@ from pathlib import Path
 
 from benchmarks.log.plan import QUESTIONS, SESSIONS, Point, points
 from benchmarks.measure.costs import Machine
-from benchmarks.results.kept import Figures, Kept
-from benchmarks.results.report import Spread, table
+from benchmarks.results.kept import Kept, cells
+from benchmarks.results.report import table
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.file_systems import ground
 from benchmarks.stage.servers import TREE
@@ -91,11 +91,6 @@ def markdown(kept: Kept) -> str:
             rows.sort(key=lambda row: (row[0], int(row[1])))
             parts.append(f"{question.text}\n\n{table(header, rows)}")
     return "\n\n".join(parts)
-
-
-def cells(runs: Sequence[Figures], names: Sequence[str]) -> list[str]:
-    """Medians with least and greatest."""
-    return [Spread.of([run[name] for run in runs]).text() for name in names]
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -81,7 +81,7 @@ class Bench:
             choice.round_s,
             choice.segments_a_round,
             positions if choice.has_positions_in_log else None,
-            choice.near_s,
+            choice.ahead_s,
         )
         timers = cast(IReactorTime, reactor)
         self.queue: LogQueue = build(settings, disk, opened, Workers(*self._threads), timers, now, choices)

@@ -18,6 +18,7 @@ class Load(enum.Enum):
     """What the queue does meanwhile."""
 
     MAIL = "mail"
+    DRAIN = "drain"
     RETRIES = "retries"
 
 
@@ -39,7 +40,7 @@ class Choice:
     round_s: float = 10.0
     segments_a_round: int = 1
     has_positions_in_log: bool = False
-    near_s: float = 60.0
+    ahead_s: float = 600.0
     storage: Storage = Storage.REFERRED
 
 
@@ -80,6 +81,13 @@ QUESTIONS = {
             (*_MAIL, "settled ms"),
         ),
         Question(
+            "waiting-alone",
+            "The same while no mail comes: a backlog that is delivered, so many at once.",
+            Load.DRAIN,
+            tuple(Choice(f"{ms} ms", company_s=ms / 1000) for ms in (10, 0, 1, 5)),
+            ("deliveries/s", "barriers/delivery", "device KiB/delivery", "settled ms", "settled p95 ms"),
+        ),
+        Question(
             "positions",
             "Where are positions kept, and how often are they written?",
             Load.MAIL,
@@ -108,8 +116,9 @@ QUESTIONS = {
             "What becomes of contents and envelopes when a message is deferred again and again? One queue or several?",
             Load.RETRIES,
             (
-                Choice("referred to", company_s=0.0),
-                Choice("referred to, 10 min ahead", company_s=0.0, near_s=600.0),
+                Choice("referred to, 10 min ahead", company_s=0.0),
+                Choice("referred to, 1 min ahead", company_s=0.0, ahead_s=60.0),
+                Choice("referred to, 1 h ahead", company_s=0.0, ahead_s=3600.0),
                 Choice("copied", company_s=0.0, storage=Storage.COPIED),
                 Choice("in the spool", company_s=0.0, storage=Storage.SPOOL),
                 Choice("several queues, copied", company_s=0.0, storage=Storage.SEVERAL),

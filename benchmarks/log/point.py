@@ -18,6 +18,7 @@ from twisted.internet import reactor as installed
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater, react
 
+from benchmarks.log.backlog import measure_drain
 from benchmarks.log.bench import Bench
 from benchmarks.log.mail import measure_mail
 from benchmarks.log.plan import QUESTIONS, Load, Point, choice_of
@@ -38,6 +39,10 @@ async def measure(reactor: Reactor, directory: Path, point: Point, counter: Disk
         tell(await measure_retries(reactor, directory, choice, point.sessions, counter))
         return
     bench = Bench(reactor, directory, choice)
+    if question.load is Load.DRAIN:
+        tell(await measure_drain(reactor, bench, point.sessions, counter))
+        await bench.close()
+        return
     figures = await measure_mail(reactor, bench, point.sessions, question.seconds, counter)
     if question.is_killed:
         figures["used MiB"] = used_bytes(directory) / 2**20

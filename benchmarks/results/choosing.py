@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchmarks.results.kept import Kept
-from benchmarks.results.report import Spread, table
+from benchmarks.results.kept import Kept, cells
+from benchmarks.results.report import table
 from benchmarks.simulation.drawing import Panel, draw_panels
 
 
@@ -45,14 +45,13 @@ def markdown(kept: Kept) -> str:
         order = list(PARTS)
         for key in sorted(keys, key=lambda key: (order.index(key.part), key.file_system)):
             runs = kept.of(key)
-            cells = [Spread.of([run[figure] for run in runs]).text() for figure in figures]
-            rows.append([key.part, key.file_system, key.variant, str(len(runs)), *cells])
+            rows.append([key.part, key.file_system, key.variant, str(len(runs)), *cells(runs, figures)])
         parts.append(table(["", "file system", "queue", "runs", *figures], rows))
     return "\n\n".join(parts)
 
 
 def draw(kept: Kept, file_system: str = "ext4") -> dict[str, str]:
-    """Drawings by the name of their file: those of which everything was measured."""
+    """Drawings by the name of their file, of what was measured."""
     wanted = {
         "new-mail.svg": (
             "New mail: messages delivered a second",
@@ -66,10 +65,10 @@ def draw(kept: Kept, file_system: str = "ext4") -> dict[str, str]:
         "disk.svg": (
             "What a message costs the disk",
             [
-                ("barriers, W1, 50 sessions", "W1/50", "barriers/msg"),
+                ("barriers, W1", "W1/50", "barriers/msg"),
                 ("KiB written, W1", "W1/50", "device KiB/msg"),
                 ("barriers, 4 deferrals", "deferrals", "barriers/msg"),
-                ("KiB written, 4 deferrals", "deferrals", "device KiB/msg"),
+                ("KiB, 4 deferrals", "deferrals", "device KiB/msg"),
             ],
         ),
         "backlog.svg": (
@@ -86,7 +85,7 @@ def draw(kept: Kept, file_system: str = "ext4") -> dict[str, str]:
     for name, (title, panels) in wanted.items():
         drawn = [_panel(kept, file_system, *one) for one in panels]
         whole = [panel for panel in drawn if panel is not None]
-        if len(whole) == len(panels):
+        if whole:
             found[name] = draw_panels(f"{title} ({file_system})", whole)
     return found
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.results.report import Spread, number
+
 Figures = Mapping[str, float]
+
+
+def cells(runs: Sequence[Figures], names: Sequence[str]) -> list[str]:
+    """The median of each figure, of several runs with least and greatest."""
+    found = []
+    for name in names:
+        values = [run[name] for run in runs]
+        found.append(Spread.of(values).text() if len(values) > 1 else number(values[0]))
+    return found
 
 
 class Kept:

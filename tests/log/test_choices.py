@@ -63,9 +63,9 @@ def test_positions_go_where_is_chosen() -> None:
     assert not chosen.harness.disk.exists("/q/positions")
 
 
-@pytest.mark.parametrize(("near_s", "loaded"), [(None, 1), (600.0, 2)])
-def test_what_is_due_soon_is_loaded_with_what_is_due(near_s: float | None, loaded: int) -> None:
-    chosen = Chosen(LogChoices(near_s=near_s))
+@pytest.mark.parametrize(("ahead_s", "loaded"), [(0.0, 1), (None, 2)])
+def test_what_is_due_soon_is_loaded_with_what_is_due(ahead_s: float | None, loaded: int) -> None:
+    chosen = Chosen(LogChoices(ahead_s=ahead_s))
     bench = chosen.bench
     ids: list[QueueId] = []
     for minutes in (60, 65):

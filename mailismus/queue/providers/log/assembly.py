@@ -124,7 +124,7 @@ def build(
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(ledger, segments, commits, naming, results, contents, refused, now)
     loading = PieceLoading(
-        *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock), near_s=choices.near_s
+        *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock), ahead_s=choices.ahead_s
     )
     compaction = Compaction(segments, loading, moves, commits)
     rounds = MarkRounds(

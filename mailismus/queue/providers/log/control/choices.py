@@ -38,9 +38,9 @@ class LogChoices:
     positions: Callable[[IDisk, str], IPositionsFile] | None = None
     """Where positions are kept, by disk and the queue's directory. None: in a file of their own."""
 
-    near_s: float | None = None
+    ahead_s: float | None = None
     """Seconds before their time that resting entries are loaded when their piece is read anyway, while there is room.
-    None: `NEAR_S`."""
+    None: `AHEAD_S`."""
 
 
 DEFAULT_CHOICES = LogChoices()

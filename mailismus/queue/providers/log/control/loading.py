@@ -30,7 +30,7 @@ from mailismus.queue.interface import Area, Message, Shares
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
-from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of, runner_of
+from mailismus.queue.providers.log.index.resting import AHEAD_S, MOST_LOADED, PIECE_BYTES, Piece, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.read.outline import Outline, outlines_of
@@ -122,7 +122,7 @@ class _Visit:
 
 class PieceLoading:
     """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
-    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `near_s`: in place of `NEAR_S`."""
+    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `ahead_s`: in place of `AHEAD_S`."""
 
     _log = Logger()
 
@@ -137,11 +137,11 @@ class PieceLoading:
         reactor: IReactorTime,
         now: Callable[[], float],
         lock: DeferredLock,
-        near_s: float | None = None,
+        ahead_s: float | None = None,
     ) -> None:
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
-        self._near_s = near_s
+        self._ahead_s = ahead_s
         self._is_stopped = False
         self._is_learning = False
         self._counted_at_s, self._counted_out = -1.0, 0
@@ -199,7 +199,7 @@ class PieceLoading:
 
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
-        near = now + (NEAR_S if self._near_s is None else self._near_s)
+        near = now + (AHEAD_S if self._ahead_s is None else self._ahead_s)
         is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
@@ -368,11 +368,14 @@ class PieceLoading:
             return True
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
+        counts, rested = dict.fromkeys(Area, 0), dict.fromkeys(Area, 0)
         refers: set[int] = set()
         is_flushed = False
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one):
                 continue
+            for entry in one.entries:
+                rested[entry.area] += 1
             times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
             if is_wanted(one, min(times)):
                 for visit in self._visits:
@@ -381,6 +384,8 @@ class PieceLoading:
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
+            for entry in one.entries:
+                counts[entry.area] += 1
             if one.content is not None:
                 refers.add(one.content.segment)
             is_flushed = is_flushed or min(times) <= 0.0
@@ -389,8 +394,8 @@ class PieceLoading:
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
-            resting.split(piece, *read.end)
-        resting.replace(piece, dues, refers, is_flushed=is_flushed)
+            resting.split(piece, *read.end, rested)
+        resting.replace(piece, dues, counts, refers, is_flushed=is_flushed)
         piece.hold_back(is_again=bool(held))
         return True
 
@@ -424,6 +429,7 @@ class PieceLoading:
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == number}
         messages = self._ledger.working_set.messages
         dues: dict[int, float] = {}
+        counts = dict.fromkeys(Area, 0)
         refers: set[int] = set()
         for one in read.found:
             known = messages.get(one.spool_id)
@@ -434,12 +440,14 @@ class PieceLoading:
             self._ledger.hold_outline(one, number)
             if one.content_segment:
                 refers.add(one.content_segment)
+            for area, count in one.counts.items():
+                counts[area] += count
             for area, due_at in one.dues.items():
                 runner = runner_of(area, one.interval)
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
-            self._resting.split(piece, *read.end)
-        self._resting.replace(piece, dues, refers, is_flushed=False)
+            self._resting.split(piece, *read.end, counts)
+        self._resting.replace(piece, dues, counts, refers, is_flushed=False)
 
     def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
         assert segment.header is not None

@@ -39,11 +39,14 @@ class Outline:
     record_bytes: int = 0
     dues: dict[Area, float] = attrs.field(factory=dict)
     """Earliest due time in each area."""
+    counts: dict[Area, int] = attrs.field(factory=dict)
+    """Entries in each area."""
 
     def add(self, area: Area, record: LogRecord, lines: bytes) -> None:
         """Add the lines of a record. Raises `ValueError` where one does not check."""
         self.record_bytes += FRAME.size + len(record.text)
         for line in lines.split(b"\n")[:-1]:
+            self.counts[area] = self.counts.get(area, 0) + 1
             due_at, stored_bytes = due_and_size(line)
             self.dues[area] = min(due_at, self.dues.get(area, due_at))
             if self.content_segment:
