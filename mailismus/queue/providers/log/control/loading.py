@@ -199,6 +199,10 @@ class PieceLoading:
             piece = self._resting.due_piece(area, now)
             if limit <= 0 or piece is None or not self.has_room:
                 break
+            if not piece.is_known and await self._outline(piece):
+                due_in = piece.due_in(area) if self._resting.has(piece) else None
+                if due_in is None or due_in > now:
+                    continue  # it is known now, and nothing in it is due
             if not await self._load(piece, now):
                 break
             more = working_set.take(area, limit, now, shares)
