@@ -23,6 +23,10 @@ class Run:
     pss_bytes: int
     processes: int
     others_share: float
+    device_kib: float = 0.0
+    """Written to the device below the queue a message, by all its users."""
+    barriers: float | None = None
+    """A message, where the server itself counts them."""
 
 
 @attrs.frozen

@@ -15,6 +15,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.log.assembly import build
+from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES
 from mailismus.queue.providers.log.provider import LogQueue
 from mailismus.queue.providers.log.read.planned_count import PlanCounter
 from mailismus.queue.providers.log.recovery.opening import OpenedLog, open_queue
@@ -42,6 +43,7 @@ class LogHarness:
         self.settings = settings or log_settings()
         self._random = itertools.count(1)
         self.opened: OpenedLog | None = None
+        self.choices = DEFAULT_CHOICES
 
     def open(self) -> LogQueue:
         """A start over what is on the disk."""
@@ -49,7 +51,10 @@ class LogHarness:
         opened = open_queue(self.settings, self.disk, files, self.clock, self._random_bytes)
         self.opened = opened
         workers = Workers(journal, files)
-        queue = build(self.settings, self.disk, opened, workers, self.clock, lambda: float(self.clock.seconds()))
+        queue = build(
+            *(self.settings, self.disk, opened, workers, self.clock, lambda: float(self.clock.seconds())),
+            choices=self.choices,
+        )
         self.wait(queue.open())
         return queue
 
@@ -88,7 +93,7 @@ class LogHarness:
         rounds = queue.rounds.rounds
         queue.rounds.run()
         self.settle_down()
-        assert queue.rounds.rounds == rounds + 1
+        assert queue.rounds.rounds > rounds
 
     def restart(self, queue: IQueue) -> IQueue:
         self.wait(queue.close())

@@ -36,8 +36,8 @@ class TestLogQueueInTrouble(FailingQueueContract):
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything rests until it is due."""
     monkeypatch.setattr(ledger, "MOST_NEW", 0)
-    for module in (ledger, loading):
-        monkeypatch.setattr(module, "NEAR_S", 0.0)
+    monkeypatch.setattr(ledger, "NEAR_S", 0.0)
+    monkeypatch.setattr(loading, "AHEAD_S", 0.0)
     monkeypatch.setattr(loading, "PIECE_BYTES", 4096)
     monkeypatch.setattr(loading, "PIECES_A_TAKE", 1000)
 

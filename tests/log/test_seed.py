@@ -56,6 +56,12 @@ class Story:
             self.bench.put([b"filler@d.example"], b"x" * 100_000)
             self.bench.remove(self.bench.take_ids())
 
+    def rounds(self) -> None:
+        """Three rounds of marks: what one asks for the next one finds."""
+        for _ in range(3):
+            self.queue.rounds.run()
+            self.harness.settle_down()
+
     def crash(self) -> None:
         self.bench.queue = self.harness.crash(self.bench.queue)
 

@@ -65,8 +65,8 @@ class Filled:
 def filled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Filled:
     if request.param:
         monkeypatch.setattr(ledger, "MOST_NEW", 0)
-        for module in (ledger, loading):
-            monkeypatch.setattr(module, "NEAR_S", 0.0)
+        monkeypatch.setattr(ledger, "NEAR_S", 0.0)
+        monkeypatch.setattr(loading, "AHEAD_S", 0.0)
     return Filled()
 
 

@@ -25,6 +25,38 @@ def use_segments(world: World) -> None:
     round_of_marks(world)
 
 
+def defer_long(world: World) -> None:
+    """An entry is deferred for an hour: it rests in the log alone."""
+    message = take_one(world)
+    world.settle(message, message.entries, Area.DEFERRED, 3600.0)
+    world.settle_down()
+
+
+def compact(world: World) -> None:
+    """Segments in which little lives are emptied: what lives there is written again, and they are free."""
+    defer_long(world)
+    for _ in range(SEVERAL):
+        use_segments(world)
+    running = world.server.running
+    for _ in range(SEVERAL):
+        running.write_behind()
+        world.settle_down()
+        world.store(1, 100)  # a batch that takes moves along
+
+
+def settle_while_compacting(world: World) -> None:
+    """An outcome is asked for while its entry is being moved."""
+    message = take_one(world)
+    for _ in range(SEVERAL):
+        use_segments(world)
+    world.server.running.write_behind()
+    for _ in range(SEVERAL):
+        world.server.step()
+    world.settle(message, message.entries, None)
+    world.settle_down()
+    round_of_marks(world)
+
+
 def in_a_round(area: Area | None) -> Operation:
     """An outcome becomes durable while a round is under way."""
 

@@ -140,6 +140,9 @@ OF_THE_LOG: dict[str, Names] = {
     "two segments fail": ("store three", "fail two segments", "restart", "round", "use segments", "restart", "deliver all"),
     "garbage of failed segments": ("use segments", "fail two segments", "deliver all", "round", "round", "restart", "round"),
     "marks and barriers fail": ("use segments", "store three", "fail all syncs", "use segments", "restart", "round"),
+    "compaction": ("store three", "defer long", "compact", "restart", "compact", "deliver all", "round"),
+    "settled while compacting": ("store three", "defer long", "settle while compacting", "restart", "deliver all", "round"),
+    "compaction and failed marks": ("store three", "defer long", "compact", "fail a mark", "compact", "restart", "round"),
     "a report and rounds": ("store three", "use segments", "report", "round", "restart", "use segments", "restart"),
     "a large one and rounds": (
         "store a large one",

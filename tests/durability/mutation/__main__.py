@@ -52,7 +52,7 @@ def _code() -> str:
     """Of what is judged, and of what judges."""
     parts = [
         ROOT / "mailismus",
-        *(ROOT / "tests" / name for name in (*TESTS, "durability/faults", "durability/crash", "contracts", "fakes")),
+        *(ROOT / "tests" / name for name in (*TESTS, "log", "durability/faults", "durability/crash", "contracts", "fakes")),
     ]
     own = [ROOT / "tests" / "durability" / "mutation" / f"{name}.py" for name in ("hook", "judges", "mutants", "rules")]
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))

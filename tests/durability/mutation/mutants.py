@@ -63,7 +63,7 @@ READERS = (
     "mailismus/queue/providers/clustered/recovery/replay.py",
     "mailismus/queue/providers/log/format/positions.py",
     "mailismus/queue/providers/log/format/record.py",
-    "mailismus/queue/providers/log/recovery/envelopes.py",
+    "mailismus/queue/providers/log/read/envelopes.py",
     "mailismus/queue/providers/log/recovery/found.py",
     "mailismus/queue/providers/log/recovery/replay.py",
     "mailismus/spool/message_file.py",

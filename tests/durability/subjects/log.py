@@ -10,6 +10,7 @@ import attrs
 from twisted.internet.task import Clock
 
 import mailismus.queue.providers.log.control.ledger as ledger_module
+import mailismus.queue.providers.log.index.garbage as garbage_module
 import mailismus.spool.references as references_module
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
@@ -23,6 +24,9 @@ from tests.log.harness import log_settings
 
 MOST_NEW = 2
 """Entries in memory, beyond which new ones rest in the log."""
+
+LONG_SEGMENTS = 1
+"""Segments beyond which a log is too long."""
 
 
 @cache
@@ -89,8 +93,13 @@ class LogSubject:
 
     @contextmanager
     def exploring(self) -> Iterator[None]:
-        """Little mail is in memory, the rest rests."""
-        with small_segments(), instead("MOST_NEW", MOST_NEW, ledger_module):
+        """Little mail is in memory, the rest rests; a log of few segments is long."""
+        with (
+            small_segments(),
+            instead("MOST_NEW", MOST_NEW, ledger_module),
+            instead("LONG_SEGMENTS", LONG_SEGMENTS, garbage_module),
+            instead("SHORT_SEGMENTS", 0, garbage_module),
+        ):
             yield
 
     def looking(self) -> AbstractContextManager[None]:

@@ -25,7 +25,9 @@ from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
 from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.log.control.admission import LogAdmission
+from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, LogChoices
 from mailismus.queue.providers.log.control.closing import LogClosing
+from mailismus.queue.providers.log.control.compaction import Compaction
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
@@ -80,6 +82,7 @@ def build(
     workers: Workers,
     reactor: IReactorTime,
     now: Callable[[], float],
+    choices: LogChoices = DEFAULT_CHOICES,
 ) -> LogQueue:
     """Make the queue of an opened directory. `opened` holds the locks and what was found; `now`: UTC seconds."""
     root, spool_root, files = settings.rootpath, settings.spool.rootpath, workers.files
@@ -108,7 +111,10 @@ def build(
     contents = LogContents(disk, spool_root, files, working_set, segments.in_use(), corrupt)
 
     events = BatchEvents()
-    commits = GroupCommit(opened.writer, workers.journal, reactor, limits.largest_item, events.on_durable, events.on_failed)
+    commits = GroupCommit(
+        *(opened.writer, workers.journal, reactor, limits.largest_item, events.on_durable, events.on_failed),
+        company_s=choices.company_s,
+    )
     naming = Naming(opened.spool_ids, commits, opened.writer, epoch_item)
     pressure = Pressure(commits, reactor)
     space = SpaceWatch(disk, settings, files, reactor)
@@ -116,12 +122,16 @@ def build(
 
     refused = RefusedDrafts()
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
-    moves = Moves(working_set, segments, commits, naming, results, contents, refused, found.holds)
-    loading = PieceLoading(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock)
+    moves = Moves(ledger, segments, commits, naming, results, contents, refused, now)
+    loading = PieceLoading(
+        *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock), ahead_s=choices.ahead_s
+    )
+    compaction = Compaction(segments, loading, moves, commits)
     rounds = MarkRounds(
-        *(ledger, segments, commits, moves, loading, results, disk, root, directory, files, reactor),
+        *(ledger, segments, commits, moves, compaction, results, disk, root, directory, files, reactor),
         number=opened.positions,
         lock=lock,
+        choices=choices,
     )
     lines.read_by(loading.visit)
     admission = LogAdmission(commits, opened.pool, space, pressure)
@@ -147,6 +157,7 @@ def build(
         loading=loading,
         results=results,
         moves=moves,
+        compaction=compaction,
         rounds=rounds,
         space=space,
         presence=presence,

@@ -56,6 +56,10 @@ METRICS: tuple[Metric[LogQueue], ...] = (
     gauge("mailismus_log_failed_segments", "Of these those that have failed.", lambda q: len(q.parts.segments.failed)),
     gauge("mailismus_log_ready_segments", "Free segments, made ahead.", lambda q: len(q.parts.opened.pool)),
     counter("mailismus_log_rounds_total", "Rounds of marks that ended well.", lambda q: q.rounds.rounds),
+    gauge("mailismus_log_live_bytes", "Bytes of live envelopes and contents.", lambda q: q.parts.segments.use().live_bytes),
+    gauge("mailismus_log_used_bytes", "Bytes of the segments in use.", lambda q: q.parts.segments.use().used_bytes),
+    counter("mailismus_log_moved_total", "Envelopes moved by compaction.", lambda q: q.parts.compaction.moved),
+    counter("mailismus_log_emptied_total", "Segments emptied by compaction.", lambda q: q.parts.compaction.emptied),
     gauge("mailismus_log_unmarked", "Garbage that is not durably marked.", lambda q: len(q.ledger.unmarked)),
     gauge("mailismus_log_working", "Envelopes that work has begun on.", lambda q: len(q.ledger.working)),
     gauge(

@@ -14,6 +14,7 @@ from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
 from mailismus.queue.providers.log.control.admission import LogAdmission
 from mailismus.queue.providers.log.control.closing import LogClosing
+from mailismus.queue.providers.log.control.compaction import Compaction
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
@@ -77,6 +78,7 @@ class LogParts:
     loading: PieceLoading
     results: LogResults
     moves: Moves
+    compaction: Compaction
     rounds: MarkRounds
     space: SpaceWatch
     presence: PresenceWatch

@@ -102,9 +102,10 @@ class LogMessageItem:
 
 class NewEnvelope:
     """An envelope in an item. `offset`: of its record from the start of the item; `content_offset`: of its content, 0 where
-    that lies elsewhere; `content`: where, None: in a message file; `entries`: those that are in it."""
+    that lies elsewhere; `content`: where, None: in a message file; `entries`: those that are in it; `record_bytes`: of its
+    records, without a content among them."""
 
-    __slots__ = ("content", "content_offset", "entries", "envelope", "known", "offset")
+    __slots__ = ("content", "content_offset", "entries", "envelope", "known", "offset", "record_bytes")
 
     def __init__(
         self,
@@ -114,9 +115,11 @@ class NewEnvelope:
         offset: int,
         content_offset: int,
         content: ContentPlace | None,
+        record_bytes: int,
     ) -> None:
         self.known, self.envelope, self.entries = known, envelope, entries
         self.offset, self.content_offset, self.content = offset, content_offset, content
+        self.record_bytes = record_bytes
 
 
 class LogCommitItem(_Item):
@@ -165,7 +168,7 @@ class LogCommitItem(_Item):
 class MoveItem(_Item):
     """An envelope that is written again, with its content. Records about its former place before and behind hold."""
 
-    __slots__ = ("_inline", "_owner", "moved", "pin")
+    __slots__ = ("_inline", "_now", "_owner", "moved", "pin")
 
     def __init__(
         self,
@@ -173,22 +176,23 @@ class MoveItem(_Item):
         known: LogMessage,
         envelope: LogEnvelope,
         pin: int,
+        now: float,
         content: bytes | None,
         place: ContentPlace | None = None,
     ) -> None:
-        """`pin`: sequence number of the next batch: records about the envelope may be in it. `content` goes with it, or is
-        at `place`, or (both None) is a message file."""
+        """`now`: UTC seconds, from which due times are counted. `pin`: sequence number of the next batch: records about
+        the envelope may be in it. `content` goes with it, or is at `place`, or (both None) is a message file."""
         super().__init__()
-        self._owner = owner
+        self._owner, self._now = owner, now
         self.pin = pin
-        self.moved = NewEnvelope(known, envelope, known.entries_in(envelope), 0, 0, place)
+        self.moved = NewEnvelope(known, envelope, known.entries_in(envelope), 0, 0, place, 0)
         self._inline = content
 
     def begin(self) -> None:
         """Add the records. Called once, at once."""
         self.add(moved_record(self.moved.envelope.place))
         new = self.moved
-        self.moved = add_envelope(self, new.known, new.envelope, new.entries, 0.0, new.content, inline=self._inline)
+        self.moved = add_envelope(self, new.known, new.envelope, new.entries, self._now, new.content, inline=self._inline)
 
     def durable(self, segment: int, offset: int) -> None:
         self._owner.move_is_durable(self, segment, offset)
@@ -266,7 +270,8 @@ def add_envelope(
         item.add(inline)
     if len(here) < len(entries):
         _add_other_lines(item, message, area, entries)
-    return NewEnvelope(known, envelope, entries, offset, content_offset, content)
+    record_bytes = item.size_bytes - offset - (len(inline) if inline is not None else 0)
+    return NewEnvelope(known, envelope, entries, offset, content_offset, content, record_bytes)
 
 
 def _add_other_lines(item: _Item, message: Message, first: Area, entries: Sequence[Entry]) -> None:

@@ -10,7 +10,7 @@ finished, unless one under way may still fail. Message bytes are released with t
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mailismus.journal.batch import BATCH_HEAD_SIZE
 from mailismus.mail.ids import SpoolId
@@ -23,6 +23,7 @@ from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.resting import MOST_NEW, NEAR_S, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.providers.log.read.outline import Outline
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import SpoolDraft
 from mailismus.spool.release import Release
@@ -119,7 +120,7 @@ class LogLedger:
             if not known.is_in_silo:
                 known.know_checksum()
                 content = known.content_place()
-                self.holds.add(content.segment)
+                self.holds.add(content.segment, known.message.stored_bytes)
             envelope = LogEnvelope(len(entries))
             item.replaced.append(add_envelope(item, known, envelope, entries, now, content))
             self._let_leave(item, known, list(by_number))
@@ -151,15 +152,15 @@ class LogLedger:
         envelope = known.envelope
         envelope.sequence, envelope.place_offset = sequence, place_offset
         envelope.segment = envelope.content_segment = known.content_segment = segment
-        envelope.offset = offset
+        envelope.offset, envelope.record_bytes, envelope.content_bytes = offset, item.content_offset, len(item.buffers[1])
         envelope.content_offset = known.content_offset = offset + item.content_offset
-        self.holds.add(segment, 2)
+        self.holds.add(segment, item.size_bytes, 2)
         working_set, message = self.working_set, known.message
         if message.recipient_count > 1:
             self.release.track(message, len(message.entries))
         if working_set.entry_count >= MOST_NEW:
             begin = offset - place_offset - BATCH_HEAD_SIZE
-            self.resting.note(segment, begin, sequence, {_NEW: message.received_at}, message.entries)
+            self.resting.note(segment, begin, sequence, {_NEW: message.received_at}, message.entries, segment)
             return
         self._hold_content(known)
         if message.received_at <= now:
@@ -184,20 +185,23 @@ class LogLedger:
         """Whether a new envelope rests: it is not due soon, or there is no room in memory."""
         dues = [entry.due_at for entry in new.entries]
         due_at = min(dues)
-        if due_at <= now + NEAR_S and self.working_set.entry_count < MOST_NEW:
+        if self.working_set.entry_count < (MOST_NEW if due_at <= now else MOST_NEW // 2) and due_at <= now + NEAR_S:
             return False
         new.known.rest()
         interval = interval_of(due_at - now)
-        found = dues_of(new.entries, dues, interval)
-        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, found, new.entries)
+        self._note(new, sequence, base, segment, dues_of(new.entries, dues, interval))
         return True
+
+    def _note(self, new: NewEnvelope, sequence: int, base: int, segment: int, dues: Mapping[int, float]) -> None:
+        refers = new.content.segment if new.content is not None else segment if new.content_offset else 0
+        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues, new.entries, refers)
 
     def load(self, one: FoundEnvelope, dues: Sequence[float], now: float, *, is_held: bool) -> None:
         """Add an envelope that was read from the log. `dues`: when its entries are due; `is_held`: its segments are held."""
         if not is_held:
             self.hold(one)
         envelope = LogEnvelope(len(one.entries))
-        envelope.lie(*one.place, one.segment, one.offset)
+        envelope.lie(*one.place, one.segment, one.offset, one.record_bytes)
         for entry, due_at in zip(one.entries, dues, strict=True):
             entry.due_at = due_at
         known = self.working_set.messages.get(one.message.spool_id)
@@ -213,29 +217,34 @@ class LogLedger:
         if one.content is None:
             known.put_in_silo()
         else:
-            envelope.refer(one.content.segment, one.content.offset)
+            envelope.refer(one.content.segment, one.content.offset, one.message.stored_bytes)
             if known.content_segment == 0:
                 known.put_in_log(*one.content)
 
+    def hold_outline(self, one: Outline, segment: int) -> None:
+        """As `hold`."""
+        self.holds.add(segment, one.record_bytes)
+        self.holds.add(one.content_segment, one.content_bytes)
+
     def hold(self, one: FoundEnvelope) -> None:
         """Note that an envelope, which was not known before, needs its segments."""
-        self.holds.add(one.segment)
+        self.holds.add(one.segment, one.record_bytes)
         if one.content is not None:
-            self.holds.add(one.content.segment)
+            self.holds.add(one.content.segment, one.message.stored_bytes)
 
     def _lay(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int) -> None:
         """Note where a new envelope lies."""
         envelope = new.envelope
-        at = offset + new.offset
-        envelope.lie(sequence, at - base, segment, at)
-        self.holds.add(segment)
+        at, content_bytes = offset + new.offset, new.known.message.stored_bytes
+        envelope.lie(sequence, at - base, segment, at, new.record_bytes)
+        self.holds.add(segment, new.record_bytes)
         if new.content is not None:
-            envelope.refer(new.content.segment, new.content.offset)  # held since it was asked for
+            envelope.refer(new.content.segment, new.content.offset, content_bytes)  # held since it was asked for
         elif new.content_offset:
-            envelope.refer(segment, offset + new.content_offset)
-            self.holds.add(segment)
+            envelope.refer(segment, offset + new.content_offset, content_bytes)
+            self.holds.add(segment, content_bytes)
         else:
-            envelope.refer(0, 0)
+            envelope.refer(0, 0, 0)
 
     def replace(self, new: NewEnvelope, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
         """Apply a durable replacement. Its entries have left their former envelope (`leave`)."""
@@ -283,8 +292,12 @@ class LogLedger:
         self.working.discard(envelope)
         if not envelope.is_marked:
             self.unmarked.append(Unmarked(envelope.segment, envelope.offset, envelope.pin))
-        self.holds.drop(envelope.segment)
-        self.holds.drop(envelope.content_segment)
+        self._let_go(envelope)
+
+    def _let_go(self, envelope: LogEnvelope) -> None:
+        """Note that its segments are not needed for it any more."""
+        self.holds.drop(envelope.segment, envelope.record_bytes)
+        self.holds.drop(envelope.content_segment, envelope.content_bytes)
 
     def end(self, spool_id: SpoolId, numbers: Sequence[int]) -> bool:
         """Apply the durable end of entries. Return whether the message is over."""
@@ -305,24 +318,50 @@ class LogLedger:
             is_over = sum(note_drop(spool_id) for _ in numbers) > 0
         return is_over or (is_last and not known.has_rested)
 
-    def move(self, item: MoveItem, sequence: int, base: int, segment: int, offset: int) -> None:
-        """Apply that an envelope was written again."""
+    def move(self, item: MoveItem, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
+        """Apply that an envelope was written again. It waits again if no record names its former place, and rests if it is
+        not due soon."""
         new = item.moved
         envelope, known = new.envelope, new.known
         if not envelope.entry_count:
             self.unmarked.append(Unmarked(segment, offset + new.offset, item.pin))
             if new.content is not None:
-                self.holds.drop(new.content.segment)
+                self.holds.drop(new.content.segment, known.message.stored_bytes)
             return
         if not envelope.is_marked:
             self.unmarked.append(Unmarked(envelope.segment, envelope.offset, sequence))
-        self.holds.drop(envelope.segment)
-        self.holds.drop(envelope.content_segment)
+        self._let_go(envelope)
         self._lay(new, sequence, base, segment, offset)
-        envelope.begin_again(item.pin)
-        self.working.add(envelope)
         if new.content_offset:
             known.put_in_log(segment, offset + new.content_offset, known.checksum)
+        if envelope.is_touched:
+            envelope.begin_again(item.pin)
+            self.working.add(envelope)
+        else:
+            envelope.wait_again()
+            self._rest_again(new, sequence, base, segment, now)
+
+    def _rest_again(self, new: NewEnvelope, sequence: int, base: int, segment: int, now: float) -> None:
+        """Let an envelope of the working set rest, unless it is due soon or out."""
+        known = new.known
+        entries = known.entries_in(new.envelope)
+        numbers = [entry.number for entry in entries]
+        dues = [entry.due_at for entry in entries]
+        if (
+            min(dues, default=now) <= now + NEAR_S
+            or not known.out.isdisjoint(numbers)
+            or not known.asked.isdisjoint(numbers)
+        ):
+            return
+        if not known.is_in_silo:
+            self.forget_content(known)
+        known.rest()
+        self._note(new, sequence, base, segment, dues_of(entries, dues, interval_of(min(dues) - now)))
+        known.leave(numbers)
+        for number in numbers:
+            self.working_set.move(known, number)
+        if known.envelope_of is not None:
+            known.find_content(new.envelope)
 
     # when it failed
 
@@ -330,7 +369,7 @@ class LogLedger:
         """Note that a commit failed: its settlements do not count. Return the areas of entries that may be taken again."""
         for new in item.replaced:
             if new.content is not None:
-                self.holds.drop(new.content.segment)
+                self.holds.drop(new.content.segment, new.known.message.stored_bytes)
         for known, envelope, numbers in item.left:
             known.unask(numbers)
             envelope.unsure -= 1

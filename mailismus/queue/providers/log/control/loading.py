@@ -18,6 +18,7 @@ from functools import partial
 import attrs
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from mailismus.disk.worker import IWorker
@@ -29,9 +30,10 @@ from mailismus.queue.interface import Area, Message, Shares
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
-from mailismus.queue.providers.log.index.resting import MOST_LOADED, NEAR_S, PIECE_BYTES, Piece, Resting, dues_of
+from mailismus.queue.providers.log.index.resting import AHEAD_S, MOST_LOADED, PIECE_BYTES, Piece, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
+from mailismus.queue.providers.log.read.outline import Outline, outlines_of
 
 MOST_NEAR = MOST_LOADED // 2
 """Entries in memory that are not out, beyond which only those are loaded that are due, and of senders that are not passed
@@ -40,8 +42,8 @@ over."""
 LEARN_AFTER_S = 0.1
 """Seconds after a start until the log is read: who sends mail comes first."""
 
-AGAIN_S = 1.0
-"""Seconds until a piece is read again for the due entries of senders that were passed over."""
+MOST_PAUSE_S = 0.1
+"""Seconds between two pieces that are learnt, at most: as long as the one before took, so that other work comes first."""
 
 COUNTED_S = 0.05
 """Seconds for which the number of entries that are out is good enough."""
@@ -72,28 +74,55 @@ def read_piece(stretch: Stretch, segment: int, most_bytes: int) -> ReadPiece:
     return ReadPiece(found, bad, None)
 
 
+@attrs.frozen
+class OutlinedPiece:
+    """Outlines of a piece. `end`: as in `ReadPiece`."""
+
+    found: list[Outline]
+    end: tuple[int, int] | None
+
+
+def outline_piece(stretch: Stretch, segment: int, most_bytes: int) -> OutlinedPiece | None:
+    """Read the outlines of a stretch, as `read_piece`. None: something does not check. Blocks. Raises OSError."""
+    reader = BatchReader(stretch)
+    found: list[Outline] = []
+    try:
+        while (batch := reader.next()) is not None:
+            if batch.offset - stretch.begin >= most_bytes:
+                return OutlinedPiece(found, (batch.offset, batch.sequence))
+            found += outlines_of(batch, segment)
+    except ValueError:
+        return None
+    return OutlinedPiece(found, None)
+
+
 class _Visit:
     """A visit to all that rests, piece by piece. What is loaded meanwhile from pieces that it has not come to is looked at
     before."""
 
-    def __init__(self, look: Callable[[FoundEnvelope, Piece], None]) -> None:
-        self._look = look
+    def __init__(self, look: Callable[[FoundEnvelope, Piece], None], newest: int) -> None:
+        """`newest`: sequence number of the newest batch. What is written later is new, or was looked at where it was."""
+        self._look, self._newest = look, newest
         self._at = (0, -1)
 
     def pass_by(self, piece: Piece) -> None:
         """It has come to this piece."""
         self._at = (piece.segment, piece.begin)
 
+    def look_at(self, one: FoundEnvelope, piece: Piece) -> None:
+        """Look at an envelope of this piece."""
+        if one.place.sequence <= self._newest:
+            self._look(one, piece)
+
     def see(self, one: FoundEnvelope, piece: Piece) -> None:
         """An envelope of this piece is being loaded."""
         if (piece.segment, piece.begin) > self._at:
-            self._look(one, piece)
+            self.look_at(one, piece)
 
 
 class PieceLoading:
     """Loads what rests of one queue. `behind`: of each segment that a start found, a sequence number before its batches;
-    `now`: UTC seconds; `lock`: held while a
-    piece is read, and while marks are written."""
+    `now`: UTC seconds; `lock`: held while a piece is read, and while marks are written; `ahead_s`: in place of `AHEAD_S`."""
 
     _log = Logger()
 
@@ -108,9 +137,11 @@ class PieceLoading:
         reactor: IReactorTime,
         now: Callable[[], float],
         lock: DeferredLock,
+        ahead_s: float | None = None,
     ) -> None:
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
+        self._ahead_s = ahead_s
         self._is_stopped = False
         self._is_learning = False
         self._counted_at_s, self._counted_out = -1.0, 0
@@ -164,7 +195,7 @@ class PieceLoading:
 
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
-        near = now + NEAR_S
+        near = now + (AHEAD_S if self._ahead_s is None else self._ahead_s)
         is_passed_over = self._ledger.working_set.is_passed_over
 
         def is_wanted(one: FoundEnvelope, due_at: float) -> bool:
@@ -188,11 +219,22 @@ class PieceLoading:
             if self._resting.has(piece):
                 await self._read(piece, lambda one, _: one.message.spool_id in spool_ids, now)
 
-    async def load_segments(self, numbers: Collection[int]) -> None:
-        """Load what rests in these segments, or has its content there, while there is room."""
-        for piece in self._resting.all() if numbers else ():
+    async def load_segments(self, numbers: Collection[int], most: int) -> None:
+        """Load what rests in these segments, or has its content there, while there is room: about `most` envelopes."""
+        loaded = 0
+
+        def is_wanted(one: FoundEnvelope, _: float) -> bool:
+            nonlocal loaded
+            if not (_is_in(one, numbers) and self.has_room):
+                return False
+            loaded += 1
+            return True
+
+        for piece in self._resting.concerning(numbers) if numbers else ():
+            if loaded >= most or self._is_stopped or not self.has_room:
+                break
             if self._resting.has(piece):
-                await self._read(piece, lambda one, _: self.has_room and _is_in(one, numbers), self._now())
+                await self._read(piece, is_wanted, self._now())
 
     def start(self) -> None:
         """Begin soon to learn what rests (`learn`)."""
@@ -231,12 +273,15 @@ class PieceLoading:
             if self._is_stopped:
                 return
             if not piece.is_known and self._resting.has(piece):
-                await self._read(piece, lambda one, due_at: False, self._now())
+                began_s = self._reactor.seconds()
+                if not await self._outline(piece):
+                    await self._read(piece, lambda one, due_at: False, self._now())
+                await deferLater(self._reactor, min(MOST_PAUSE_S, max(0.0, self._reactor.seconds() - began_s)), _nothing)
 
     async def visit(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
-        """Have every resting envelope looked at. Return whether all could be read."""
+        """Have every resting envelope looked at, but those that are written meanwhile. Return whether all could be read."""
         is_whole = True
-        visit = _Visit(look)
+        visit = _Visit(look, self._commits.applied_sequence)
         self._visits.append(visit)
         try:
             for piece in self._resting.all():
@@ -244,7 +289,7 @@ class PieceLoading:
                     continue
 
                 def see(one: FoundEnvelope, _: float, piece: Piece = piece) -> bool:
-                    look(one, piece)
+                    visit.look_at(one, piece)
                     return False
 
                 is_whole = await self._read(piece, see, self._now(), visit) and is_whole
@@ -320,6 +365,8 @@ class PieceLoading:
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
         counts, rested = dict.fromkeys(Area, 0), dict.fromkeys(Area, 0)
+        refers: set[int] = set()
+        is_flushed = False
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one):
                 continue
@@ -335,14 +382,68 @@ class PieceLoading:
                 self._ledger.hold(one)
             for entry in one.entries:
                 counts[entry.area] += 1
+            if one.content is not None:
+                refers.add(one.content.segment)
+            is_flushed = is_flushed or min(times) <= 0.0
             if held and held[-1] is one:
-                times = [max(due_at, now + AGAIN_S) for due_at in times]
+                times = [max(due_at, now + piece.again_s) for due_at in times]
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
             resting.split(piece, *read.end, rested)
-        resting.replace(piece, dues, counts)
+        resting.replace(piece, dues, counts, refers, is_flushed=is_flushed)
+        piece.hold_back(is_again=bool(held))
         return True
+
+    async def _outline(self, piece: Piece) -> bool:
+        """Learn what rests in a piece of which nothing is known. Return whether that could be done by outlines alone."""
+        await self._lock.acquire()
+        try:
+            segment = self._segments.in_use().get(piece.segment)
+            if segment is None or not self._resting.has(piece) or piece.is_known:
+                return True
+            if piece.flushes or piece.limits:
+                return False
+            stretch = self._stretch(piece, segment)
+            self._resting.begin_reading(piece)
+            try:
+                read = await self._worker.run(partial(outline_piece, stretch, piece.segment, PIECE_BYTES))
+            except OSError:
+                return False
+            if read is None or piece.flushes or piece.limits:
+                return False
+            self.pieces_read += 1
+            self._learn(piece, read)
+            return True
+        finally:
+            self._lock.release()
+
+    def _learn(self, piece: Piece, read: OutlinedPiece) -> None:
+        if not self._resting.has(piece):
+            return
+        number = piece.segment
+        garbage = {one.offset for one in self._ledger.unmarked if one.segment == number}
+        messages = self._ledger.working_set.messages
+        dues: dict[int, float] = {}
+        counts = dict.fromkeys(Area, 0)
+        refers: set[int] = set()
+        for one in read.found:
+            known = messages.get(one.spool_id)
+            if one.offset in garbage:
+                continue
+            if known is not None and any(envelope.place == one.place for envelope in known.envelopes()):
+                continue
+            self._ledger.hold_outline(one, number)
+            if one.content_segment:
+                refers.add(one.content_segment)
+            for area, count in one.counts.items():
+                counts[area] += count
+            for area, due_at in one.dues.items():
+                runner = runner_of(area, one.interval)
+                dues[runner] = min(dues.get(runner, due_at), due_at)
+        if read.end is not None:
+            self._resting.split(piece, *read.end, counts)
+        self._resting.replace(piece, dues, counts, refers, is_flushed=False)
 
     def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
         assert segment.header is not None
@@ -359,6 +460,10 @@ class PieceLoading:
     def _is_loaded(self, one: FoundEnvelope) -> bool:
         known = self._ledger.working_set.messages.get(one.message.spool_id)
         return known is not None and any(_is_there(envelope, one) for envelope in known.envelopes())
+
+
+def _nothing() -> None:
+    """After a pause."""
 
 
 def _is_in(one: FoundEnvelope, numbers: Collection[int]) -> bool:

@@ -97,7 +97,7 @@ class LogResults:
         base = self._base
         if base < 0:
             base = self._begin_batch(offset)
-        self._ledger.move(item, self._sequence, base, segment, offset)
+        self._ledger.move(item, self._sequence, base, segment, offset, self._now())
 
     def starts_are_durable(self, item: StartItem, segment: int, offset: int) -> None:
         if self._base < 0:

@@ -1,7 +1,7 @@
 """Rounds of marks: every few seconds, starts, marks, positions, free segments.
 
     starts of lasting work ride with the next batch
-    marks of garbage -> sync -> positions, twice -> segments that nobody needs are free
+    marks of garbage -> sync -> positions, twice -> segments that nobody needs are free -> a turn of compaction
 
 *Rules*: a mark is written when a record about its envelope is durable, in file order, to segments that are complete.
 Positions are written after the sync of all marks that they vouch for. Segments are freed, and failed ones removed, after the
@@ -24,8 +24,9 @@ from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.segment import Segment
 from mailismus.queue.providers.log.commit.items import ILogOwner, StartItem
+from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, IPositionsFile, LogChoices
+from mailismus.queue.providers.log.control.compaction import TURN_S, Compaction
 from mailismus.queue.providers.log.control.ledger import LogLedger
-from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, MOST_RUNNERS, NAME, NEW_NAME, Positions
@@ -34,9 +35,6 @@ from mailismus.queue.providers.log.index.envelope import LogEnvelope
 
 SUFFIX_BYTES = 48 << 20
 """Length of the working suffix beyond which envelopes that hang in it are written again, at its end."""
-
-ROUND_S = 10.0
-"""Seconds between two rounds."""
 
 
 class PositionsFile:
@@ -114,7 +112,7 @@ class MarkRounds:
         segments: LogSegments,
         commits: GroupCommit,
         moves: Moves,
-        loading: PieceLoading,
+        compaction: Compaction,
         owner: ILogOwner,
         disk: IDisk,
         root: str,
@@ -123,11 +121,13 @@ class MarkRounds:
         reactor: IReactorTime,
         number: int,
         lock: DeferredLock,
+        choices: LogChoices = DEFAULT_CHOICES,
     ) -> None:
         self._ledger, self._segments, self._commits, self._moves, self._owner = ledger, segments, commits, moves, owner
-        self._loading = loading
+        self._compaction = compaction
         self._disk, self._directory, self._worker, self._reactor = disk, directory, worker, reactor
-        self._file = PositionsFile(disk, root)
+        self._choices = choices
+        self._file: IPositionsFile = (choices.positions or PositionsFile)(disk, root)
         self._number = number
         self._lock = lock
         self._written: tuple[int, Mapping[int, LogPlace], tuple[int, ...]] | None = None
@@ -137,6 +137,8 @@ class MarkRounds:
         self._asked = False
         self._running: Deferred[None] | None = None
         self._stopped: Deferred[None] | None = None
+        self._went_well = True
+        """The last round did."""
         self.rounds = 0
         """Rounds that ended well."""
 
@@ -147,7 +149,7 @@ class MarkRounds:
     def start(self) -> None:
         """Begin rounds."""
         self._segment_count = self._segments.count
-        self._timer = self._reactor.callLater(ROUND_S, self._on_time)
+        self._timer = self._reactor.callLater(self._choices.round_s, self._on_time)
 
     def stop(self) -> Deferred[None]:
         """Begin no further round. Fires when the one under way has ended."""
@@ -162,7 +164,7 @@ class MarkRounds:
     def on_batch(self) -> None:
         """A batch is durable: a round begins soon when a segment is complete."""
         count = self._segments.count
-        if count > self._segment_count:
+        if count >= self._segment_count + self._choices.segments_a_round:
             self._segment_count = count
             if not self._is_stopped and not self._asked:
                 self._asked = True
@@ -170,7 +172,7 @@ class MarkRounds:
 
     def _on_time(self) -> None:
         if not self._is_stopped:
-            self._timer = self._reactor.callLater(ROUND_S, self._on_time)
+            self._timer = self._reactor.callLater(self._choices.round_s, self._on_time)
             self.run()
 
     def run(self) -> None:
@@ -184,21 +186,26 @@ class MarkRounds:
 
     def _on_ended(self, _: None) -> None:
         self._running = None
+        if self._compaction.is_active and self._went_well and not self._is_stopped and not self._asked:
+            self._asked = True
+            self._reactor.callLater(TURN_S, self.run)
         if self._stopped is not None:
             self._stopped.callback(None)
 
     async def _run(self) -> None:
+        self._went_well = False
         try:
             self._ask_starts()
             self._move_hanging()
             await self._mark()
             await self._write_positions()
-            await self._loading.load_segments(self._segments.failed)
-            await self._moves.drain()
+            await self._compaction.rescue()
+            await self._compaction.turn()
         except OSError as error:
             self._log.warn("Positions of the queue can't be written: {error}", error=error)
             return
         self._segment_count = self._segments.count
+        self._went_well = True
         self.rounds += 1
 
     def _ask_starts(self) -> None:

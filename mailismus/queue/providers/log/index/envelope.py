@@ -15,6 +15,7 @@ class LogEnvelope:
     """One envelope that entries are left of."""
 
     __slots__ = (
+        "content_bytes",
         "content_offset",
         "content_segment",
         "entry_count",
@@ -24,6 +25,7 @@ class LogEnvelope:
         "offset",
         "pin",
         "place_offset",
+        "record_bytes",
         "segment",
         "sequence",
         "unsure",
@@ -42,6 +44,10 @@ class LogEnvelope:
         """Number of the segment that holds the content its record refers to; 0: a message file."""
         self.content_offset = 0
         """Offset of that content in the segment's file."""
+        self.content_bytes = 0
+        """Bytes of that content."""
+        self.record_bytes = 0
+        """Bytes of its records, without a content in there."""
         self.entry_count = entry_count
         """Entries that have not left it durably."""
         self.left = entry_count
@@ -62,14 +68,19 @@ class LogEnvelope:
         """Its name."""
         return LogPlace(self.sequence, self.place_offset)
 
-    def lie(self, sequence: int, place_offset: int, segment: int, offset: int) -> None:
+    def lie(self, sequence: int, place_offset: int, segment: int, offset: int, record_bytes: int) -> None:
         """Note that it is durable there."""
         self.sequence, self.place_offset = sequence, place_offset
-        self.segment, self.offset = segment, offset
+        self.segment, self.offset, self.record_bytes = segment, offset, record_bytes
 
-    def refer(self, segment: int, offset: int) -> None:
+    def refer(self, segment: int, offset: int, size_bytes: int) -> None:
         """Note where its content lies."""
-        self.content_segment, self.content_offset = segment, offset
+        self.content_segment, self.content_offset, self.content_bytes = segment, offset, size_bytes
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether a record about it was written or asked for."""
+        return bool(self.pin or self.unsure) or self.is_start_asked or self.left != self.entry_count
 
     def work(self, sequence: int) -> None:
         """Note that a batch of this number has a record about it."""
@@ -83,6 +94,10 @@ class LogEnvelope:
     def begin_again(self, pin: int) -> None:
         """Note that it was moved: it is not marked there, and records about it are at or behind this batch."""
         self.pin, self.is_marked = pin, False
+
+    def wait_again(self) -> None:
+        """Note that it was moved while it waited: no record in the suffix is about it."""
+        self.is_marked, self.was_out = False, False
 
 
 class Unmarked:

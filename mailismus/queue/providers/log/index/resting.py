@@ -4,7 +4,8 @@
         -> what is due is loaded, of the rest the earliest due time is known again
 
 A piece is about `PIECE_BYTES` of one segment. Memory is bounded by the length of the log: a piece keeps a time for each
-runner, nothing for an envelope. What a start has not read yet are pieces of which nothing is known: they count as due.
+runner, and the segments that its envelopes refer to, nothing for an envelope. What a start has not read yet are pieces of
+which nothing is known: they count as due.
 
 A runner is an area and a retry interval (`format.record.interval_of`).
 
@@ -17,7 +18,7 @@ import heapq
 import itertools
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
 
@@ -31,7 +32,17 @@ MOST_LOADED = 20_000
 """Entries in memory that are not out, beyond which no more are loaded."""
 
 NEAR_S = 60.0
-"""Seconds before their time that entries are loaded, while there is room."""
+"""Seconds before their time that entries stay in memory, while there is room."""
+
+AHEAD_S = 600.0
+"""Seconds before their time that resting entries are loaded, while there is room, when their piece is read anyway: so it
+is read less often."""
+
+AGAIN_S = 1.0
+"""Seconds until a piece is read again for the due entries of senders that were passed over; twice as long each time."""
+
+MOST_AGAIN_S = 32.0
+"""The same, at most: other entries of such a sender wait in memory."""
 
 _AREAS = tuple(Area)
 _FIRST = {area: at << 8 for at, area in enumerate(_AREAS)}
@@ -60,7 +71,21 @@ def area_of(runner: int) -> Area:
 class Piece:
     """A piece of one segment, from the offset `begin` of a batch to where the next piece begins."""
 
-    __slots__ = ("begin", "counts", "dues", "flushes", "is_known", "late", "late_counts", "limits", "segment", "sequence")
+    __slots__ = (
+        "again_s",
+        "begin",
+        "counts",
+        "dues",
+        "flushes",
+        "is_known",
+        "late",
+        "late_counts",
+        "late_refers",
+        "limits",
+        "refers",
+        "segment",
+        "sequence",
+    )
 
     def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool) -> None:
         self.segment, self.begin = segment, begin
@@ -73,6 +98,12 @@ class Piece:
         """Entries of each area that rest here, as far as is known."""
         self.late_counts = dict.fromkeys(Area, 0)
         """Of these, those that were noted since the reading of it began."""
+        self.refers: set[int] = set()
+        """Segments with contents of resting envelopes here, or more."""
+        self.late_refers: set[int] = set()
+        """Of those that were noted since the reading of it began."""
+        self.again_s = AGAIN_S
+        """Seconds until it is read again if nothing could be loaded for the senders' sake."""
         self.late: dict[int, float] | None = None
         """What was noted since the reading of it began; None: it is not being read."""
         self.flushes: list[tuple[int, Filter]] = []
@@ -85,6 +116,10 @@ class Piece:
         if not self.is_known:
             return 0.0
         return min((due_at for runner, due_at in self.dues.items() if area_of(runner) is area), default=None)
+
+    def hold_back(self, *, is_again: bool) -> None:
+        """Note that it was read. `is_again`: senders were passed over, so it is read again, later each time."""
+        self.again_s = min(MOST_AGAIN_S, 2 * self.again_s) if is_again else AGAIN_S
 
     def due_at(self, sequence: int, message: Message, entry: Entry) -> float:
         """When an entry that rests in this batch is due."""
@@ -133,13 +168,13 @@ class Resting:
         self._unknown.append(piece)
 
     def note(
-        self, segment: int, begin: int, sequence: int, dues: Mapping[int, float], entries: Iterable[Entry] = ()
+        self, segment: int, begin: int, sequence: int, dues: Mapping[int, float], entries: Iterable[Entry], refers: int
     ) -> None:
         """Note an envelope with these entries, which rests in the batch at this offset. `dues`: the earliest due time of
-        each of its runners."""
+        each of its runners; `refers`: the segment of its content, 0: there is none."""
         pieces = self._pieces.setdefault(segment, [])
         piece = self._last_before(pieces, begin)
-        if piece is None or (piece is pieces[-1] and begin - piece.begin >= PIECE_BYTES):
+        if piece is None or (piece is pieces[-1] and begin - piece.begin >= (PIECE_BYTES if piece.is_known else 1)):
             piece = Piece(segment, begin, sequence, is_known=True)
             insort(pieces, piece, key=_begin)
         for entry in entries:
@@ -150,6 +185,9 @@ class Resting:
             self._lower(piece, runner, due_at)
             if piece.late is not None:
                 piece.late[runner] = min(piece.late.get(runner, due_at), due_at)
+        if refers:
+            piece.refers.add(refers)
+            piece.late_refers.add(refers)
 
     def _last_before(self, pieces: list[Piece], begin: int) -> Piece | None:
         at = bisect_right(pieces, begin, key=_begin)
@@ -162,14 +200,14 @@ class Resting:
 
     def begin_reading(self, piece: Piece) -> None:
         """A piece is being read: what is noted in it from now on may not be seen."""
-        piece.late = {}
+        piece.late, piece.late_refers = {}, set()
         piece.late_counts = dict.fromkeys(Area, 0)
 
     def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, int]) -> None:
         """Let a piece end at this offset of a batch, and what lies behind be a piece of its own. `found`: entries of each
         area that rested before."""
         rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known)
-        rest.flushes, rest.limits = list(piece.flushes), list(piece.limits)
+        rest.flushes, rest.limits, rest.refers = list(piece.flushes), list(piece.limits), set(piece.refers)
         if piece.is_known:
             for area, count in piece.counts.items():
                 rest.counts[area] = count - piece.late_counts[area] - found[area]
@@ -182,9 +220,13 @@ class Resting:
         else:
             self._unknown.appendleft(rest)
 
-    def replace(self, piece: Piece, dues: dict[int, float], counts: Mapping[Area, int]) -> None:
-        """A piece was read: these are the earliest due times of what rests there, and its entries of each area."""
+    def replace(
+        self, piece: Piece, dues: dict[int, float], counts: Mapping[Area, int], refers: set[int], *, is_flushed: bool
+    ) -> None:
+        """A piece was read: these are the earliest due times of what rests there, its entries of each area, and the segments
+        of its contents. `is_flushed`: something that rests matches a flush."""
         late, piece.late = piece.late, None
+        piece.refers, piece.late_refers = refers | piece.late_refers, set()
         if not self.has(piece):
             return
         for area, count in counts.items():
@@ -199,6 +241,14 @@ class Resting:
             pieces.remove(piece)
             if not pieces:
                 del self._pieces[piece.segment]
+        elif not is_flushed:
+            piece.flushes = []
+
+    def concerning(self, segments: Collection[int]) -> Iterator[Piece]:
+        """Yield the pieces with envelopes that may lie in these segments, or have their content there."""
+        for piece in self.all():
+            if piece.segment in segments or not piece.is_known or not piece.refers.isdisjoint(segments):
+                yield piece
 
     def forget_segment(self, segment: int) -> None:
         """Nothing rests in this segment."""
@@ -280,6 +330,7 @@ class Resting:
     def flush(self, piece: Piece, wanted: Filter, newest: int, runners: Sequence[int]) -> None:
         """Entries of this piece that match, of these runners, are due at once. `newest`: sequence number of the newest
         batch that may hold such entries."""
+        piece.flushes = [flush for flush in piece.flushes if flush[1] != wanted]
         piece.flushes.append((newest, wanted))
         for runner in runners:
             self._lower(piece, runner, 0.0)

@@ -10,6 +10,7 @@ import attrs
 from mailismus.disk.interface import IFile
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, Batch, SegmentHeader, claimed_size, decode_batch, padded_size
+from mailismus.journal.frame import FRAME
 from mailismus.queue.files.recipient_line import parse_line
 from mailismus.queue.interface import Entry, Message
 from mailismus.queue.providers.log.format.record import (
@@ -44,6 +45,8 @@ class FoundEnvelope:
     message: Message
     entries: list[Entry]
     content: ContentPlace | None
+    record_bytes: int
+    """Of its records, without a content among them."""
 
 
 @attrs.frozen
@@ -182,4 +185,5 @@ def _envelope(batch: Batch, segment: int, reading: _Reading, bad: list[bytes]) -
             message,
             entries,
             reading.content,
+            sum(FRAME.size + len(record.text) for record, _ in reading.lines),
         )

@@ -28,6 +28,7 @@ from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, NEW_NAME, Positions, decode_positions
 from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
+from mailismus.queue.providers.log.recovery.denied import mark_denied
 from mailismus.queue.providers.log.recovery.found import FoundLog, find_messages
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
 from mailismus.spool.listing import find_message_files
@@ -122,6 +123,7 @@ def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) 
         raise
     journal = opener.begin_journal(replayed, replayed, Reuse.WHAT_NEVER_COUNTED, presence=locations.journal)
     try:
+        mark_denied(replayed)
         found = find_messages(replayed, positions)
     except BaseException:
         journal.close()

@@ -110,8 +110,9 @@ class ReplayedLog(ReplayedJournal):
     def _move(self, old: LogPlace, new: LogPlace, sequence: int) -> None:
         while old in self._moved:
             old = self._moved[old]
-        work = self.works.get(old) or Work(sequence)
-        self.works[new] = Work(work.pin, work.is_garbage, set(work.gone))
+        work = self.works.get(old)
+        if work is not None:  # else it waited, and waits again
+            self.works[new] = Work(work.pin, work.is_garbage, set(work.gone))
         self.works[old] = Work(sequence, is_garbage=True)
         self._moved[old] = new
 
