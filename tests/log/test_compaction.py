@@ -179,3 +179,21 @@ def test_the_emptiest_segments_are_chosen_and_no_more_than_needed() -> None:
 def test_a_short_log_is_left_alone_and_full_segments_are() -> None:
     assert choose_segments(LogUse(18 * MIB, 10 * MIB, MIB), [SegmentUse(1, MIB, 0)], 64 * MIB) == []
     assert choose_segments(LogUse(40 * MIB, 10 * MIB, MIB), [SegmentUse(1, MIB, 900_000)], 64 * MIB) == []
+
+
+def test_a_batch_that_a_start_wrote_again_is_not_found_where_it_was(rest: Rest) -> None:
+    old = rest.bench.put()
+    rest.bench.defer(rest.bench.take_ids(), rest.bench.now() + 36_000)
+    last = rest.bench.put()
+    rest.bench.queue = rest.harness.crash(rest.bench.queue)
+    rest.harness.wait(rest.queue.parts.loading.learn())
+    denier = max(rest.queue.parts.opened.writer.segments)
+    assert rest.bench.take_ids() == [QueueId(last, 1)]
+    rest.bench.remove([QueueId(last, 1)])
+    for _ in range(10):  # until its file is used again
+        rest.fill_segment()
+        rest.harness.round(rest.queue)
+    assert denier not in rest.queue.parts.opened.writer.segments
+    rest.bench.queue = rest.harness.crash(rest.bench.queue)
+    assert rest.bench.take_ids() == []
+    assert all_deferred(rest) == [QueueId(old, 1)]

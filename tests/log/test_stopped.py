@@ -14,6 +14,7 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Filter, Message, Settlement
 from mailismus.queue.providers.log.control import ledger, loading
+from mailismus.queue.providers.log.metrics import LogFigures
 from mailismus.queue.providers.log.provider import LogQueue
 from mailismus.queue.providers.log.recovery.offline import open_readonly
 from mailismus.queue.stopped import StoppedQueue
@@ -178,3 +179,25 @@ def test_a_segment_that_is_used_anew_meanwhile_gives_no_foreign_bytes() -> None:
     assert [gap.reason for gap in (list(queue.pages(Filter())), queue.gaps)[1]] == [
         "it has changed since it was read: does a server run on it now?"
     ]
+
+
+def test_figures_count_what_rests_too(filled: Filled) -> None:
+    """As soon as everything was read after a start, and while entries come and go."""
+
+    def counted() -> dict[Area, int]:
+        return dict(LogFigures(filled.queue).entries())
+
+    def looked_up() -> dict[Area, int]:
+        return {area: count.entries for area, count in filled.bench.wait(filled.queue.summary()).areas.items()}
+
+    assert counted() == looked_up()
+    filled.bench.queue = filled.harness.crash(filled.queue)
+    assert filled.queue.parts.resting.unread > 0
+    filled.bench.wait(filled.queue.parts.loading.learn())
+    assert filled.queue.parts.resting.unread == 0
+    assert counted() == looked_up()
+    filled.bench.remove(filled.bench.take_ids(Area.BOUNCES))
+    filled.bench.defer(filled.bench.take_ids(), filled.bench.now() + 7200, attempts=2)
+    filled.harness.advance(3800)
+    assert filled.bench.take_ids(Area.DEFERRED) != []
+    assert counted() == looked_up()

@@ -56,8 +56,9 @@ ROOMS = {
         "fsck",
         "entry",
     ),
+    "queue.fsck": (OWN, "local"),
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
-    "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", OWN),
+    "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", OWN, "fsck", "entry"),
 }
 """The rooms of a package, bottom first: each is imported by itself and by those behind it. A room is a sub-package, or one
 module."""
@@ -83,7 +84,7 @@ PURE = (
     *("queue.providers.log.format", "queue.providers.log.index"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
-    *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.providers.clustered.fsck.evidence.one_byte"),
+    *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.fsck.local.one_byte"),
     *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.verdict"),
     "report.wording",
     *("submit.policy", "submit.admission", "submit.ending"),
@@ -380,7 +381,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
         "checkpoint lengths epoch count is_to_move right_area has_lost",
         "what is known so far, filled by one finding after the other",
     ),
-    "queue.providers.clustered.fsck.findings.segments": ("is_doubtful", "of the journal that it has just replayed"),
+    "queue.fsck.local.segments": ("is_doubtful", "of the journal that it has just replayed"),
     "queue.providers.clustered.index.cluster": ("due_at", _INDEX),
     "queue.providers.clustered.index.cluster_index": ("next_scan unread_at waiting live", _INDEX),
     "queue.providers.clustered.index.waiting_lines": ("count", _INDEX),

@@ -401,7 +401,31 @@ RULES: dict[str, Rule] = {
         "        segments.free(suffix, {one.segment for one in ledger.unmarked})\n"
         "        if (suffix, runners, ignored) != self._written:\n",
     ),
-    "the log: a segment is free when its marks are durable": _log("control/segments", " and number not in unmarked:", ":"),
+    "the log: a segment is free when its marks are durable": _log(
+        "control/segments", " and number not in unmarked and", " and"
+    ),
+    "the log: a segment is free when the one before it has not failed": _log(
+        "control/segments", "before[number] in self._failed\n", "False\n"
+    ),
+    "the log: a moved envelope works if a record names it": _log(
+        "control/ledger", "        if envelope.is_touched:\n", "        if False:\n"
+    ),
+    "the log: the content of a moved envelope stays": _log(
+        "control/moves",
+        "            self._holds.add(place.segment, known.message.stored_bytes)\n        return",
+        "            pass\n        return",
+    ),
+    "the log: what rests keeps its segment, learnt by outlines": _log(
+        "control/loading", "            self._ledger.hold_outline(one, number)\n", ""
+    ),
+    "the log: garbage that waits for its mark does not rest": _log(
+        "control/loading", "            if one.offset in garbage:\n                continue\n", ""
+    ),
+    "the log: what is in memory does not rest": _log(
+        "control/loading",
+        "            if known is not None and any(envelope.place == one.place for envelope in known.envelopes()):\n",
+        "            if False:\n",
+    ),
     "the log: a segment is free when the suffix begins behind it": _log(
         "control/segments", "if segment.last_sequence < suffix and number", "if number"
     ),
@@ -446,8 +470,8 @@ RULES: dict[str, Rule] = {
     ),
     "the log: what is read from a failed segment is moved": _log(
         "control/moves",
-        "                    self._commits.append(self._move(known, envelope, content))\n",
-        "                    pass\n",
+        "                if item is not None:\n                    self._commits.append(item)\n",
+        "                pass\n",
     ),
     "the log: a failed record is denied": _log(
         "control/moves", "        return items or [epoch_item(self._naming.epoch, _ignore)]", "        return items or []"
@@ -461,6 +485,12 @@ RULES: dict[str, Rule] = {
     "the log: records about a moved envelope hold": _log("recovery/replay", "        self._moved[old] = new\n", ""),
     # the log: starts
     "the log: a start marks again what the suffix says": _log(
+        "recovery/found",
+        "                found.unmarked.append(Unmarked(lies, first + record.offset, work.pin))\n",
+        "                if not record.is_marked:\n"
+        "                    found.unmarked.append(Unmarked(lies, first + record.offset, work.pin))\n",
+    ),
+    "the log: a start marks again what no entry is left of": _log(
         "recovery/found",
         "        found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
         "        if not lies.is_marked:\n            found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))\n",
@@ -501,7 +531,9 @@ RULES: dict[str, Rule] = {
         "following is not None and following.header is not None and following.header.first_sequence == last.sequence",
         "False",
     ),
-    "the log: a start marks what a barrier failed for": _log("recovery/denied", "        elif segment.end:\n", "        elif False:\n"),
+    "the log: a start marks what a barrier failed for": _log(
+        "recovery/denied", "        elif segment.end:\n", "        elif False:\n"
+    ),
     "the log: a start marks the queue before it writes there": _log(
         "recovery/opening",
         "        OWNERSHIP.mark(disk, settings.rootpath, is_known=bool(replayed.journal.used))\n",

@@ -1,4 +1,4 @@
-"""The log-structured queue: one log of messages and outcomes, which is the queue. Not offered yet.
+"""The log-structured queue: one log of messages and outcomes, which is the queue.
 
     draft -> commit -> [one batch, one barrier] -> working set -> take -> settle -> [the next batch] -> finished
                                                       ^                                                    |
@@ -12,6 +12,7 @@ Rooms, bottom first; a room imports itself and the rooms above it in this list:
     read        contents, search, counting
     recovery    opening: locks, replay, live envelopes
     control     waiters, settlements, rounds of marks, moves, admission, clean stop
+    fsck        checks of a stopped queue, and repairs
 
 The modules, leaves first:
 
@@ -20,6 +21,7 @@ The modules, leaves first:
     provider    `LogQueue`: the `IQueue` over all of it
     assembly    makes and wires the parts
     metrics     metrics of log, rounds of marks, memory
+    dump        prints a file of the queue
     running     opens a queue for a server, with its threads
     entry       `PROVIDER`: this provider as the program knows it
 """

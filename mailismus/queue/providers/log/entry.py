@@ -2,21 +2,18 @@
 
 *Rules*: each method imports the modules that it needs. So a command that reads a stopped queue loads no code of a server,
 and a server none of `fsck`.
-
-*Not built*: reading a stopped queue, checks, repairs and dumps.
 """
 
 from __future__ import annotations
 
-import os
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
-from mailismus.errors import StartError
+from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IProvider, IStoppedQueue, QueuePlace, QueueReactor
 from mailismus.queue.providers.log.format.version import FORMATS, NAME, OWNERSHIP
 
@@ -53,26 +50,30 @@ class LogProvider:
 
         return PlanCounter(self._disk)
 
-    def check(self, settings: QueueSettings, now: float) -> NoReturn:
-        _refuse("a check")
+    def check(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.log.fsck.check import check_configured
 
-    def check_copy(self, place: QueuePlace, now: float) -> NoReturn:
-        _refuse("a check")
+        return check_configured(settings, now)
 
-    def repair(self, settings: QueueSettings, now: float) -> NoReturn:
-        _refuse("a repair")
+    def check_copy(self, place: QueuePlace, now: float) -> FsckReport:
+        from mailismus.queue.providers.log.fsck.check import check_copied
 
-    def dump(self, path: str, out: TextIO) -> NoReturn:
-        _refuse("a dump")
+        return check_copied(place.queue_path, _spool_of(place), now)
+
+    def repair(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.log.fsck.repair import repair
+
+        return repair(settings, now)
+
+    def dump(self, path: str, out: TextIO) -> None:
+        from mailismus.queue.providers.log.dump import dump
+
+        dump(path, out, self._disk)
 
 
 def _spool_of(place: QueuePlace) -> str:
     assert place.spool_path is not None, "a log-structured queue has a spool"
     return place.spool_path
-
-
-def _refuse(what: str) -> NoReturn:
-    raise StartError(os.EX_UNAVAILABLE, f"{what} is not available for log-structured queues in this version")
 
 
 PROVIDER: IProvider = LogProvider()

@@ -19,9 +19,9 @@ class LogFigures:
         self._queue = queue
 
     def entries(self) -> Mapping[Area, int]:
-        """Those in memory: what rests in the log is not counted."""
-        working_set = self._queue.parts.working_set
-        return {area: working_set.count_in(area) for area in Area}
+        """Those in memory, and those that rest in what has been read of the log."""
+        working_set, resting = self._queue.parts.working_set, self._queue.parts.resting
+        return {area: working_set.count_in(area) + resting.counts[area] for area in Area}
 
     def refusals(self) -> Mapping[str, bool]:
         queue = self._queue
@@ -56,7 +56,16 @@ METRICS: tuple[Metric[LogQueue], ...] = (
     gauge("mailismus_log_failed_segments", "Of these those that have failed.", lambda q: len(q.parts.segments.failed)),
     gauge("mailismus_log_ready_segments", "Free segments, made ahead.", lambda q: len(q.parts.opened.pool)),
     counter("mailismus_log_rounds_total", "Rounds of marks that ended well.", lambda q: q.rounds.rounds),
+    gauge("mailismus_log_live_bytes", "Bytes of live envelopes and contents.", lambda q: q.parts.segments.use().live_bytes),
+    gauge("mailismus_log_used_bytes", "Bytes of the segments in use.", lambda q: q.parts.segments.use().used_bytes),
+    counter("mailismus_log_moved_total", "Envelopes moved by compaction.", lambda q: q.parts.compaction.moved),
+    counter("mailismus_log_emptied_total", "Segments emptied by compaction.", lambda q: q.parts.compaction.emptied),
     gauge("mailismus_log_unmarked", "Garbage that is not durably marked.", lambda q: len(q.ledger.unmarked)),
     gauge("mailismus_log_working", "Envelopes that work has begun on.", lambda q: len(q.ledger.working)),
+    gauge(
+        "mailismus_log_unread_pieces",
+        "Pieces of the log that were not read since the start: the entries that rest there are not counted.",
+        lambda q: q.parts.resting.unread,
+    ),
     counter("mailismus_log_pieces_read_total", "Pieces of the log that were read.", lambda q: q.parts.loading.pieces_read),
 )

@@ -6,7 +6,8 @@ A turn is a part of a round (`control.rounds`), which follows its predecessor af
 most `TURN_BYTES` and `TURN_COUNT` envelopes. These go with the batches of mail; what is left of them at the next turn is one
 batch of its own.
 
-*Rules*: only segments before the working suffix are emptied, and none before it is known of each what lives there. On a full disk it takes one segment of the reserve at most, and only for segments that give back more.
+*Rules*: only segments before the working suffix are emptied, and none before it is known of each what lives there. On a full
+disk it takes one segment of the reserve at most, and only for segments that give back more.
 
 *Not here*: which segments (`index.garbage`), the records of a move (`control.moves`).
 """

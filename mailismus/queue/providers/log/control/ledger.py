@@ -23,6 +23,7 @@ from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.resting import MOST_NEW, NEAR_S, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.providers.log.read.outline import Outline
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import SpoolDraft
 from mailismus.spool.release import Release
@@ -158,9 +159,8 @@ class LogLedger:
         if message.recipient_count > 1:
             self.release.track(message, len(message.entries))
         if working_set.entry_count >= MOST_NEW:
-            self.resting.note(
-                segment, offset - place_offset - BATCH_HEAD_SIZE, sequence, {_NEW: message.received_at}, segment
-            )
+            begin = offset - place_offset - BATCH_HEAD_SIZE
+            self.resting.note(segment, begin, sequence, {_NEW: message.received_at}, message.entries, segment)
             return
         self._hold_content(known)
         if message.received_at <= now:
@@ -185,7 +185,7 @@ class LogLedger:
         """Whether a new envelope rests: it is not due soon, or there is no room in memory."""
         dues = [entry.due_at for entry in new.entries]
         due_at = min(dues)
-        if due_at <= now + NEAR_S and self.working_set.entry_count < MOST_NEW:
+        if self.working_set.entry_count < (MOST_NEW if due_at <= now else MOST_NEW // 2) and due_at <= now + NEAR_S:
             return False
         new.known.rest()
         interval = interval_of(due_at - now)
@@ -194,7 +194,7 @@ class LogLedger:
 
     def _note(self, new: NewEnvelope, sequence: int, base: int, segment: int, dues: Mapping[int, float]) -> None:
         refers = new.content.segment if new.content is not None else segment if new.content_offset else 0
-        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues, refers)
+        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues, new.entries, refers)
 
     def load(self, one: FoundEnvelope, dues: Sequence[float], now: float, *, is_held: bool) -> None:
         """Add an envelope that was read from the log. `dues`: when its entries are due; `is_held`: its segments are held."""
@@ -220,6 +220,11 @@ class LogLedger:
             envelope.refer(one.content.segment, one.content.offset, one.message.stored_bytes)
             if known.content_segment == 0:
                 known.put_in_log(*one.content)
+
+    def hold_outline(self, one: Outline, segment: int) -> None:
+        """As `hold`."""
+        self.holds.add(segment, one.record_bytes)
+        self.holds.add(one.content_segment, one.content_bytes)
 
     def hold(self, one: FoundEnvelope) -> None:
         """Note that an envelope, which was not known before, needs its segments."""

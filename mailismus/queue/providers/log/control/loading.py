@@ -18,6 +18,7 @@ from functools import partial
 import attrs
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from mailismus.disk.worker import IWorker
@@ -29,9 +30,10 @@ from mailismus.queue.interface import Area, Message, Shares
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
-from mailismus.queue.providers.log.index.resting import AHEAD_S, MOST_LOADED, PIECE_BYTES, Piece, Resting, dues_of
+from mailismus.queue.providers.log.index.resting import AHEAD_S, MOST_LOADED, PIECE_BYTES, Piece, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
+from mailismus.queue.providers.log.read.outline import Outline, outlines_of
 
 MOST_NEAR = MOST_LOADED // 2
 """Entries in memory that are not out, beyond which only those are loaded that are due, and of senders that are not passed
@@ -39,6 +41,9 @@ over."""
 
 LEARN_AFTER_S = 0.1
 """Seconds after a start until the log is read: who sends mail comes first."""
+
+MOST_PAUSE_S = 0.1
+"""Seconds between two pieces that are learnt, at most: as long as the one before took, so that other work comes first."""
 
 COUNTED_S = 0.05
 """Seconds for which the number of entries that are out is good enough."""
@@ -67,6 +72,28 @@ def read_piece(stretch: Stretch, segment: int, most_bytes: int) -> ReadPiece:
             return ReadPiece(found, bad, (batch.offset, batch.sequence))
         found += envelopes_of(batch, segment, lambda _, record: not record.is_marked, bad)
     return ReadPiece(found, bad, None)
+
+
+@attrs.frozen
+class OutlinedPiece:
+    """Outlines of a piece. `end`: as in `ReadPiece`."""
+
+    found: list[Outline]
+    end: tuple[int, int] | None
+
+
+def outline_piece(stretch: Stretch, segment: int, most_bytes: int) -> OutlinedPiece | None:
+    """Read the outlines of a stretch, as `read_piece`. None: something does not check. Blocks. Raises OSError."""
+    reader = BatchReader(stretch)
+    found: list[Outline] = []
+    try:
+        while (batch := reader.next()) is not None:
+            if batch.offset - stretch.begin >= most_bytes:
+                return OutlinedPiece(found, (batch.offset, batch.sequence))
+            found += outlines_of(batch, segment)
+    except ValueError:
+        return None
+    return OutlinedPiece(found, None)
 
 
 class _Visit:
@@ -204,7 +231,7 @@ class PieceLoading:
             return True
 
         for piece in self._resting.concerning(numbers) if numbers else ():
-            if loaded >= most or self._is_stopped:
+            if loaded >= most or self._is_stopped or not self.has_room:
                 break
             if self._resting.has(piece):
                 await self._read(piece, is_wanted, self._now())
@@ -246,7 +273,10 @@ class PieceLoading:
             if self._is_stopped:
                 return
             if not piece.is_known and self._resting.has(piece):
-                await self._read(piece, lambda one, due_at: False, self._now())
+                began_s = self._reactor.seconds()
+                if not await self._outline(piece):
+                    await self._read(piece, lambda one, due_at: False, self._now())
+                await deferLater(self._reactor, min(MOST_PAUSE_S, max(0.0, self._reactor.seconds() - began_s)), _nothing)
 
     async def visit(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
         """Have every resting envelope looked at, but those that are written meanwhile. Return whether all could be read."""
@@ -334,11 +364,14 @@ class PieceLoading:
             return True
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
         dues: dict[int, float] = {}
+        counts, rested = dict.fromkeys(Area, 0), dict.fromkeys(Area, 0)
         refers: set[int] = set()
         is_flushed = False
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one):
                 continue
+            for entry in one.entries:
+                rested[entry.area] += 1
             times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
             if is_wanted(one, min(times)):
                 for visit in self._visits:
@@ -347,6 +380,8 @@ class PieceLoading:
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
+            for entry in one.entries:
+                counts[entry.area] += 1
             if one.content is not None:
                 refers.add(one.content.segment)
             is_flushed = is_flushed or min(times) <= 0.0
@@ -355,10 +390,60 @@ class PieceLoading:
             for runner, due_at in dues_of(one.entries, times, one.interval).items():
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:
-            resting.split(piece, *read.end)
-        resting.replace(piece, dues, refers, is_flushed=is_flushed)
+            resting.split(piece, *read.end, rested)
+        resting.replace(piece, dues, counts, refers, is_flushed=is_flushed)
         piece.hold_back(is_again=bool(held))
         return True
+
+    async def _outline(self, piece: Piece) -> bool:
+        """Learn what rests in a piece of which nothing is known. Return whether that could be done by outlines alone."""
+        await self._lock.acquire()
+        try:
+            segment = self._segments.in_use().get(piece.segment)
+            if segment is None or not self._resting.has(piece) or piece.is_known:
+                return True
+            if piece.flushes or piece.limits:
+                return False
+            stretch = self._stretch(piece, segment)
+            self._resting.begin_reading(piece)
+            try:
+                read = await self._worker.run(partial(outline_piece, stretch, piece.segment, PIECE_BYTES))
+            except OSError:
+                return False
+            if read is None or piece.flushes or piece.limits:
+                return False
+            self.pieces_read += 1
+            self._learn(piece, read)
+            return True
+        finally:
+            self._lock.release()
+
+    def _learn(self, piece: Piece, read: OutlinedPiece) -> None:
+        if not self._resting.has(piece):
+            return
+        number = piece.segment
+        garbage = {one.offset for one in self._ledger.unmarked if one.segment == number}
+        messages = self._ledger.working_set.messages
+        dues: dict[int, float] = {}
+        counts = dict.fromkeys(Area, 0)
+        refers: set[int] = set()
+        for one in read.found:
+            known = messages.get(one.spool_id)
+            if one.offset in garbage:
+                continue
+            if known is not None and any(envelope.place == one.place for envelope in known.envelopes()):
+                continue
+            self._ledger.hold_outline(one, number)
+            if one.content_segment:
+                refers.add(one.content_segment)
+            for area, count in one.counts.items():
+                counts[area] += count
+            for area, due_at in one.dues.items():
+                runner = runner_of(area, one.interval)
+                dues[runner] = min(dues.get(runner, due_at), due_at)
+        if read.end is not None:
+            self._resting.split(piece, *read.end, counts)
+        self._resting.replace(piece, dues, counts, refers, is_flushed=False)
 
     def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
         assert segment.header is not None
@@ -375,6 +460,10 @@ class PieceLoading:
     def _is_loaded(self, one: FoundEnvelope) -> bool:
         known = self._ledger.working_set.messages.get(one.message.spool_id)
         return known is not None and any(_is_there(envelope, one) for envelope in known.envelopes())
+
+
+def _nothing() -> None:
+    """After a pause."""
 
 
 def _is_in(one: FoundEnvelope, numbers: Collection[int]) -> bool:

@@ -1,8 +1,8 @@
 """Moves: envelopes of failed segments and of those that are emptied, and contents there, are written again.
 
 *Rules*: of a failed segment, what is in memory is written again at once, before any other mail; the rest is read first,
-beside all other work. A failed segment is removed when nothing in it is needed (`control.rounds`). What is moved to empty a segment
-goes with batches that are written anyhow, `RIDE_BYTES` with each.
+beside all other work. A failed segment is removed when nothing in it is needed (`control.rounds`). What is moved to empty a
+segment goes with batches that are written anyhow, `RIDE_BYTES` with each.
 
 *Not here*: which segments are emptied (`control.compaction`).
 """

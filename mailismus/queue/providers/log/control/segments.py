@@ -1,7 +1,8 @@
 """Segments of the log that are in use: which of them have failed, and which nobody needs any more.
 
 *Rules*: marks are written to segments that are complete and have not failed. A segment is free when no live envelope and no
-content of one is in it, all marks in it are durable, and durable positions begin behind it. A failed segment is removed,
+content of one is in it, all marks in it are durable, and durable positions begin behind it. Its header may deny batches of
+the segment before it: it is free only when that one has not failed. A failed segment is removed,
 durably, and never used again.
 """
 
@@ -81,9 +82,11 @@ class LogSegments:
         """Free what nobody needs. `suffix`: where durable positions begin; `unmarked`: segments with marks that are not
         durable yet."""
         self._writer.move_horizon(suffix - 1)
+        before = self._before()
         for segment in self.unneeded():
             number = segment.number
-            if segment.last_sequence < suffix and number not in self._failed and number not in unmarked:
+            denies = before[number] in self._failed
+            if segment.last_sequence < suffix and number not in self._failed and number not in unmarked and not denies:
                 del self._writer.segments[segment.number]
                 self._resting.forget_segment(number)
                 self._pool.adopt(segment)
@@ -124,6 +127,11 @@ class LogSegments:
         if written - self._trimmed_at < self._pool.size_bytes // 4:
             self._pool.trim()
         self._trimmed_at = written
+
+    def _before(self) -> dict[int, int]:
+        """Return the number of the segment before each one, 0 for the first."""
+        numbers = sorted(self._writer.segments.copy())
+        return dict(zip(numbers, [0, *numbers], strict=False))
 
     def unneeded(self) -> list[Segment]:
         """Return the segments in which nothing is needed but, maybe, records about envelopes elsewhere."""

@@ -74,10 +74,12 @@ class Piece:
     __slots__ = (
         "again_s",
         "begin",
+        "counts",
         "dues",
         "flushes",
         "is_known",
         "late",
+        "late_counts",
         "late_refers",
         "limits",
         "refers",
@@ -92,6 +94,10 @@ class Piece:
         self.is_known = is_known
         self.dues: dict[int, float] = {}
         """Earliest due time of each runner that has resting envelopes here."""
+        self.counts = dict.fromkeys(Area, 0)
+        """Entries of each area that rest here, as far as is known."""
+        self.late_counts = dict.fromkeys(Area, 0)
+        """Of these, those that were noted since the reading of it began."""
         self.refers: set[int] = set()
         """Segments with contents of resting envelopes here, or more."""
         self.late_refers: set[int] = set()
@@ -131,6 +137,8 @@ class Resting:
     """The pieces of one log."""
 
     def __init__(self) -> None:
+        self.counts = dict.fromkeys(Area, 0)
+        """Entries of each area that rest, as far as is known: exact when every piece is."""
         self._pieces: dict[int, list[Piece]] = {}
         """By segment, in the order of their offsets."""
         self._heaps: dict[Area, list[tuple[float, int, Piece]]] = {area: [] for area in Area}
@@ -159,14 +167,20 @@ class Resting:
         self._pieces.setdefault(segment, []).append(piece)
         self._unknown.append(piece)
 
-    def note(self, segment: int, begin: int, sequence: int, dues: Mapping[int, float], refers: int) -> None:
-        """Note an envelope that rests in the batch at this offset. `dues`: the earliest due time of each of its runners;
-        `refers`: the segment of its content, 0: there is none."""
+    def note(
+        self, segment: int, begin: int, sequence: int, dues: Mapping[int, float], entries: Iterable[Entry], refers: int
+    ) -> None:
+        """Note an envelope with these entries, which rests in the batch at this offset. `dues`: the earliest due time of
+        each of its runners; `refers`: the segment of its content, 0: there is none."""
         pieces = self._pieces.setdefault(segment, [])
         piece = self._last_before(pieces, begin)
         if piece is None or (piece is pieces[-1] and begin - piece.begin >= (PIECE_BYTES if piece.is_known else 1)):
             piece = Piece(segment, begin, sequence, is_known=True)
             insort(pieces, piece, key=_begin)
+        for entry in entries:
+            self.counts[entry.area] += 1
+            piece.counts[entry.area] += 1
+            piece.late_counts[entry.area] += piece.late is not None
         for runner, due_at in dues.items():
             self._lower(piece, runner, due_at)
             if piece.late is not None:
@@ -187,11 +201,17 @@ class Resting:
     def begin_reading(self, piece: Piece) -> None:
         """A piece is being read: what is noted in it from now on may not be seen."""
         piece.late, piece.late_refers = {}, set()
+        piece.late_counts = dict.fromkeys(Area, 0)
 
-    def split(self, piece: Piece, begin: int, sequence: int) -> None:
-        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own."""
+    def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, int]) -> None:
+        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own. `found`: entries of each
+        area that rested before."""
         rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known)
         rest.flushes, rest.limits, rest.refers = list(piece.flushes), list(piece.limits), set(piece.refers)
+        if piece.is_known:
+            for area, count in piece.counts.items():
+                rest.counts[area] = count - piece.late_counts[area] - found[area]
+                piece.counts[area] -= rest.counts[area]
         pieces = self._pieces[piece.segment]
         pieces.insert(pieces.index(piece) + 1, rest)
         if rest.is_known:
@@ -200,13 +220,18 @@ class Resting:
         else:
             self._unknown.appendleft(rest)
 
-    def replace(self, piece: Piece, dues: dict[int, float], refers: set[int], *, is_flushed: bool) -> None:
-        """A piece was read: these are the earliest due times of what rests there, and the segments of its contents.
-        `is_flushed`: something that rests matches a flush."""
+    def replace(
+        self, piece: Piece, dues: dict[int, float], counts: Mapping[Area, int], refers: set[int], *, is_flushed: bool
+    ) -> None:
+        """A piece was read: these are the earliest due times of what rests there, its entries of each area, and the segments
+        of its contents. `is_flushed`: something that rests matches a flush."""
         late, piece.late = piece.late, None
         piece.refers, piece.late_refers = refers | piece.late_refers, set()
         if not self.has(piece):
             return
+        for area, count in counts.items():
+            self.counts[area] += count + piece.late_counts[area] - piece.counts[area]
+            piece.counts[area] = count + piece.late_counts[area]
         piece.is_known = True
         piece.dues = {}
         for runner, due_at in (*dues.items(), *(late or {}).items()):
@@ -227,7 +252,14 @@ class Resting:
 
     def forget_segment(self, segment: int) -> None:
         """Nothing rests in this segment."""
-        self._pieces.pop(segment, None)
+        for piece in self._pieces.pop(segment, ()):
+            for area, count in piece.counts.items():
+                self.counts[area] -= count
+
+    @property
+    def unread(self) -> int:
+        """Number of pieces of which nothing is known."""
+        return sum(not piece.is_known and self.has(piece) for piece in self._unknown)
 
     def segments(self) -> list[int]:
         """Return the segments in which something rests, or may, in order."""

@@ -12,7 +12,7 @@ from mailismus.journal.replay import FoundSegment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.positions import Positions
-from mailismus.queue.providers.log.format.record import ContentPlace
+from mailismus.queue.providers.log.format.record import ContentPlace, LogPlace, LogRecord
 from mailismus.queue.providers.log.index.envelope import LogEnvelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
 from mailismus.queue.providers.log.index.resting import area_of
@@ -68,8 +68,19 @@ def _read(found: FoundLog, replayed: ReplayedLog, segment: FoundSegment, behind:
     assert segment.header is not None
     stretch = Stretch(segment.file, segment.header, BLOCK, segment.size_bytes, behind, segment.last_sequence)
     reader, number, works = BatchReader(stretch), segment.header.number, replayed.works
+    shift = replayed.last_shift
     while (batch := reader.next()) is not None:
-        for one in envelopes_of(batch, number, lambda place, _: place in works, found.bad):
+        lies, by = (number, 0) if shift is None or shift[0] != batch.sequence else shift[1:]
+        first = batch.records_offset + by
+
+        def is_wanted(place: LogPlace, record: LogRecord, lies: int = lies, first: int = first) -> bool:
+            work = works.get(place)
+            if work is not None and work.is_garbage:  # its lines are not needed: there are many of these
+                found.unmarked.append(Unmarked(lies, first + record.offset, work.pin))
+                return False
+            return work is not None
+
+        for one in envelopes_of(batch, number, is_wanted, found.bad):
             _go_on(found, replayed, _moved(one, replayed))
 
 
@@ -77,7 +88,7 @@ def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
     """Go on with the work on an envelope."""
     work = replayed.works[lies.place]
     entries = [entry for entry in lies.entries if entry.number not in work.gone]
-    if work.is_garbage or not entries:
+    if not entries:
         found.unmarked.append(Unmarked(lies.segment, lies.offset, work.pin))
         return
     envelope = LogEnvelope(len(entries))

@@ -6,14 +6,16 @@ show entries that are over, and hide others. An envelope is one part of a listin
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import attrs
 
-from mailismus.disk.interface import IDisk, close_read
+from mailismus.disk.interface import IDisk, IFile, close_read
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Unavailable
 from mailismus.journal.batch import BLOCK, decode_header
@@ -45,19 +47,41 @@ class _Rest:
     held: Message | None
 
 
+class IOpener(Protocol):
+    """What files are opened from."""
+
+    def open(self, path: str) -> IFile: ...
+
+
 class LiveEnvelopes:
     """All live envelopes of a log on files, in its order: those that are not marked, and those that work is going on of,
-    without the entries that have left them. Blocks. `not_read`: is told of segments that can't be read."""
+    without the entries that have left them. Blocks. `not_read`: is told of segments that can't be read, `on_bad` of lines
+    and records that do not check."""
 
     def __init__(
-        self, disk: IDisk, replayed: ReplayedLog, positions: Positions | None, not_read: NotRead, gaps: Gaps
+        self,
+        disk: IOpener,
+        replayed: ReplayedLog,
+        positions: Positions | None,
+        not_read: NotRead,
+        on_bad: Callable[[str, Sequence[bytes]], None],
     ) -> None:
-        self._disk, self._works, self._not_read, self._gaps = disk, replayed.works, not_read, gaps
+        self._disk, self._works, self._not_read, self._on_bad = disk, replayed.works, not_read, on_bad
         self._first = min((place.sequence for place in positions.runners.values()), default=0) if positions else 0
         ignored = positions.ignored if positions is not None else ()
         used = [(one.header.number, one) for one in replayed.journal.used if one.header is not None]
         self._segments = {number: one for number, one in used if number not in ignored}
         self._worked = sorted(place.sequence for place in self._works)
+
+    @property
+    def segments(self) -> Mapping[int, FoundSegment]:
+        """The segments that count, by number, in order."""
+        return self._segments
+
+    @property
+    def first(self) -> int:
+        """No envelope that work has not begun on lies in a batch before this one."""
+        return self._first
 
     def path_of(self, number: int) -> str | None:
         """The path of the segment of this number; None: there is none."""
@@ -92,7 +116,7 @@ class LiveEnvelopes:
             return
         try:
             if decode_header(file.read_at(0, BLOCK)) != header and not segment.is_guessed:
-                self._gaps.add((Gap("segment", f"it {_CHANGED}", 1, segment.path),))
+                self._not_read(segment.path, OSError(errno.ESTALE, f"it {_CHANGED}"))
                 return
             reader = BatchReader(Stretch(file, header, BLOCK, segment.size_bytes, behind, segment.last_sequence))
             while (batch := reader.next()) is not None:
@@ -105,7 +129,7 @@ class LiveEnvelopes:
         finally:
             close_read(file)
         if bad:
-            self._gaps.add((Gap("line of the log", "does not check", len(bad), segment.path),))
+            self._on_bad(segment.path, bad)
 
     def _without_gone(self, one: FoundEnvelope) -> FoundEnvelope:
         work = self._works.get(one.place)
@@ -211,5 +235,9 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
         journal.know_horizon(positions.suffix - 1)
     replayed = load_suffix(journal)
     journal.close()
-    stopped = StoppedLog(LiveEnvelopes(disk, replayed, positions, not_read, gaps), disk, spool_path)
+
+    def on_bad(path: str, bad: Sequence[bytes]) -> None:
+        gaps.add((Gap("line of the log", "does not check", len(bad), path),))
+
+    stopped = StoppedLog(LiveEnvelopes(disk, replayed, positions, not_read, on_bad), disk, spool_path)
     return StoppedQueue(stopped, stopped.read, gaps)

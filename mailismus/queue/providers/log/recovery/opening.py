@@ -75,10 +75,10 @@ def open_queue(
         make_directories(disk, root, DIRECTORIES)
         make_directories(disk, spool, SILO_NAMES)
         locks = lock_roots(disk, (root, spool))
-        return _open_locked(settings, disk, locks, files, reactor, random_bytes)
+        return open_locked(settings, disk, locks, files, reactor, random_bytes)
 
 
-def _open_locked(
+def open_locked(
     settings: QueueSettings,
     disk: IDisk,
     locks: list[ILock],
