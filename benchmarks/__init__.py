@@ -8,6 +8,7 @@ The modules here are the programs. Their rooms:
     measure     what is counted or timed, and reading what tools write: costs, barriers, profiles and budget, calls,
                 instructions, system calls, copies and passes; programs that count inside a server or alone
     results     values, verdicts and tables (pure)
+    log         one log-structured queue in a process of its own, with a choice
     ours, postfix   configurations
 
 `measure` and `stage` use each other's modules; `results` uses neither.

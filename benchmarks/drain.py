@@ -41,6 +41,7 @@ NEW_DOMAIN = "to.trial.example"
 BEFORE_S, AFTER_S = 3.0, 15.0
 """New mail runs so long before the flush; and what is under way when all is drained is waited for."""
 P95_S, RATIO = 1.0, 2.0
+NOTHING_MORE = Extras()
 SETTLE_S, REST_S = 6.0, 60.0
 """What was deferred last has moved into clusters; then until the server has nothing to do, at most so long."""
 
@@ -108,24 +109,27 @@ class Subject:
             subprocess.run([program("postqueue"), "-c", str(self.server.etc), "-f"], check=True, timeout=60)
 
 
-def make(name: str, new_port: int, provider: ServedProvider) -> Server:
-    """A server that sends mail for `NEW_DOMAIN` to this port, and everything else to its place's."""
+def make(name: str, new_port: int, provider: ServedProvider, more: Extras) -> Server:
+    """A server that sends mail for `NEW_DOMAIN` to this port, and everything else to its place's. `more`: for ours."""
     if name == "ours":
         relay = f'<relay address="127.0.0.1:{new_port}" destdomains="{NEW_DOMAIN}"/>'
-        return Ours(extras=Extras(queue="<retry_delays>4h</retry_delays>", relays=relay), provider=provider)
+        return Ours(
+            extras=Extras(queue=f"<retry_delays>4h</retry_delays>{more.queue}", relays=relay, spool=more.spool),
+            provider=provider,
+        )
     lines = [f"transport_maps = inline:{{{NEW_DOMAIN}=smtp:[127.0.0.1]:{new_port}}}"]
     lines += ["minimal_backoff_time = 4h", "maximal_backoff_time = 4h"]
     return Postfix(extras="\n".join(lines))
 
 
-def turn(options: argparse.Namespace, at: Stage, name: str) -> Drained:
-    """One server's turn. Raises: TrialError."""
+def turn(options: argparse.Namespace, at: Stage, name: str, more: Extras = NOTHING_MORE) -> Drained:
+    """One server's turn. `more`: elements for ours. Raises: TrialError."""
     with contextlib.ExitStack() as stack:
         place, messages = stack.enter_context(at.place(free_port())), options.messages
         trial = Trial(place.directory, SMALL)
         stack.callback(trial.close)
         trial.start_sink()
-        server = make(name, trial.sink_port, chosen(options))
+        server = make(name, trial.sink_port, chosen(options), more)
         stack.callback(server.close)
         server.start(place)
         subject, began_s = Subject(server, place), time.monotonic()

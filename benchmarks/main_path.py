@@ -24,6 +24,8 @@ from benchmarks.measure import barriers as trace
 from benchmarks.measure.budget import BUDGET_US, budget_table, heaviest, shares, thread_shares
 from benchmarks.measure.calls import Calls, count_calls
 from benchmarks.measure.costs import Machine, cpu_of, pss_bytes
+from benchmarks.measure.disk_bytes import device_bytes
+from benchmarks.measure.disk_calls import Counted as Counting
 from benchmarks.measure.profiling import RATE_HZ, profiler, record
 from benchmarks.results.report import Run, figures, ratios
 from benchmarks.results.workloads import WORKLOADS, Workload
@@ -48,6 +50,7 @@ def measure(
     with running(make, at, workload, sinks=sinks) as (server, sink, place):
         shaken = sink.handshakes() if isinstance(sink, TlsSink) else (0, 0)
         before, cpu, sink_cpu, own = sink.count(), server.account.cpu(), cpu_of(sink.process.pid), time.process_time()
+        device, counts = device_bytes(place.directory), server.counts() if isinstance(server, Counting) else None
         machine = Machine.now()
         sent = send(workload, messages, server.port, place.logs, TIMEOUT_S)
         delivered_at = max(sent.ended_at, sink.wait_for(before + messages, TIMEOUT_S))
@@ -72,6 +75,8 @@ def measure(
             others_share=others,
             whole_handshakes=whole - shaken[0],
             resumed_handshakes=resumed - shaken[1],
+            device_kib=(device_bytes(place.directory) - device) / messages / 1024,
+            barriers=server.counts().minus(counts).barriers / messages if isinstance(server, Counting) and counts else None,
         )
 
 

@@ -46,6 +46,7 @@ SOON, SOON_S = "<retry_delays>8s | 4h</retry_delays>", 9.5
 entries were made under `HOURS`: a longest pause here that is shorter would make theirs times of a wrong clock."""
 LOAD_S = 6.5
 BUILD_TIMEOUT_S = 1800.0
+NOTHING_MORE = Extras()
 FRESH = 1_000_000_000
 """The number of the first fresh message."""
 IMPORTS = "import twisted.scripts.twistd, twisted.internet.reactor, mailismus.run, mailismus.app"
@@ -61,6 +62,8 @@ class Bed:
     options: argparse.Namespace
     place: Place
     trial: Trial
+    more: Extras
+    """Elements of its configuration."""
     fresh: int = FRESH
 
     @property
@@ -71,7 +74,7 @@ class Bed:
     def server(self, queue: str, delay_start: str = "0") -> Ours:
         """A server with these settings; to be closed."""
         relay = f'<relay address="127.0.0.1:{self.trial.sink_port}" destdomains="to.trial.example"/>'
-        extras = Extras(queue, f"<delay_start>{delay_start}</delay_start>", relay)
+        extras = Extras(queue + self.more.queue, f"<delay_start>{delay_start}</delay_start>", relay, self.more.spool)
         return Ours(extras=extras, provider=chosen(self.options))
 
     @contextlib.contextmanager
@@ -248,15 +251,15 @@ def count_under_load(bed: Bed, server: Ours, entries: int) -> Counting:
     return Counting(quiet_s, took_s, counts.is_exact, (before + after) / 2, beside)
 
 
-def measure(options: argparse.Namespace, at: Stage, entries: int) -> Measured:
-    """Everything about one size. Raises: TrialError."""
+def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras = NOTHING_MORE) -> Measured:
+    """Everything about one size. `more`: elements of the configuration. Raises: TrialError."""
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(at.place(free_port()))
         place = attrs.evolve(made, port=free_port())
         trial = Trial(place.directory, SMALL)
         stack.callback(trial.close)
         trial.start_sink()
-        bed = Bed(options, place, trial)
+        bed = Bed(options, place, trial, more)
         build(bed, entries)
         starts, counting = list[Start](), None
         rounds = options.starts if options.area == "deferred" else 1

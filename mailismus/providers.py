@@ -105,5 +105,10 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-PROVIDERS = Providers({"clustered": "mailismus.queue.providers.clustered.entry"})
+PROVIDERS = Providers(
+    {
+        "clustered": "mailismus.queue.providers.clustered.entry",
+        "log": "mailismus.queue.providers.log.entry",
+    }
+)
 """The providers that can be configured, the default one first."""

@@ -26,6 +26,10 @@ class Run:
     whole_handshakes: int = 0
     resumed_handshakes: int = 0
     """TLS handshakes with the sink."""
+    device_kib: float = 0.0
+    """Written to the device below the queue a message, by all its users."""
+    barriers: float | None = None
+    """A message, where the server itself counts them."""
 
 
 @attrs.frozen

@@ -28,6 +28,7 @@ class Workload:
     connections: Connections
     messages: int
     messages_postfix: int
+    sessions: int = SESSIONS
 
     @property
     def sentence(self) -> str:
@@ -39,7 +40,7 @@ class Workload:
         """The arguments of smtp-source, without the address."""
         argv = [
             "-s",
-            str(min(SESSIONS, messages)),
+            str(min(self.sessions, messages)),
             "-m",
             str(messages),
             "-l",

@@ -53,7 +53,15 @@ NAIVE = ServedProvider(
     made=(".tmp",),
     module="tests.naive.entry",
 )
-SERVED = {provider.name: provider for provider in (CLUSTERED, NAIVE)}
+LOG = ServedProvider(
+    "log",
+    twistd=CLUSTERED.twistd,
+    command=CLUSTERED.command,
+    leftovers=(".msg",),
+    made=(".msg", ".mqj"),
+    has_spool=True,
+)
+SERVED = {provider.name: provider for provider in (CLUSTERED, LOG, NAIVE)}
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 Modules, each with what it is:
 
+    frame       records with marks in a batch. Pure
     batch       segment headers and batches as bytes. Pure
     segment     one journal file: created, used, used again
     pool        free segments, created ahead
@@ -14,4 +15,6 @@ Modules, each with what it is:
     lenient     reads a journal of which some segments can't be read
     throttle    delays 250s while the journal is longer than `maxsize`
     pressure    refuses mail while a message would wait too long for the disk
+    batch_events  tells a listener that is made later how batches ended
+    refusals    errors of the journal as reasons for clients
 """

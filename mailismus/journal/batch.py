@@ -6,6 +6,8 @@ and kept secret: neither bytes of an earlier use nor bytes of a mail can pass fo
 
 A header counts only with the first batch behind it: one barrier makes both durable.
 
+A *marked* batch has records with marks (`journal.frame`): one byte of each, outside the CRC, may be written again in place.
+
 *Not here*: what the records mean. Source: `docs/formats/journal`.
 """
 
@@ -16,6 +18,8 @@ import zlib
 from collections.abc import Sequence
 
 import attrs
+
+from mailismus.journal.frame import without_marks
 
 BLOCK = 4096
 NONCE_SIZE = 16
@@ -28,6 +32,7 @@ _HEADER_START = struct.Struct("<8sI")
 _HEADER_MAGIC = b"MQJ-SEGM"
 _BATCH = struct.Struct("<4sQI16s")
 _BATCH_MAGIC = b"MQJB"
+_MARKED_MAGIC = b"MQJM"
 _CRC = struct.Struct("<I")
 _LOOKS_ALIKE = 12
 """Bytes, of the 16 of a nonce, that must match: no other batch has so many by chance."""
@@ -121,7 +126,8 @@ def looks_torn(data: bytes, offset: int, nonce: bytes) -> bool:
     if offset + BATCH_HEAD_SIZE > len(data):
         return False
     magic, _, _, found = _BATCH.unpack_from(data, offset)
-    return _alike(magic, _BATCH_MAGIC) >= 3 and _alike(found, nonce) >= _LOOKS_ALIKE
+    magics = max(_alike(magic, _BATCH_MAGIC), _alike(magic, _MARKED_MAGIC))
+    return magics >= 3 and _alike(found, nonce) >= _LOOKS_ALIKE
 
 
 def _alike(found: bytes, wanted: bytes) -> int:
@@ -152,9 +158,12 @@ def padded_size(records_size: int) -> int:
     return -(-(BATCH_HEAD_SIZE + records_size) // BLOCK) * BLOCK
 
 
-def encode_batch(nonce: bytes, sequence: int, records: Sequence[bytes], records_size: int) -> list[bytes]:
-    """The buffers to write: head, the given records, padding to the block. No byte of a record is copied."""
-    head = _BATCH.pack(_BATCH_MAGIC, sequence, records_size, nonce)
+def encode_batch(
+    nonce: bytes, sequence: int, records: Sequence[bytes], records_size: int, *, has_marks: bool = False
+) -> list[bytes]:
+    """The buffers to write: head, the given records, padding to the block. No byte of a record is copied. `has_marks`: the
+    records have marks, all of them clear."""
+    head = _BATCH.pack(_MARKED_MAGIC if has_marks else _BATCH_MAGIC, sequence, records_size, nonce)
     crc = zlib.crc32(head)
     for record in records:
         crc = zlib.crc32(record, crc)
@@ -174,10 +183,12 @@ def decode_batch(data: bytes | memoryview, offset: int, nonce: bytes) -> Batch |
     if start > len(data):
         return None
     magic, sequence, size, found = _BATCH.unpack_from(data, offset)
-    if magic != _BATCH_MAGIC or found != nonce or start + size > len(data):
+    if magic not in (_BATCH_MAGIC, _MARKED_MAGIC) or found != nonce or start + size > len(data):
         return None
     (crc,) = _CRC.unpack_from(data, offset + _BATCH.size)
     view = memoryview(data)
-    if crc != zlib.crc32(view[start : start + size], zlib.crc32(view[offset : offset + _BATCH.size])):
+    records = view[start : start + size]
+    checked = without_marks(records) if magic == _MARKED_MAGIC else records
+    if crc != zlib.crc32(checked, zlib.crc32(view[offset : offset + _BATCH.size])):
         return None
-    return Batch(offset, sequence, bytes(view[start : start + size]))
+    return Batch(offset, sequence, bytes(records))

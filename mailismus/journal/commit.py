@@ -1,7 +1,7 @@
 """Group commit: many messages share one barrier.
 
 While one batch is being made durable, the next one gathers; there is no timer for messages. A lone client pays one barrier.
-Items without a waiting client (settlements) are delayed until a message takes them along, or for `COMPANY_S` after the first
+Items without a waiting client (settlements) are delayed until a message takes them along, or for `company_s` after the first
 of them: so a message does not wait for a barrier of theirs.
 
     gathering --batch--> journal thread --barrier--> durable(), in the order appended
@@ -72,9 +72,10 @@ class GroupCommit:
         most_records_size: int,
         on_batch: Callable[[], None],
         on_sick: Callable[[], Sequence[IItem]],
+        company_s: float = COMPANY_S,
     ) -> None:
         """`on_batch` is called after each durable batch; `on_sick` when a barrier failed: it returns the items that rewrite
-        the live records of the failed segment. They precede the settlements that are kept."""
+        the live records of the failed segment. They precede the settlements that are kept. `company_s`: as `COMPANY_S`."""
         self._writer = writer
         self._worker = worker
         self._reactor = reactor
@@ -82,7 +83,10 @@ class GroupCommit:
         self._gather = min(most_records_size // 2, LARGEST_GATHERED)
         self._on_batch = on_batch
         self._on_sick = on_sick
+        self._company_s = company_s
         self._waiting: deque[IItem] = deque()
+        self._riding: list[IItem] = []
+        """Items that go with the next batch, and never ask for one."""
         self._urgent = 0
         """Number of waiting items that may fail."""
         self._is_hurried = False
@@ -156,9 +160,14 @@ class GroupCommit:
             if not waiting:
                 self._waiting_since_s = self._reactor.seconds()
             if not self._is_writing and self._timer is None:
-                self._timer = self._reactor.callLater(COMPANY_S, self._write)
+                self._timer = self._reactor.callLater(self._company_s, self._write)
         waiting.append(item)
         self.waiting_bytes += item.size_bytes
+
+    def ride(self, item: IItem) -> None:
+        """Write the item, which may not fail, behind the others of the next batch, whenever that comes. Nothing is lost with
+        it."""
+        self._riding.append(item)
 
     def bar(self, error: OSError | None) -> None:
         """Report trouble of another component (None: it is over): no item that may fail is accepted meanwhile."""
@@ -220,6 +229,10 @@ class GroupCommit:
         size = 0
         claim = Claim.ANY
         waiting = self._waiting
+        if self._riding:
+            waiting.extend(self._riding)
+            self.waiting_bytes += sum(item.size_bytes for item in self._riding)
+            self._riding.clear()
         while waiting and (not batch or size + waiting[0].size_bytes <= self._gather):
             item = waiting.popleft()
             batch.append(item)
@@ -267,8 +280,8 @@ class GroupCommit:
 
     def _go_on(self) -> None:
         """Continue with the waiting items after a barrier."""
-        left_s = COMPANY_S - (self._reactor.seconds() - self._waiting_since_s)
-        if self._urgent or self._is_hurried or self._to_recover or not 0 < left_s <= COMPANY_S:
+        left_s = self._company_s - (self._reactor.seconds() - self._waiting_since_s)
+        if self._urgent or self._is_hurried or self._to_recover or not 0 < left_s <= self._company_s:
             self._write()
         else:
             self._timer = self._reactor.callLater(left_s, self._write)

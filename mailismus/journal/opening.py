@@ -35,6 +35,7 @@ class Reuse(enum.Enum):
 
     WHAT_IS_FREE = "those that nobody needs any more"
     NOTHING = "new ones alone: what old ones hold may still be looked for"
+    WHAT_NEVER_COUNTED = "those without a batch: what lies below the horizon is needed too"
 
 
 class JournalOwner(Protocol):
@@ -73,6 +74,8 @@ class JournalOpener:
     worker: IWorker
     reactor: IReactorTime
     random_bytes: RandomBytes
+    has_marks: bool = False
+    """The records have marks (`journal.frame`)."""
 
     def begin_journal(
         self,
@@ -92,8 +95,8 @@ class JournalOpener:
             raise
         pool, writer = opened.pool, opened.writer
         try:
-            free, freed_by_last = _sort_segments(found, writer)
-            if reuse is Reuse.WHAT_IS_FREE:
+            free, freed_by_last = _sort_segments(found, writer, reuse)
+            if reuse is not Reuse.NOTHING:
                 for segment in free:
                     pool.adopt(segment)
             _write_first_batch(found, owner, pool, writer, beside_epoch)
@@ -120,6 +123,7 @@ class JournalOpener:
             last_number=found.journal.highest_number,
             last_sequence=found.last_sequence,
             presence=presence,
+            has_marks=self.has_marks,
         )
         writer.epoch = found.epoch + 1
         writer.horizon = found.sure_horizon
@@ -127,14 +131,16 @@ class JournalOpener:
         return OpenJournal(pool, writer, SpoolIds(writer.epoch))
 
 
-def _sort_segments(found: ReplayedJournal, writer: JournalWriter) -> tuple[list[Segment], list[Segment]]:
+def _sort_segments(found: ReplayedJournal, writer: JournalWriter, reuse: Reuse) -> tuple[list[Segment], list[Segment]]:
     """Those that are needed go to the writer. Return those that are surely free, and those that are free only by the
     checkpoint in the last batch, whose durability nobody knows yet."""
     free = [other.as_segment() for other in found.journal.others]
     freed_by_last = []
     for used in found.journal.used:
         segment = used.as_segment()
-        if segment.last_sequence <= found.sure_horizon:
+        if reuse is Reuse.WHAT_NEVER_COUNTED:
+            writer.segments[segment.number] = segment
+        elif segment.last_sequence <= found.sure_horizon:
             free.append(segment)
         elif segment.last_sequence <= found.horizon:
             freed_by_last.append(segment)

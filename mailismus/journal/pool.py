@@ -88,6 +88,11 @@ class SegmentPool:
             segment.header = None
             self._free.append(segment)
 
+    def trim(self) -> None:
+        """Remove free segments above `READY`."""
+        while len(self._free) > READY:
+            self.remove(self._free.pop())
+
     def remove(self, segment: Segment) -> None:
         """Remove a segment."""
 

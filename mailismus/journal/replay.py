@@ -86,6 +86,10 @@ class FoundSegment:
     end: int = 0
     """Where that batch ends."""
 
+    def limit_to(self, sequence: int) -> None:
+        """Note that a later header denies the batches behind this sequence number."""
+        self.limit = sequence
+
     def as_segment(self) -> Segment:
         """The segment for a writer, which writes to it only after a new `begin`."""
         segment = Segment(self.path, self.file, self.size_bytes)
@@ -103,6 +107,8 @@ class Journal:
     """Segments that count, in the order of their numbers."""
     others: list[FoundSegment]
     damages: list[Damage] = attrs.field(factory=list)
+    known_horizon: int = 0
+    """A durable horizon that the provider has from elsewhere."""
 
     @property
     def lost_headers(self) -> int:
@@ -118,6 +124,14 @@ class Journal:
     def torn(self) -> list[FoundSegment]:
         """Segments whose last batch is not whole."""
         return [segment for segment in (*self.used, *self.others) if segment.is_torn]
+
+    def know_horizon(self, horizon: int) -> None:
+        """Note a durable horizon that the provider has from elsewhere."""
+        self.known_horizon = horizon
+
+    def explain(self, left: Iterable[Damage]) -> None:
+        """Note that of the damages these are left: the others are none."""
+        self.damages = list(left)
 
     def close(self) -> None:
         """Close every segment."""
@@ -138,8 +152,8 @@ class Journal:
 
     @property
     def horizon(self) -> int:
-        """The newest horizon in a header; it was durable before that header was written."""
-        return max((s.header.horizon for s in self.used if s.header is not None), default=0)
+        """The newest horizon in a header; it was durable before that header was written. Or `known_horizon`."""
+        return max((self.known_horizon, *(s.header.horizon for s in self.used if s.header is not None)))
 
 
 def survey(disk: IDisk, directory: str) -> Journal:

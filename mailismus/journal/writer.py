@@ -35,6 +35,12 @@ from mailismus.observe.metrics import Distribution
 
 RandomBytes = Callable[[int], bytes]
 
+MOST_CHECKED = 16
+"""Segments whose names one check looks at: the newest ones and, of the others, each in its turn."""
+
+NEWEST_CHECKED = 4
+"""How many of the newest segments each check looks at."""
+
 BARRIERS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -92,14 +98,17 @@ class JournalWriter:
         last_sequence: int,
         monotonic: Callable[[], float] = time.monotonic,
         presence: Presence | None = None,
+        has_marks: bool = False,
     ) -> None:
-        """`presence`: whether directory and lock have their names; None: not checked."""
+        """`presence`: whether directory and lock have their names; None: not checked. `has_marks`: the records have marks
+        (`journal.frame`)."""
         self._disk = disk
         self._monotonic = monotonic
         self._directory = directory
         self._next_segment = next_segment
         self._random_bytes = random_bytes
         self._presence = presence
+        self._has_marks = has_marks
         self.is_check_due = presence is not None
         """The next batch is preceded by a check of names. Set in the reactor's thread, now and then."""
         self._number = last_number
@@ -120,6 +129,8 @@ class JournalWriter:
         """Bytes of durable batches."""
         self.sick: frozenset[int] = frozenset()
         """Numbers of the segments that the last call could not write, sync or find."""
+        self._checked = 0
+        """Number of the segment up to which the older ones were checked."""
         self.spoiled: list[Segment] = []
         """Free segments that could not be begun. The handler of the failure removes them."""
 
@@ -140,7 +151,8 @@ class JournalWriter:
         sequence = self.sequence + 1
         begun_at = self._monotonic()
         try:
-            segment.file.write_at(offset, encode_batch(segment.nonce, sequence, records, records_size))
+            encoded = encode_batch(segment.nonce, sequence, records, records_size, has_marks=self._has_marks)
+            segment.file.write_at(offset, encoded)
             segment.file.sync()
         except OSError:
             self.sick = frozenset((segment.number,))
@@ -153,18 +165,29 @@ class JournalWriter:
         return Written(segment.number, offset + BATCH_HEAD_SIZE, sequence)
 
     def check(self) -> None:
-        """Check that directory, lock and segments have their names, and segments their length. Raises `Missing`,
-        `Unsound`."""
+        """Check that directory, lock and segments have their names, and segments their length: at most `MOST_CHECKED`
+        segments, the newest ones each time. Raises `Missing`, `Unsound`."""
         self.sick = frozenset()
         if self._presence is None:
             return
         self._presence.check()
-        lost = [one for one in list(self.segments.values()) if not one.is_given_up and not one.is_whole()]
+        lost = [one for one in self._to_check() if not one.is_given_up and not one.is_whole()]
         # A segment that was freed meanwhile may have another name, or none.
         lost = [segment for segment in lost if self.segments.get(segment.number) is segment]
         if lost:
             self.sick = frozenset(segment.number for segment in lost)
             raise Unsound(lost)
+
+    def _to_check(self) -> list[Segment]:
+        """The segments to check now."""
+        used = sorted(self.segments.copy().items())
+        if len(used) <= MOST_CHECKED:
+            return [segment for _, segment in used]
+        newest, older = used[-NEWEST_CHECKED:], used[:-NEWEST_CHECKED]
+        behind = [one for one in older if one[0] > self._checked]
+        in_turn = (behind + older)[: MOST_CHECKED - NEWEST_CHECKED]
+        self._checked = in_turn[-1][0]
+        return [segment for _, segment in (*newest, *in_turn)]
 
     def _check_for(self, claim: Claim) -> None:
         """Check before a batch. Settlements are written even into a segment that was removed: no other process uses it, and

@@ -16,6 +16,8 @@ The modules:
     commits       commits whose end is told by a Deferred
     words         checks further facts of messages and recipients before a commit. Pure
     gaps          entries that a listing could not read. Pure
+    sums          sums of a count. Pure
+    plan_parts    parts of a plan by which another process counts. Pure
     listeners     tasks that wait for entries of an area
     out_entries   entries that are out for delivery, and room for more
     not_durable   outcomes that are not durable yet hold back deliveries

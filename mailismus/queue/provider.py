@@ -132,8 +132,8 @@ class IProvider(Protocol):
         """Whether messages lie in a directory of their own (`<spool>`, `--spool`)."""
 
     def claims(self, queue_path: str) -> bool:
-        """Whether this directory, which has no mark, or a damaged one, holds a queue of this provider. Only a provider that
-        is older than the marks answers True. Raises `OSError`."""
+        """Whether this directory, which has no mark, or a damaged one, holds a queue of this provider: of one that is older
+        than the marks, or whose directories are like no other provider's. Raises `OSError`."""
 
     def load(self) -> None:
         """Import all that `open` needs. Called as root alone, before a start takes on another user's rights: the program may

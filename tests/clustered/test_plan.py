@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, AreaCount, Entry, ICountingPlan, Message, Summary
+from mailismus.queue.plan_parts import PART_NUMBERS
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
-from mailismus.queue.providers.clustered.read.count_plan import PART_CLUSTERS, PART_NUMBERS, CountingPlan
+from mailismus.queue.providers.clustered.read.count_plan import PART_CLUSTERS, CountingPlan
 from mailismus.queue.providers.clustered.read.planned_count import PlanCounter
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench, addresses

@@ -44,7 +44,8 @@ def test_a_setting_of_another_provider_is_refused_with_its_line(inner: str, line
         loaded(inner)
     error = refused.value
     assert (error.file, error.line) == ("f.xml", line)
-    assert error.text == f'{what} belongs to provider clustered, and <queue provider> is "novelty": remove it'
+    owners = "clustered" if what == "<maxclustersize>" else "clustered and log"
+    assert error.text == f'{what} belongs to provider {owners}, and <queue provider> is "novelty": remove it'
 
 
 def test_a_setting_of_every_provider_is_taken() -> None:
@@ -81,10 +82,37 @@ def test_a_setting_may_belong_to_several_providers() -> None:
     assert with_provider("X.", both) == "X. Of provider log and chunk alone."
 
 
-def test_what_is_inside_a_block_of_a_provider_says_nothing_of_its_own() -> None:
+def test_what_is_inside_a_block_belongs_to_fewer_providers_or_to_all_of_the_block() -> None:
     for item in QUEUE.content:
         if isinstance(item, Block) and item.providers:
-            assert all(not inner.providers for inner in item.content)
+            assert all(set(inner.providers) < set(item.providers) for inner in item.content)
+
+
+@pytest.mark.parametrize(
+    ("inner", "line", "what"),
+    [
+        ("<maxclustersize>1M</maxclustersize>", 5, "<maxclustersize>"),
+        ("<journal>\n<maxage>1s</maxage></journal>", 6, "<maxage>"),
+        ("<journal>\n\n<maxsize>1G</maxsize></journal>", 7, "<maxsize>"),
+        ("<spool>\n<hardlinks>Y</hardlinks></spool>", 6, "<hardlinks>"),
+    ],
+)
+def test_a_log_has_no_settings_of_clusters(inner: str, line: int, what: str) -> None:
+    text = QUEUE_OF_IT.format(inner).replace(MADE_UP, "log").encode()
+    with pytest.raises(ConfigError) as refused:
+        load_tree(parse(text, "f.xml"), "f.xml", "mx.example.net", None, None, ("clustered", "log"))
+    assert (refused.value.file, refused.value.line) == ("f.xml", line)
+    assert refused.value.text == f'{what} belongs to provider clustered, and <queue provider> is "log": remove it'
+
+
+def test_the_provider_alone_is_a_complete_configuration_of_a_log() -> None:
+    config = load_tree(
+        parse(b'<mailserver><mta><queue provider="log"/></mta></mailserver>', "f.xml"),
+        *("f.xml", "mx.example.net", None, None, ("clustered", "log")),
+    )
+    shown = {value.path for value in config.effective if value.path.startswith("mta/queue/")}
+    assert {"mta/queue/journal/segmentsize", "mta/queue/journal/largemsgsize", "mta/queue/spool/bufsize"} <= shown
+    assert not shown & {"mta/queue/journal/maxage", "mta/queue/journal/maxsize", "mta/queue/spool/hardlinks"}
 
 
 def test_an_error_about_a_setting_gets_the_line_of_the_element_around_it_where_it_is_not_written() -> None:

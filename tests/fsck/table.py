@@ -10,21 +10,33 @@ import argparse
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from benchmarks.stage.providers import CLUSTERED, add_option
+from benchmarks.stage.providers import CLUSTERED, LOG, add_option
+from mailismus.queue.fsck.faults import FaultKind
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind
+from mailismus.queue.providers.log.fsck.kinds import LogFindingKind
 from tests.fsck.damages import DAMAGES, Damage
 from tests.fsck.worlds import kinds, unrepaired
 
 
-def write_kinds(out: TextIO) -> None:
+def write_kinds(out: TextIO, of: Iterable[FaultKind] = FindingKind) -> None:
     """One row a kind of finding."""
     out.write("| kind | severity | what it is | `--repair` |\n|---|---|---|---|\n")
-    for kind in FindingKind:
+    for kind in of:
         severity, what, repair = kind.value
         out.write(f"| `{kind.code}` | {severity.value} | {_words(what)} | {_words(repair)} |\n")
+
+
+def log_kinds() -> Sequence[FaultKind]:
+    """Kinds of a log-structured queue that the clustered one does not have, or tells in other words."""
+    return [kind for kind in LogFindingKind if _told(kind) not in {_told(other) for other in FindingKind}]
+
+
+def _told(kind: FaultKind) -> tuple[str, str]:
+    return kind.code, str(kind.value[1]).replace("the journal", "the log")
 
 
 def _words(sentence: str) -> str:
@@ -68,6 +80,9 @@ if __name__ == "__main__":
     parser.add_argument("table", nargs="?", choices=("kinds", "damages"), help="one of them (default: both)")
     add_option(parser)
     options = parser.parse_args()
+    if options.provider == LOG.name:
+        write_kinds(sys.stdout, log_kinds())
+        sys.exit()
     if options.provider != CLUSTERED.name:
         sys.exit(f"the {options.provider} provider has no fsck")
     table = options.table

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.fsck.local import actions as shared
 from mailismus.queue.providers.clustered.fsck import repair
 from mailismus.queue.providers.clustered.fsck.evidence.history import HeldMessage
 from mailismus.queue.providers.clustered.fsck.repairs import actions
@@ -49,23 +50,23 @@ class HeldElsewhere(HeldMessage):
 
 
 def put_right(executor: RepairExecutor) -> None:
-    actions.put_right(RIGHT, 10, b"##", 8, 16, executor)
+    shared.put_right(RIGHT, 10, b"##", 8, 16, executor)
 
 
 def cut_off(executor: RepairExecutor) -> None:
-    actions.cut_off(RIGHT, 100, executor)
+    shared.cut_off(RIGHT, 100, executor)
 
 
 def remove(executor: RepairExecutor) -> None:
-    actions.remove(RIGHT, executor)
+    shared.remove(RIGHT, executor)
 
 
 def relink(executor: RepairExecutor) -> None:
-    actions.relink(RIGHT, WRONG, executor)
+    shared.relink(RIGHT, WRONG, executor)
 
 
 def move_message(executor: RepairExecutor) -> None:
-    actions.move_message(WRONG, RIGHT, (RIGHT, NAMED), executor)
+    shared.move_message(WRONG, RIGHT, (RIGHT, NAMED), executor)
 
 
 def restore_message(executor: RepairExecutor) -> None:

@@ -10,6 +10,7 @@ import pytest
 from mailismus.disk.interface import IFile
 from mailismus.journal.segment import SMALLEST
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.fsck.local import actions as shared
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
 from mailismus.queue.providers.clustered.format.record import Checkpoint
@@ -339,7 +340,7 @@ def test_what_could_not_be_copied_stays(queue: Tree) -> None:
     executor = executor_on(disk, journal(disk))
     disk.bad = resting_line(disk, told_by(queue)).source.path
     with pytest.raises(OSError, match="can't be read"):
-        actions.remove_at_end(disk.bad, executor)
+        shared.remove_at_end(disk.bad, executor)
     executor.finish()
     assert disk.exists(disk.bad)
 

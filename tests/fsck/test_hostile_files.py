@@ -18,11 +18,11 @@ from mailismus.disk.interface import IFile
 from mailismus.disk.posix import PosixDisk, PosixFile
 from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.fsck.local import actions
+from mailismus.queue.fsck.local.target import LONGEST_FILE
 from mailismus.queue.fsck.quarantine import Quarantine
 from mailismus.queue.fsck.turns import TurnWorker
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.fsck.evidence.target import LONGEST_FILE
-from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
 from mailismus.spool.silo import message_path
 from tests.fsck import damages

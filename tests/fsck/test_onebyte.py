@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.recipient_line import format_lines
-from mailismus.queue.interface import Area, Entry, Message
-from mailismus.queue.providers.clustered.format.cluster import BadLine
-from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import join_torn, mend_line
-from mailismus.queue.providers.clustered.fsck.evidence.one_byte import (
+from mailismus.queue.fsck.local.one_byte import (
     LONGEST_FOR_BIT,
     LONGEST_FOR_BYTE,
     ByteChange,
     find_change,
 )
+from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.providers.clustered.format.cluster import BadLine
+from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import join_torn, mend_line
 
 
 @given(st.binary(min_size=1, max_size=300), st.data())

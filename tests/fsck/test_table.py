@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from tests.fsck.damages import DAMAGES
-from tests.fsck.table import write_kinds
+from tests.fsck.table import log_kinds, write_kinds
 
 PAGE = Path(__file__).parents[2] / "docs" / "fsck.md"
 
@@ -14,6 +14,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "fsck.md"
 def test_the_page_tells_of_every_kind() -> None:
     out = io.StringIO()
     write_kinds(out)
+    assert out.getvalue() in PAGE.read_text()
+
+
+def test_the_page_tells_of_every_kind_of_a_log() -> None:
+    out = io.StringIO()
+    write_kinds(out, log_kinds())
     assert out.getvalue() in PAGE.read_text()
 
 

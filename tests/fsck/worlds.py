@@ -14,14 +14,14 @@ from mailismus.journal.opening import JournalOpener
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.fsck.finding import Done, Finding, Severity
+from mailismus.queue.fsck.local.names import NameCheck
+from mailismus.queue.fsck.local.target import Checking
 from mailismus.queue.fsck.turns import TurnWorker
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
-from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
 from mailismus.queue.providers.clustered.fsck.repair import RepairReport
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue

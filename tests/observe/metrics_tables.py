@@ -14,6 +14,7 @@ from mailismus.observe import audit_log, metrics_process
 from mailismus.observe.metrics import Metric, describe
 from mailismus.queue import metrics as manager
 from mailismus.queue.providers.clustered import metrics as clustered
+from mailismus.queue.providers.log import metrics as log
 from mailismus.report import metrics as report
 from mailismus.start import certificate_ends
 from mailismus.submit import metrics as submit
@@ -30,6 +31,7 @@ TABLES: dict[str, tuple[Metric[Any], ...]] = {
     "The queue, whatever its provider": manager.FIGURES,
     "What is under way": manager.METRICS,
     "The clustered queue": clustered.METRICS,
+    "The log-structured queue": log.METRICS,
     "Audit logs": audit_log.METRICS,
     "Certificates": certificate_ends.METRICS,
     "The program": metrics_process.METRICS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import subprocess
 import sys
@@ -18,7 +19,10 @@ from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
 from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK
-from tests.clustered.harness import queue_settings
+from tests.clustered.harness import ClusteredHarness, queue_settings
+from tests.contracts.bench import Bench
+from tests.log.harness import LogHarness
+from tests.support.copied import copy_out
 
 TABLE = PROVIDERS.extended(novelty="tests.support.novelty")
 CONFIG = """\
@@ -51,7 +55,7 @@ def snapshot(path: Path) -> list[tuple[str, int]]:
 
 
 def test_providers_are_found_by_name() -> None:
-    assert PROVIDERS.names == ("clustered",)
+    assert PROVIDERS.names == ("clustered", "log")
     for name in TABLE.names:
         assert TABLE.named(name).name == name
     with pytest.raises(LookupError):
@@ -176,6 +180,38 @@ def test_every_command_refuses_the_directory_of_another_with_file_and_line(
             f'{config}:3: <queue provider> is "clustered", but {queue} holds a queue of provider novelty'
         )
     assert snapshot(queue) == before
+
+
+def checksums(path: Path) -> dict[str, str]:
+    """Kind or checksum of each name below this directory."""
+    names = sorted(path.rglob("*"))
+    return {str(name): hashlib.sha256(name.read_bytes()).hexdigest() if name.is_file() else "directory" for name in names}
+
+
+@pytest.mark.parametrize("has_mark", [True, False], ids=["marked", "without-mark"])
+@pytest.mark.parametrize(("whose", "other"), [("clustered", "log"), ("log", "clustered")])
+def test_each_local_provider_refuses_the_directory_of_the_other(
+    queue: Path, whose: str, other: str, has_mark: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A queue that took a message, and every command with the other provider in the configuration."""
+    harness: LogHarness | ClusteredHarness = LogHarness() if whose == "log" else ClusteredHarness()
+    Bench(harness, harness.open()).put()
+    copy_out(harness.disk, queue.parent)
+    assert (queue / MARK).is_file()
+    if not has_mark:
+        (queue / MARK).unlink()
+    config = write_config(queue, other)
+    before = checksums(queue)
+    for words in (["queue", "count"], ["queue", "list"], ["fsck"], ["fsck", "--repair"]):
+        assert main(["--config", config, *words]) == 78
+        message = capsys.readouterr().err
+        assert message.startswith(
+            f'{config}:3: <queue provider> is "{other}", but {queue} holds a queue of provider {whose}'
+        )
+    with pytest.raises(StartError) as refused:
+        PROVIDERS.configured(settings(queue, other))
+    assert refused.value.status == 78
+    assert checksums(queue) == before
 
 
 def test_a_queue_without_a_spool_is_looked_at_without_one(queue: Path, capsys: pytest.CaptureFixture[str]) -> None:

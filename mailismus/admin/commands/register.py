@@ -87,7 +87,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
         epilog=wording.DUMP_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    dump.add_argument("file", metavar="FILE", help="a .mqj, .mqc or .msg file, provider, lock, or one of corrupt/")
+    dump.add_argument("file", metavar="FILE", help="a .mqj, .mqc or .msg file, positions, provider, lock, or of corrupt/")
     dump.set_defaults(run=lambda arguments: _dump(arguments, tools))
 
 

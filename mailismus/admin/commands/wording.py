@@ -115,9 +115,9 @@ command that failed."""
 
 DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
-journal segment (.mqj), a cluster (.mqc), a message file (.msg), the files
-provider, lock and state/hosts, or a file in corrupt/. Bytes of a segment or a
-cluster that do not check are reported in their place. It ends with 65 for a
+segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
+(.msg), the files positions, provider, lock and state/hosts, or a file in
+corrupt/. Bytes that do not check are reported in their place. It ends with 65 for a
 header or a message file that does not check, and for any other file."""
 
 FSCK = """\
@@ -194,6 +194,8 @@ examples:
 DUMP_EXAMPLES = """\
 examples:
   mailismus dump var/queue/deferred/20261121T0900/7-1.mqc
+  mailismus dump var/queue/log/00000003.mqj
+  mailismus dump var/queue/positions
   mailismus dump var/spool/01/0000000A00000001.msg
   mailismus dump var/queue/corrupt/00000012.mqj-4096
   mailismus dump var/queue/state/hosts            # which hosts are dead"""

@@ -19,7 +19,7 @@ from mailismus.config.table import report as rep
 from mailismus.config.table import submit as sub
 from mailismus.config.table.root import MTA
 from mailismus.config.table.tls import LATENT, RELAY_TLS
-from mailismus.config.table.words import Setting
+from mailismus.config.table.words import Setting, belongs_to
 from mailismus.config.values.networks import Block, show_block
 from mailismus.config.values.settings import Settings
 from mailismus.config.values.units import show_size, show_time_ms
@@ -99,6 +99,8 @@ def _advise_retries(top: Given) -> Iterator[Advice]:
 
 def _advise_journal(top: Given) -> Iterator[Advice]:
     queue = top.one(MTA).one(que.QUEUE)
+    if not belongs_to(que.MAXSIZE, queue.get(que.PROVIDER)):
+        return
     block = queue.one(que.JOURNAL)
     segment, whole = block.get(que.SEGMENTSIZE), block.get(que.MAXSIZE)
     if segment > whole // 4:

@@ -9,12 +9,14 @@ from mailismus.config.table import kinds
 from mailismus.config.table.words import Block, Form, Setting
 
 _CLUSTERED = ("clustered",)
+_LOCAL = ("clustered", "log")
 
 PROVIDER = Setting(
     "provider",
-    kinds.provider(("clustered",), unbuilt=("memory", "chunk", "log", "distributed")),
+    kinds.provider(("clustered", "log"), unbuilt=("memory", "chunk", "distributed")),
     "clustered",
-    "The queue provider: how the queue is stored.",
+    "The queue provider: how the queue is stored. clustered: a journal, then cluster files and message files; log: one log, "
+    "which is the queue.",
     Form.ATTRIBUTE,
     fixed=True,
 )
@@ -51,13 +53,13 @@ MINFREE = Setting(
 )
 
 SEGMENTSIZE = Setting(
-    "segmentsize", kinds.size("1Mi", "4Gi"), "32Mi", "Bytes of one segment file of the journal.", fixed=True
+    "segmentsize", kinds.size("1Mi", "4Gi"), "32Mi", "Bytes of one segment file of the journal or log.", fixed=True
 )
 LARGEMSGSIZE = Setting(
     "largemsgsize",
     kinds.size("0", "16Mi"),
     "128Ki",
-    "Messages above this size are written to message files, not into the journal. 0: all messages.",
+    "Messages above this size are written to message files, not into the journal or log. 0: all messages.",
     fixed=True,
 )
 MAXAGE = Setting(
@@ -66,15 +68,21 @@ MAXAGE = Setting(
     "3s",
     "The age at which undelivered mail moves from the journal to clusters. 0: at once.",
     fixed=True,
+    providers=_CLUSTERED,
 )
 MAXSIZE = Setting(
-    "maxsize", kinds.size("1Mi"), "256Mi", "Bytes of the journal at which a checkpoint begins before maxage.", fixed=True
+    "maxsize",
+    kinds.size("1Mi"),
+    "256Mi",
+    "Bytes of the journal at which a checkpoint begins before maxage.",
+    fixed=True,
+    providers=_CLUSTERED,
 )
 JOURNAL = Block(
     "journal",
-    "The journal: new mail is written here first, and many messages share one barrier.",
+    "The journal: new mail is written here first, and many messages share one barrier. With provider log, the log.",
     (SEGMENTSIZE, LARGEMSGSIZE, MAXAGE, MAXSIZE),
-    providers=_CLUSTERED,
+    providers=_LOCAL,
 )
 
 SPOOL_ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/spool", "The directory of message files.", fixed=True)
@@ -93,14 +101,19 @@ MAXSPIDCACHE = Setting(
     fixed=True,
 )
 HARDLINKS = Setting(
-    "hardlinks", kinds.BOOLEAN, "N", "Use a hard link for each recipient in place of reference counts.", fixed=True
+    "hardlinks",
+    kinds.BOOLEAN,
+    "N",
+    "Use a hard link for each recipient in place of reference counts.",
+    fixed=True,
+    providers=_CLUSTERED,
 )
 SPOOL = Block(
     "spool",
-    "The spool: message files of mail that left the journal.",
+    "The spool: message files of mail that left the journal, and of large messages.",
     (SPOOL_ROOTPATH, BUFSIZE, MAXSPIDCACHE, HARDLINKS),
     original=("silofactor",),
-    providers=_CLUSTERED,
+    providers=_LOCAL,
 )
 
 QUEUE = Block(

@@ -69,6 +69,10 @@ class DueIndex(DueEntries[M]):
         """As `IQueue.room_again`. Return the areas with entries of senders that are asked about again."""
         return {wanted for wanted, area in self._areas.items() if area.passed_over.wake()}
 
+    def is_passed_over(self, wanted: Area, sender: bytes) -> bool:
+        """Whether messages of this sender wait in a line until it may be asked about again."""
+        return sender in self._areas[wanted].passed_over.lines
+
     def has_ready(self, wanted: Area) -> bool:
         """Whether entries of this area may be taken now, as far as is known without a clock."""
         area = self._areas[wanted]

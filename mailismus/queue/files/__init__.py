@@ -13,5 +13,6 @@ Modules, each with what it is:
     refusals        errors of an opening as what an administrator must do
     free_space      refuses mail below `minfree`
     locations       directories and locks that were opened
+    dump            prints segments, message files, files of `corrupt/`
     presence        refuses mail while one of them lost its name
 """

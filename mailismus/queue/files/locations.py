@@ -18,7 +18,7 @@ from mailismus.queue.files.directories import LOCK
 from mailismus.spool.silo import SILO_NAMES
 
 QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
-"""The directories in the queue's directory. Beside them: the lock and the mark."""
+"""The directories in the queue's directory, that of the journal first. Beside them: the lock and the mark."""
 
 
 @attrs.frozen
@@ -38,16 +38,19 @@ class Locations:
         self._directory.close()
 
 
-def remember(settings: QueueSettings, disk: IDisk, locks: Sequence[ILock]) -> Locations:
-    """The locations of a queue whose directories exist; `locks`: those of queue and spool. Raises OSError."""
+def remember(
+    settings: QueueSettings, disk: IDisk, locks: Sequence[ILock], directories: Sequence[str] = QUEUE_DIRECTORIES
+) -> Locations:
+    """The locations of a queue whose directories exist; `locks`: those of queue and spool; `directories`: names in the
+    queue's directory, that of the journal first. Raises OSError."""
     roots = (settings.rootpath, settings.spool.rootpath)
-    journal = os.path.join(roots[0], "journal")
+    journal = os.path.join(roots[0], directories[0])
     held = {os.path.join(root, LOCK): lock for root, lock in zip(roots, locks, strict=True)}
     queue, spool = (AnyDirectory(disk, lock) for lock in locks)
     kept = disk.open_directory(journal)
     found_by: dict[str, INamed] = {roots[0]: queue, journal: kept}
     silos = [os.path.join(roots[1], name) for name in SILO_NAMES]
-    areas = [os.path.join(roots[0], name) for name in QUEUE_DIRECTORIES if name != "journal"]
+    areas = [os.path.join(roots[0], name) for name in directories[1:]]
     everything = Presence({**found_by, roots[1]: spool, **dict.fromkeys((*areas, *silos), AnyDirectory(disk))}, held)
     try:
         everything.check()

@@ -122,6 +122,17 @@ def _parse_flags(field: bytes) -> tuple[bool, int]:
     return eightbit, stuffed_dots
 
 
+def due_and_size(line: bytes) -> tuple[float, int]:
+    """Due time and stored size in a line of a record that checks. Raises `ValueError` where it is none."""
+    fields = line.split(b" ", 8)
+    if len(fields) < 9 or fields[1] != FORMAT:
+        raise ValueError("no recipient line")
+    due_ms, size = int(fields[5]), int(fields[7])
+    if not (0 <= due_ms < _MOST_TIME_MS and 0 <= size < _MOST_SIZE):
+        raise ValueError("a number is out of range")
+    return due_ms / 1000, size
+
+
 def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:
     """Message (without entries) and entry of a line, done or live; None: the line does not check.
 

@@ -11,4 +11,5 @@ Modules, leaves first:
     refusals    what no repair is begun on
     turns       a clock and a worker for a queue without a reactor
     frame       the steps of a check and of a repair
+    local       checks of files that every provider on local files has
 """

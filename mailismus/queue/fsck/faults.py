@@ -14,8 +14,8 @@ import attrs
 
 from mailismus.queue.fsck.finding import Done, Finding, Severity
 
-E = TypeVar("E")
-"""What executes the repairs of a provider."""
+E_contra = TypeVar("E_contra", contravariant=True)
+"""What executes the repairs of a provider. A fault that any executor repairs is one of each provider."""
 
 
 class FaultKind(enum.Enum):
@@ -39,12 +39,12 @@ class FaultKind(enum.Enum):
 
 
 @attrs.frozen
-class Fault(Generic[E]):
+class Fault(Generic[E_contra]):
     """A finding with its repair; no repair: it is left alone, or left to the start. Without a finding: a further part of the
     repair of an earlier finding."""
 
     finding: Finding | None
-    mend: Callable[[E], None] | None = None
+    mend: Callable[[E_contra], None] | None = None
     """Repairs one thing. Raises OSError."""
 
     @property

@@ -17,6 +17,9 @@ from mailismus.disk.interface import IDisk, IFile, NameKind
 from mailismus.errors import Unavailable
 from mailismus.spool.quarantine import PIECE, write_whole
 
+_OF_SEGMENTS = ("journal", "log")
+"""Directories of segments."""
+
 _LONGEST_NAME = 180
 """Bytes: a file system takes 255, and more follows."""
 
@@ -72,7 +75,7 @@ class Quarantine:
         return os.path.join(self.path, name)
 
     def _name_of(self, path: str, offset: int) -> str:
-        if os.path.dirname(path) == os.path.join(self._roots[0][0], "journal"):
+        if os.path.dirname(path) in [os.path.join(self._roots[0][0], name) for name in _OF_SEGMENTS]:
             return f"{_cut(os.path.basename(path))}-{offset}"  # as a start calls it, which copies it only once then
         for root, prefix in self._roots:
             if path.startswith(f"{root}/"):

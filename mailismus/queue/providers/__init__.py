@@ -3,5 +3,6 @@
 Modules, each with what it is:
 
     clustered   local files: journal, cluster files, silos
+    log         local files: one log of messages and outcomes. Not offered yet
     memory      in memory, for tests
 """

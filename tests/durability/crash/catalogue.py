@@ -8,6 +8,7 @@ import attrs
 
 from mailismus.queue.interface import Area
 from tests.durability.crash import clustered_operations as own
+from tests.durability.crash import log_operations as log
 from tests.durability.crash import operations as common
 from tests.durability.crash.operations import Operation
 from tests.durability.subjects.interface import Subject
@@ -127,7 +128,43 @@ COMMON = Catalogue(
 )
 """What every provider does."""
 
-_OWN = {"clustered": CLUSTERED}
+LOG = Catalogue(
+    operations={
+        **COMMON.operations,
+        "round": log.round_of_marks,
+        "use segments": log.use_segments,
+    },
+    more={
+        **COMMON.more,
+        "deliver in a round": log.in_a_round(None),
+        "retry in a round": log.in_a_round(Area.DEFERRED),
+        "round at once": log.round_at_once,
+        "fail all syncs": log.fail_marks_in_the_current_one,
+        "fail two segments": log.fail_two_segments,
+        "fail a mark": log.fail_a_mark,
+        "fail positions": log.fail_positions,
+        "hang": log.hang,
+        "hang for ever": log.hang_for_ever,
+        "defer long": log.defer_long,
+        "compact": log.compact,
+        "settle while compacting": log.settle_while_compacting,
+        "store with words": common.store_with_words,
+    },
+    needs_another=(
+        *COMMON.needs_another,
+        "deliver in a round",
+        "retry in a round",
+        "hang",
+        "hang for ever",
+        "defer long",
+        "compact",
+        "settle while compacting",
+        "round at once",
+        "fail all syncs",
+    ),
+)
+
+_OWN = {"clustered": CLUSTERED, "log": LOG}
 
 
 def catalogue_of(subject: Subject) -> Catalogue:

@@ -117,6 +117,45 @@ LONGER: dict[str, Names] = {
 }
 """Longer ones, each for something that three operations do not bring about; those that find most come first."""
 
+OF_THE_LOG: dict[str, Names] = {
+    "marks and starts": ("store three", "use segments", "deliver", "use segments", "restart", "deliver", "round", "restart"),
+    "hangs through rounds": ("store", "hang", "restart", "use segments"),
+    "hangs at a crash": ("store", "hang for ever", "restart", "round", "use segments", "deliver all", "use segments"),
+    "a content is referred to": (
+        "store",
+        "retry",
+        "use segments",
+        "restart",
+        "retry",
+        "use segments",
+        "deliver all",
+        "round",
+    ),
+    "marks fail": ("store three", "fail a mark", "restart", "use segments", "deliver all", "use segments"),
+    "a mark fails below a retry": ("store", "retry", "fail a mark", "use segments", "restart", "deliver all", "round"),
+    "positions fail": ("use segments", "fail positions", "use segments", "restart", "fail positions", "restart"),
+    "rounds and outcomes": ("store three", "deliver in a round", "retry in a round", "round", "restart", "round"),
+    "failed barriers and rounds": ("store three", "fail a settle", "round", "fail a barrier", "round", "restart", "round"),
+    "a round at once": ("store three", "use segments", "round at once", "use segments", "round", "restart", "round"),
+    "two segments fail": ("store three", "fail two segments", "restart", "round", "use segments", "restart", "deliver all"),
+    "garbage of failed segments": ("use segments", "fail two segments", "deliver all", "round", "round", "restart", "round"),
+    "marks and barriers fail": ("use segments", "store three", "fail all syncs", "use segments", "restart", "round"),
+    "compaction": ("store three", "defer long", "compact", "restart", "compact", "deliver all", "round"),
+    "settled while compacting": ("store three", "defer long", "settle while compacting", "restart", "deliver all", "round"),
+    "compaction and failed marks": ("store three", "defer long", "compact", "fail a mark", "compact", "restart", "round"),
+    "a report and rounds": ("store three", "use segments", "report", "round", "restart", "use segments", "restart"),
+    "a large one and rounds": (
+        "store a large one",
+        "deliver",
+        "use segments",
+        "restart",
+        "retry",
+        "use segments",
+        "deliver",
+    ),
+}
+"""The same for the log-structured provider."""
+
 LINKED = (
     "a large one goes",
     "in and out of a cluster",
@@ -150,7 +189,7 @@ class Look:
 
 def longer(catalogue: Catalogue = CLUSTERED) -> dict[str, Names]:
     """Those of the longer ones that are made of operations of this provider."""
-    return {title: names for title, names in LONGER.items() if all(name in catalogue.every for name in names)}
+    return {title: names for title, names in (LONGER | OF_THE_LOG).items() if all(name in catalogue.every for name in names)}
 
 
 def quick_selection(catalogue: Catalogue = CLUSTERED) -> list[Look]:

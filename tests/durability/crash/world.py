@@ -96,14 +96,14 @@ class World:
         self.commit([self.send(count, size, head=head)])
         self.settle_down()
 
-    def settle(self, message: Message, entries: Sequence[Entry], area: Area | None) -> None:
+    def settle(self, message: Message, entries: Sequence[Entry], area: Area | None, delay_s: float = 0.0) -> None:
         """Ask for it."""
         settlements = []
         for entry in entries:
             attempts = entry.attempts + (area is not None)
             queue_id = QueueId(message.spool_id, entry.number)
             words = (b"", b"tries=%d" % attempts, None)[attempts % 3] if message.words is not None else None
-            settlement = Settlement(queue_id, area, self.now(), attempts, LATER, b"mx[192.0.2.9]:25", words)
+            settlement = Settlement(queue_id, area, self.now() + delay_s, attempts, LATER, b"mx[192.0.2.9]:25", words)
             self.disk.mark(Asked(settlement))
             settlements.append(settlement)
         self.server.queue.commit((), settlements).addCallback(partial(self._is_settled, settlements))

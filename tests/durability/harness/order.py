@@ -212,7 +212,7 @@ class FileOrder(Order):
                 self.findings.breaches.append(text)
 
 
-ORDERS = {"clustered": Order, "naive": FileOrder}
+ORDERS = {"clustered": Order, "log": Order, "naive": FileOrder}
 """The rule of the 250, by provider."""
 
 

@@ -25,7 +25,10 @@ TESTS = ("journal", "spool", "fsck", "clustered")
 SLOW = ("test_calendar.py", "test_few_files.py", "test_idtable.py", "test_references.py", "test_references_machine.py")
 """Tests of them that are not asked soon."""
 
-LONG = ("test_checkpoints.py", "test_clustered_contract.py", "test_take_over.py", "test_plan.py", "test_dump.py")
+LONG = (
+    *("test_checkpoints.py", "test_clustered_contract.py", "test_log_contract.py", "test_take_over.py"),
+    *("test_plan.py", "test_dump.py"),
+)
 """Tests of them that are asked behind the others."""
 
 REPAIR = "fsck"
@@ -33,6 +36,9 @@ REPAIR = "fsck"
 
 REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("actions", "executor", "quarantine", "repair_crashes"))
 """What is asked of them soon."""
+
+FAULTS = ("damage", "killed_starts", "faults")
+"""Of the faults those that stand beside those of the clustered provider."""
 
 _FAR = re.compile(r"^(?:\.\.)?/\S*/(?=[^/\s]+/[^/\s]+:\d+)")
 """Where a library lies: its own directory tells enough."""
@@ -67,10 +73,9 @@ class Judge:
 
 
 def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") -> list[Judge]:
-    """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time. About
-    a provider that has no tests of its own crash points alone are asked."""
+    """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time."""
     if provider != "clustered":
-        return [Judge(provider=provider)]
+        return _remembered(first, provider) + _soon_of_another(mutant, provider)
     own = _own(mutant)
     narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
     found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())
@@ -82,11 +87,25 @@ def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") ->
     asked += [*([Judge(long)] if long else []), after]
     if own == REPAIR:
         asked = [near[0], Judge(tuple(name for name in REPAIRS if name not in found))]
+    return _remembered(first, provider) + asked
+
+
+def _remembered(first: str, provider: str) -> list[Judge]:
+    """Who caught it the last time."""
     if first.startswith(CRASHES):
-        asked.insert(0, Judge(only=first.removeprefix(CRASHES)))
-    elif first.startswith("tests/"):
-        asked.insert(0, Judge((first.removeprefix("tests/"),)))
-    return asked
+        return [Judge(only=first.removeprefix(CRASHES), provider=provider)]
+    return [Judge((first.removeprefix("tests/"),))] if first.startswith("tests/") else []
+
+
+def _soon_of_another(mutant: Mutant | None, provider: str) -> list[Judge]:
+    """About a provider beside the clustered one: its own quick tests, crash points, and its contract suite."""
+    own = (provider,) if (ROOT / "tests" / provider / "__init__.py").exists() else ()
+    tests = [Judge(own, LONG, provider=provider)] if own else []
+    long = _there(provider, LONG)
+    tests_last = [Judge(long, provider=provider)] if long else []
+    crashes = [Judge(end=AT_ONCE, provider=provider), Judge(begin=AT_ONCE, provider=provider)]
+    is_check = mutant is not None and mutant.kind is Kind.CHECK
+    return [*tests, *tests_last, *crashes] if is_check else [*tests, *crashes, *tests_last]
 
 
 def quick(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:
@@ -102,7 +121,8 @@ def _is_narrow(judge: Judge) -> bool:
 def late(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:
     """Who is asked then."""
     if provider != "clustered":
-        return []
+        found = _there("durability/faults", [f"test_{provider}_{part}.py" for part in FAULTS])
+        return [Judge(found, provider=provider)] if found else []
     own = _own(mutant)
     if own == REPAIR:
         return [Judge((REPAIR,))]

@@ -36,9 +36,10 @@ PACKAGES = {
         "mailismus/queue/providers/clustered",
         "mailismus/spool",
     ),
+    "log": ("mailismus/queue/providers/log",),
     "naive": ("tests/naive",),
 }
-"""Of each provider, where its promises are kept."""
+"""Of each provider, where its promises are kept. What providers share stands with the first."""
 
 LOOKING = ("dump.py", "offline.py", "search.py")
 """Files that change nothing on a disk."""
@@ -60,6 +61,11 @@ READERS = (
     "mailismus/queue/providers/clustered/format/record.py",
     "mailismus/queue/providers/clustered/recovery/salvage.py",
     "mailismus/queue/providers/clustered/recovery/replay.py",
+    "mailismus/queue/providers/log/format/positions.py",
+    "mailismus/queue/providers/log/format/record.py",
+    "mailismus/queue/providers/log/read/envelopes.py",
+    "mailismus/queue/providers/log/recovery/found.py",
+    "mailismus/queue/providers/log/recovery/replay.py",
     "mailismus/spool/message_file.py",
 )
 """Where bytes that come from a disk are judged."""

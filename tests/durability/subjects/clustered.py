@@ -29,12 +29,12 @@ SEGMENT = 32768
 FEW_FILES = 4
 
 
-class _NoTable:
+class NoTable:
     """Stands for the tables of the reference cache, half the cost of a start: one that only looks counts no references."""
 
 
 @contextmanager
-def _instead(name: str, value: object, *modules: ModuleType) -> Iterator[None]:
+def instead(name: str, value: object, *modules: ModuleType) -> Iterator[None]:
     """This name in these modules means something else meanwhile."""
     before = [(module, getattr(module, name)) for module in modules]
     for module in modules:
@@ -48,7 +48,7 @@ def _instead(name: str, value: object, *modules: ModuleType) -> Iterator[None]:
 
 def small_segments() -> AbstractContextManager[None]:
     """Segments of `SEGMENT` bytes are allowed."""
-    return _instead("SMALLEST", SEGMENT, segment_module)
+    return instead("SMALLEST", SEGMENT, segment_module)
 
 
 @cache
@@ -121,11 +121,11 @@ class ClusteredSubject:
 
     def exploring(self) -> AbstractContextManager[None]:
         """Checkpoints sync the whole file system when they touch more than `FEW_FILES`."""
-        return _instead("FEW_FILES", FEW_FILES, write_module)
+        return instead("FEW_FILES", FEW_FILES, write_module)
 
     def looking(self) -> AbstractContextManager[None]:
         """A start counts no references."""
-        return _instead("IdTable", _NoTable, references_module)
+        return instead("IdTable", NoTable, references_module)
 
 
 CLUSTERED = ClusteredSubject()

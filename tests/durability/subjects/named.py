@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.durability.subjects.clustered import CLUSTERED
 from tests.durability.subjects.interface import Subject
+from tests.durability.subjects.log import LOG
 from tests.durability.subjects.naive import NAIVE
 
-SUBJECTS: dict[str, Subject] = {subject.name: subject for subject in (CLUSTERED, NAIVE)}
+SUBJECTS: dict[str, Subject] = {subject.name: subject for subject in (CLUSTERED, LOG, NAIVE)}

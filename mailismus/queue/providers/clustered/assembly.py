@@ -15,6 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
+from mailismus.journal.batch_events import BatchEvents
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pressure import Pressure
 from mailismus.journal.spool_ids import Naming
@@ -30,7 +31,6 @@ from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointSealing
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
-from mailismus.queue.providers.clustered.commit.batch_events import BatchEvents
 from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.clustered.control.admission import AdmissionControl
 from mailismus.queue.providers.clustered.control.batch_results import BatchResults

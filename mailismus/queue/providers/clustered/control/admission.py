@@ -6,30 +6,13 @@ mail.
 
 from __future__ import annotations
 
-import errno
-
-from mailismus.disk.presence import Missing
 from mailismus.errors import Unavailable
 from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.pressure import Pressure
-from mailismus.journal.writer import NoSegment
+from mailismus.journal.refusals import as_unavailable, is_full
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def is_full(error: OSError) -> bool:
-    """Return whether the error means lack of space."""
-    return error.errno in _FULL
-
-
-def as_unavailable(trouble: OSError) -> Unavailable:
-    """Return the error for a client, from an error of the journal."""
-    if isinstance(trouble, Missing):
-        return Unavailable(str(trouble))
-    return Unavailable(f"the journal can't be written: {trouble}", is_full(trouble))
 
 
 class AdmissionControl:
@@ -70,8 +53,3 @@ class AdmissionControl:
             raise Unavailable(f"no journal segment can be made: {error}", error is None or is_full(error))
         if self._is_closing:
             raise Unavailable("the queue is closing")
-
-
-def may_be_found(error: OSError) -> bool:
-    """Whether a commit that failed with this error may be found after a crash: a part of it was written."""
-    return not isinstance(error, NoSegment | Missing)

@@ -21,7 +21,7 @@ from mailismus.spool.draft import RefusedDrafts
 
 
 class BatchResults:
-    """Acts on the results of batches (`commit.batch_events.IBatchListener`)."""
+    """Acts on the results of batches (`journal.batch_events.IBatchListener`)."""
 
     def __init__(
         self,

@@ -18,20 +18,20 @@ from twisted.logger import Logger
 
 from mailismus.errors import StorageError
 from mailismus.journal.commit import IItem
+from mailismus.journal.refusals import as_unavailable, may_be_found
 from mailismus.journal.throttle import CommitThrottle
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import CommitListener
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.commit.items import CommitItem, MessageItem
-from mailismus.queue.providers.clustered.control.admission import as_unavailable, may_be_found
 from mailismus.queue.providers.clustered.control.ledger import Ledger
 from mailismus.queue.providers.clustered.index.state import QueueState
 from mailismus.spool.draft import RefusedDrafts
 
 
 class CommitResults:
-    """Results of the commits of one queue (`commit.items.ICommitOwner`, `commit.batch_events.IBatchListener`)."""
+    """Results of the commits of one queue (`commit.items.ICommitOwner`, `journal.batch_events.IBatchListener`)."""
 
     _log = Logger()
 

@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
+from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.fsck.finding import Checked, Finding, FsckReport
 from mailismus.queue.fsck.frame import check_queue
+from mailismus.queue.fsck.local.target import Checking, Layout
+from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.format.version import OWNERSHIP
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind
 from mailismus.queue.providers.clustered.fsck.look import Look
 from mailismus.queue.providers.clustered.fsck.refusals import refuse_newer_formats
+
+LAYOUT = Layout(QUEUE_DIRECTORIES, (CLUSTER_SUFFIX,), FindingKind)
+"""What a clustered queue's directory has."""
 
 
 class CheckReport:
@@ -54,6 +59,7 @@ def checking_of(settings: QueueSettings, disk: IDisk, now: float) -> Checking:
         disk,
         settings.rootpath,
         settings.spool.rootpath,
+        LAYOUT,
         now,
         hardlinks=settings.spool.hardlinks,
         largest_cluster=settings.maxclustersize,
@@ -68,4 +74,4 @@ def check_configured(settings: QueueSettings, now: float) -> FsckReport:
 
 def check_copied(queue_path: str, spool_path: str, now: float) -> FsckReport:
     """Check a queue copied from elsewhere."""
-    return CheckReport(Checking(PosixDisk(Access.READ_ONLY), queue_path, spool_path, now))
+    return CheckReport(Checking(PosixDisk(Access.READ_ONLY), queue_path, spool_path, LAYOUT, now))

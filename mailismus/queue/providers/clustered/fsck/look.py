@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mailismus.queue.fsck.faults import Fault
 from mailismus.queue.fsck.finding import Checked
+from mailismus.queue.fsck.local.names import NameCheck
+from mailismus.queue.fsck.local.segments import JournalState, check_journal
+from mailismus.queue.fsck.local.state_files import check_state_files
+from mailismus.queue.fsck.local.target import Checking
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
 from mailismus.queue.providers.clustered.fsck.findings.kinds import Problem
-from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
-from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState, check_journal
 from mailismus.queue.providers.clustered.fsck.findings.spool import SpoolCheck
-from mailismus.queue.providers.clustered.fsck.findings.state_files import check_state_files
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load_journal
 
 
 class Look:
     """One check, step by step. `on_journal` is called after the findings of the journal and before all others."""
 
-    def __init__(self, checking: Checking, on_journal: Callable[[JournalState], None] | None = None) -> None:
+    def __init__(self, checking: Checking, on_journal: Callable[[JournalState[ReplayedQueue]], None] | None = None) -> None:
         self._checking = checking
         self._on_journal = on_journal
         self.checked = sums_of(0, 0, 0, 0)
@@ -31,8 +33,8 @@ class Look:
         names = NameCheck(self._checking)
         yield from names.check_directories()
         yield from check_state_files(self._checking, names)
-        for found in check_journal(self._checking, names):
-            if isinstance(found, Problem):
+        for found in check_journal(self._checking, names, load_journal):
+            if isinstance(found, Fault):
                 yield found
                 continue
             try:
@@ -40,7 +42,7 @@ class Look:
             finally:
                 found.close()
 
-    def _behind(self, journal: JournalState, names: NameCheck) -> Iterator[Problem]:
+    def _behind(self, journal: JournalState[ReplayedQueue], names: NameCheck) -> Iterator[Problem]:
         if self._on_journal is not None:
             self._on_journal(journal)
         loaded = journal.loaded

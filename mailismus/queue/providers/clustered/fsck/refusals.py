@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.files.newer_formats import refuse_newer_spool
+from mailismus.queue.fsck.local.target import Checking
 from mailismus.queue.fsck.refusals import refuse_empty_spool, refuse_other_than_directories
 from mailismus.queue.providers.clustered.format.version import OWNERSHIP
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
 from mailismus.spool.silo import SILO_NAMES
 

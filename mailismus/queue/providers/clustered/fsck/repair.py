@@ -14,15 +14,16 @@ from mailismus.disk.posix import PosixDisk
 from mailismus.journal.writer import RandomBytes
 from mailismus.queue.fsck.finding import Finding, FsckReport
 from mailismus.queue.fsck.frame import repair_queue
+from mailismus.queue.fsck.local.segments import JournalState
 from mailismus.queue.fsck.refusals import refuse_other_user
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem
-from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState
 from mailismus.queue.providers.clustered.fsck.look import Look, sums_of
 from mailismus.queue.providers.clustered.fsck.refusals import refuse_repair
 from mailismus.queue.providers.clustered.fsck.repairs.clean_stop import opener_without_reactor, start_and_stop
 from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.directories import make_queue
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 
 _MAY_FAIL = frozenset(
     kind.code
@@ -62,7 +63,7 @@ class RepairReport:
         return RepairExecutor(self.disk, *self.roots, opener, self._now)
 
     def faults(self, executor: RepairExecutor) -> Iterator[Problem]:
-        def on_journal(journal: JournalState) -> None:
+        def on_journal(journal: JournalState[ReplayedQueue]) -> None:
             make_queue(self._settings, self.disk)
             executor.loaded = journal.loaded
 

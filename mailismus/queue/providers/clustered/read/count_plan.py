@@ -10,18 +10,14 @@ get it in parts (`planned_count`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 
-from mailismus.queue.interface import Area
+from mailismus.queue.plan_parts import PART_NUMBERS, memory_parts
 from mailismus.queue.providers.clustered.format.version import NAME
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
-from mailismus.queue.providers.clustered.read.counting import new_sums
-from mailismus.queue.providers.clustered.read.planned_count import PlannedCluster, cluster_part, first_part, sizes_part
-
-PART_NUMBERS = 2000
-"""Message ids, or offsets of finished lines, in one part of a plan: less than a millisecond's work."""
+from mailismus.queue.providers.clustered.read.planned_count import PlannedCluster, cluster_part
+from mailismus.queue.sums import new_sums
 
 PART_CLUSTERS = 25
 
@@ -40,16 +36,8 @@ class CountingPlan:
             [(one, one.length) for one in cluster_index.clusters.values() if one.id.checkpoint <= newest]
         )
         for message in memtable.messages.values():
-            spool_id, stored_bytes = message.message.spool_id, message.message.stored_bytes
-            is_lone = message.message.recipient_count == 1
             for entry in message.entries.values():
-                sums = self.sums[entry.area]
-                sums.entries += 1
-                if is_lone:
-                    sums.lone_messages += 1
-                    sums.lone_bytes += stored_bytes
-                else:
-                    sums.sizes[spool_id] = stored_bytes
+                self.sums[entry.area].add_entry(message.message)
         self._parts = self._make_parts(root, refusing)
 
     def clusters(self) -> Iterator[PlannedCluster]:
@@ -64,11 +52,7 @@ class CountingPlan:
         return next(self._parts, None)
 
     def _make_parts(self, root: str, refusing: str) -> Iterator[Mapping[str, object]]:
-        yield first_part(root, self.sums, refusing)
-        for area in Area:
-            sizes = iter(self.sums[area].sizes.items())
-            while some := list(islice(sizes, PART_NUMBERS)):
-                yield sizes_part(area, some)
+        yield from memory_parts(root, self.sums, refusing)
         numbers = 0
         some_clusters: list[PlannedCluster] = []
         for cluster in self.clusters():

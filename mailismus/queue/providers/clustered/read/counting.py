@@ -1,4 +1,4 @@
-"""Counting the live lines of clusters: quickly, a million of them beside deliveries; and their sums (pure).
+"""Counting the live lines of clusters: quickly, a million of them beside deliveries (pure).
 
 *Rules*: in a file in which every line has the form of one, no CRC is checked: a damaged line of that form counts until a due
 scan finds it. Where the live lines of a file belong to a few messages, the form of a line is its beginning, up to its spool
@@ -10,13 +10,12 @@ Source: `docs/formats/cluster`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.recipient_line import DONE, FORMAT
-from mailismus.queue.interface import Area, AreaCount, Gap, Summary
 from mailismus.queue.providers.clustered.format.cluster import scan_lines
+from mailismus.queue.sums import LiveLines
 
 _NUMBERS = rb"%b ([0-9A-F]{16}) [0-9]+/([0-9]+) [0-9]+ [0-9]+ [0-9]+ ([0-9]+) " % FORMAT
 _LIVE_LINE = re.compile(rb"\n[^%b\n]%b" % (DONE, _NUMBERS))
@@ -32,17 +31,6 @@ _FEW, _MANY = 6, 50
 """Messages of a cluster that are counted by name, each by a look at all of it; and how many recipients it takes."""
 
 _Numbers = tuple[bytes, bytes, bytes]
-
-
-class LiveLines(NamedTuple):
-    """Counts of the live lines of a cluster. A message with one recipient has one line; the others may have lines in several
-    clusters."""
-
-    entries: int
-    lone_messages: int
-    lone_bytes: int
-    sizes: dict[SpoolId, int]
-    """Content sizes of the messages that came with several recipients."""
 
 
 NO_LINES = LiveLines(0, 0, 0, {})
@@ -112,38 +100,3 @@ def _sum(found: Iterable[tuple[bytes, ...]]) -> LiveLines:
         elif not lone:
             lone = [int(size) for _, recipient_count, size in lines if recipient_count == b"1"]
     return LiveLines(len(lines), len(lone), sum(lone), sizes)
-
-
-class AreaSums:
-    """Sums of one area. Messages that came with several recipients are kept by id: further lines of them may come."""
-
-    __slots__ = ("entries", "lone_bytes", "lone_messages", "sizes")
-
-    def __init__(self) -> None:
-        self.entries = 0
-        self.lone_messages = 0
-        self.lone_bytes = 0
-        self.sizes: dict[SpoolId, int] = {}
-        """Content sizes of the messages that came with several recipients."""
-
-    def add(self, found: LiveLines) -> None:
-        """Add the counts of more lines."""
-        self.entries += found.entries
-        self.lone_messages += found.lone_messages
-        self.lone_bytes += found.lone_bytes
-        self.sizes.update(found.sizes)
-
-    def count(self) -> AreaCount:
-        """Return the counts of the area."""
-        return AreaCount(self.entries, self.lone_messages + len(self.sizes), self.lone_bytes + sum(self.sizes.values()))
-
-
-def new_sums() -> dict[Area, AreaSums]:
-    """Return empty sums of every area."""
-    return {area: AreaSums() for area in Area}
-
-
-def summary_of(sums: Mapping[Area, AreaSums], gaps: tuple[Gap, ...] = (), refusing: str = "") -> Summary:
-    """Return the counts of these sums. A message with entries in two areas counts in both. `gaps`: files that could not be
-    read. `refusing`: see `Summary`."""
-    return Summary({area: of_area.count() for area, of_area in sums.items()}, not gaps, gaps, refusing)

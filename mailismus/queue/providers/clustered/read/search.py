@@ -25,9 +25,9 @@ from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
-from mailismus.queue.providers.clustered.read.counting import summary_of
 from mailismus.queue.providers.clustered.read.due_scan import is_wanted, read_file
 from mailismus.queue.providers.clustered.read.planned_count import count_cluster
+from mailismus.queue.sums import summary_of
 
 COUNTED_BYTES = 1_000_000
 """Bytes of clusters that a count reads between two pauses: some 4 ms of work, in pieces of a cluster."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mailismus.queue.files.recipient_line import DONE, LIVE, parse_line
+from mailismus.queue.fsck.local.one_byte import find_change, find_one_difference
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLine
-from mailismus.queue.providers.clustered.fsck.evidence.one_byte import find_change, find_one_difference
 
 LONGEST = 8192
 """Bytes. A longer piece is no line."""

@@ -12,14 +12,14 @@ from functools import partial
 import attrs
 
 from mailismus.disk.interface import NameKind
+from mailismus.queue.fsck.local import actions
+from mailismus.queue.fsck.local.names import NameCheck
+from mailismus.queue.fsck.local.target import Checking
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.checkpoint.write import RENEWED
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX, ClusterId, parse_cluster_path
 from mailismus.queue.providers.clustered.format.slots import slot_start
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
-from mailismus.queue.providers.clustered.fsck.repairs import actions
 
 
 @attrs.frozen

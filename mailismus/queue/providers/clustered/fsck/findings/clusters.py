@@ -16,6 +16,10 @@ import attrs
 from mailismus.disk.interface import NameKind
 from mailismus.observe.text import shown
 from mailismus.queue.files.recipient_line import DONE, LIVE
+from mailismus.queue.fsck.faults import Fault
+from mailismus.queue.fsck.local import actions as shared
+from mailismus.queue.fsck.local.names import NameCheck, try_twice
+from mailismus.queue.fsck.local.target import Checking, is_too_long
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import (
     LONGEST_HEADER,
@@ -33,10 +37,8 @@ from mailismus.queue.providers.clustered.format.slots import WIDEST_S, slot_star
 from mailismus.queue.providers.clustered.fsck.evidence.bad_lines import join_torn, mend_line
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import UNKNOWN_SIZE, EntrySource, LiveEntries
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking, is_too_long
 from mailismus.queue.providers.clustered.fsck.findings.cluster_names import FoundCluster, find_clusters_and_others
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Mend, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck, try_twice
 from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.read.due_scan import read_file
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
@@ -85,7 +87,7 @@ def check_clusters(
     """All problems, then the facts about all clusters."""
     found: list[FoundCluster] = []
     for each in find_clusters_and_others(checking, names):
-        if isinstance(each, Problem):
+        if isinstance(each, Fault):
             yield each
         else:
             found.append(each)
@@ -201,7 +203,7 @@ class _Reading:
                     raise OSError(errno.EFBIG, f"{facts.size_bytes} bytes are more than any cluster has")
             data = try_twice(lambda: read_file(self.checking.disk, path, length))
         except OSError as error:
-            mend = partial(actions.move_aside, path)
+            mend = partial(shared.move_aside, path)
             why = error.strerror or str(error)
             if cluster_id is None:
                 yield problem(FindingKind.UNREADABLE, path, None, mend, why=why)
@@ -255,7 +257,7 @@ class _Reading:
             mended = mend_line(torn, cluster_id.area)
             if mended is not None:
                 kept = mended.line.offset, len(torn.data)
-                mend = partial(actions.put_right, path, mended.offset, mended.byte, *kept)
+                mend = partial(shared.put_right, path, mended.offset, mended.byte, *kept)
                 yield problem(FindingKind.LINE_BYTE, path, mended.offset, mend)
                 if _is_live(mended.line, over):
                     live += 1
@@ -285,7 +287,7 @@ class _Reading:
         was_done = False
         if state != LIVE:
             was_done = (state[0] ^ DONE[0]).bit_count() == 1 and (state[0] ^ LIVE[0]).bit_count() != 1
-            mend = partial(actions.put_right, path, line.offset, LIVE, line.offset, 1)
+            mend = partial(shared.put_right, path, line.offset, LIVE, line.offset, 1)
             yield problem(FindingKind.STATE_BYTE, path, line.offset, mend, byte=f"0x{state[0]:02x}")
         message = line.message
         number = line.entry.number
@@ -300,7 +302,10 @@ class _Reading:
         if header is None:
             if data:
                 yield problem(
-                    FindingKind.CLUSTER_HEADER, path, 0, partial(actions.keep, path, 0, _header_size(cluster_id, data))
+                    FindingKind.CLUSTER_HEADER,
+                    path,
+                    0,
+                    partial(shared.keep, path, 0, _header_size(cluster_id, data)),
                 )
             return
         source.right_area = header[0]
@@ -315,7 +320,7 @@ class _Reading:
                 return self.lose(source.rank, FindingKind.CLUSTER_EMPTY, path)
             return self.lose(source.rank, FindingKind.CLUSTER_SHORT, path, line.offset, size=committed - line.offset)
         text = shown(line.data[:_TEXT_SHOWN]) + ("..." if len(line.data) > _TEXT_SHOWN else "")
-        mend = partial(actions.keep, path, line.offset, len(line.data))
+        mend = partial(shared.keep, path, line.offset, len(line.data))
         return self.lose(source.rank, FindingKind.LINE_DAMAGED, path, line.offset, mend, size=len(line.data), text=text)
 
     def lose(
@@ -338,7 +343,7 @@ class _Reading:
         yield problem(FindingKind.CLUSTER_LATE, path, slot=cluster_id.slot, due=due)
 
     def _check_misplaced(self, path: str, data: bytes) -> Iterator[Problem]:
-        yield problem(FindingKind.CLUSTER_MISPLACED, path, None, partial(actions.remove_at_end, path))
+        yield problem(FindingKind.CLUSTER_MISPLACED, path, None, partial(shared.remove_at_end, path))
         area, checkpoint, number = _header_of(data) or (Area.INCOMING, 0, 0)
         self.seen.add((checkpoint, number))
         if not self._counts((checkpoint, number)):

@@ -283,8 +283,8 @@ Mend = Callable[["RepairExecutor"], None]
 """Repairs one thing. Raises OSError."""
 
 
-class Problem(Fault["RepairExecutor"]):
-    """A fault of a clustered queue."""
+Problem = Fault["RepairExecutor"]
+"""A fault of a clustered queue."""
 
 
 T = TypeVar("T")
@@ -295,11 +295,11 @@ Problems = Generator[Problem, None, T]
 
 def untold(mend: Mend) -> Problem:
     """A further part of the repair of an earlier finding."""
-    return Problem(None, mend)
+    return Fault(None, mend)
 
 
 def problem(
     kind: FindingKind, path: str, offset: int | None = None, mend: Mend | None = None, /, **words: object
 ) -> Problem:
     """A problem of this kind; `words` fill its sentences."""
-    return Problem(kind.finding(path, offset, words), mend)
+    return Fault(kind.finding(path, offset, words), mend)

@@ -15,16 +15,18 @@ import attrs
 
 from mailismus.disk.interface import NameKind
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.fsck.local import actions as shared
+from mailismus.queue.fsck.local.message_file import Examined, examine
+from mailismus.queue.fsck.local.names import NameCheck
+from mailismus.queue.fsck.local.segments import JournalState
+from mailismus.queue.fsck.local.target import Checking
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, Problems, problem, untold
-from mailismus.queue.providers.clustered.fsck.findings.message_file import Examined, examine
-from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck
-from mailismus.queue.providers.clustered.fsck.findings.segments import JournalState
 from mailismus.queue.providers.clustered.fsck.repairs import actions
+from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.spool.silo import SILO_NAMES, message_path, parse_message_name, silo_path
 
 _EPOCH_SHIFT = 32
@@ -36,7 +38,7 @@ class SpoolCheck:
 
     checking: Checking
     names: NameCheck
-    journal: JournalState
+    journal: JournalState[ReplayedQueue]
     clusters: Clusters
     history: JournalHistory
     files: int = 0
@@ -93,14 +95,14 @@ class SpoolCheck:
         if facts.kind is not NameKind.FILE:
             return
         if spool_id >> _EPOCH_SHIFT > max(self.journal.loaded.epoch, self.clusters.epoch):
-            yield problem(FindingKind.MESSAGE_FUTURE, path, None, partial(actions.remove, path))
+            yield problem(FindingKind.MESSAGE_FUTURE, path, None, partial(shared.remove, path))
         elif self.journal.has_lost or self.clusters.has_lost or self._is_whole(path, spool_id):
-            yield problem(FindingKind.MESSAGE_KEPT, path, None, partial(actions.remove, path))
+            yield problem(FindingKind.MESSAGE_KEPT, path, None, partial(shared.remove, path))
         else:
             yield problem(FindingKind.MESSAGE_STRAY, path, why=why)
 
     def _is_whole(self, path: str, spool_id: SpoolId) -> bool:
-        return examine(self.checking.disk, path, spool_id, None).is_whole
+        return examine(self.checking.disk, path, spool_id, None, FindingKind).is_whole
 
     def take_misplaced(self, spool_id: SpoolId) -> list[str]:
         """Take the files of this message in wrong silos: they are not strays."""
@@ -143,7 +145,10 @@ class _Message:
             if facts.kind is NameKind.FILE:
                 found.setdefault(facts.inode, []).append(number)
                 links[facts.inode] = facts.links
-        examined = {inode: examine(disk, self._path(numbers[0]), self.spool_id, size) for inode, numbers in found.items()}
+        examined = {
+            inode: examine(disk, self._path(numbers[0]), self.spool_id, size, FindingKind)
+            for inode, numbers in found.items()
+        }
         whole = [number for inode, numbers in found.items() if examined[inode].is_whole for number in numbers]
         misplaced = self.spool.take_misplaced(self.spool_id)
         for inode, numbers in found.items():
@@ -164,10 +169,14 @@ class _Message:
                 for number in numbers:
                     path = self._path(number)
                     yield problem(
-                        FindingKind.MESSAGE_COPY, path, None, partial(actions.relink, path, good), why=examined[inode].why
+                        FindingKind.MESSAGE_COPY,
+                        path,
+                        None,
+                        partial(shared.relink, path, good),
+                        why=examined[inode].why,
                     )
         for path in misplaced:
-            yield problem(FindingKind.MESSAGE_TWICE, path, None, partial(actions.remove, path))
+            yield problem(FindingKind.MESSAGE_TWICE, path, None, partial(shared.remove, path))
         yield from self._check_names(good, live, self.numbers)
         return True
 
@@ -177,10 +186,10 @@ class _Message:
             return
         for number in sorted(live - set(names)):
             path = self._path(number)
-            yield problem(FindingKind.NAME_MISSING, good, None, partial(actions.link, good, path), number=number)
+            yield problem(FindingKind.NAME_MISSING, good, None, partial(shared.link, good, path), number=number)
         for number in names:
             if number not in live:
-                yield problem(FindingKind.NAME_OVER, self._path(number), None, partial(actions.unlink, self._path(number)))
+                yield problem(FindingKind.NAME_OVER, self._path(number), None, partial(shared.unlink, self._path(number)))
 
     def _find_elsewhere(
         self,
@@ -194,11 +203,11 @@ class _Message:
         disk = self.spool.checking.disk
         paths = [self._path(number) for numbers in found.values() for number in numbers]
         for path in misplaced:
-            if examine(disk, path, self.spool_id, size).is_whole:
+            if examine(disk, path, self.spool_id, size, FindingKind).is_whole:
                 name = parse_message_name(os.path.basename(path))
                 number = name[1] if name is not None else 0
                 right = self._path(number)
-                mend = partial(actions.move_message, path, right, tuple(paths))
+                mend = partial(shared.move_message, path, right, tuple(paths))
                 silo, wanted = path.split("/")[-2], right.split("/")[-2]
                 yield problem(FindingKind.MESSAGE_MISPLACED, path, None, mend, silo=silo, wanted=wanted)
                 yield from self._check_names(right, {line.queue_id.number for line in newest}, [number])

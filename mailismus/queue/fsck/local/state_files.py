@@ -10,27 +10,27 @@ from functools import partial
 from mailismus.disk.interface import NameKind
 from mailismus.errors import Corrupt
 from mailismus.queue.files.state_file import DIRECTORY, NAMES, NEW, read_state
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
-from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import NameCheck, try_twice
-from mailismus.queue.providers.clustered.fsck.repairs import actions
+from mailismus.queue.fsck.local import actions
+from mailismus.queue.fsck.local.names import NameCheck, try_twice
+from mailismus.queue.fsck.local.problems import FileProblem, problem
+from mailismus.queue.fsck.local.target import Checking
 
 
-def check_state_files(checking: Checking, names: NameCheck) -> Iterator[Problem]:
+def check_state_files(checking: Checking, names: NameCheck) -> Iterator[FileProblem]:
     """Check the files in `state/`, and find foreign names beside them."""
     directory = os.path.join(checking.queue_path, DIRECTORY)
     for name in names.list(directory):
         path = os.path.join(directory, name)
         if name.removesuffix(NEW) not in NAMES:
-            yield problem(FindingKind.FOREIGN, path)
+            yield problem(checking.kinds["FOREIGN"], path)
         elif checking.disk.describe(path).kind is not NameKind.FILE:
             yield from names.check(path, NameKind.FILE)
         elif name.endswith(NEW):
-            yield problem(FindingKind.STATE_LEFT, path, None, partial(actions.remove, path))
+            yield problem(checking.kinds["STATE_LEFT"], path, None, partial(actions.remove, path))
         else:
             why = _why_damaged(checking, path, name)
             if why:
-                yield problem(FindingKind.STATE_DAMAGED, path, None, partial(actions.remove, path), why=why)
+                yield problem(checking.kinds["STATE_DAMAGED"], path, None, partial(actions.remove, path), why=why)
             else:
                 yield from names.check(path, NameKind.FILE)
 

@@ -11,12 +11,10 @@ from typing import TypeVar
 from mailismus.disk.interface import NameFacts, NameKind
 from mailismus.errors import Corrupt
 from mailismus.queue.files.directories import LOCK
-from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.files.mark import MARK, NEW_MARK, read_mark
-from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
-from mailismus.queue.providers.clustered.fsck.evidence.target import Checking
-from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.repairs import actions
+from mailismus.queue.fsck.local import actions
+from mailismus.queue.fsck.local.problems import FileProblem, problem
+from mailismus.queue.fsck.local.target import Checking
 from mailismus.spool.link_probe import LINK_PROBES
 from mailismus.spool.silo import SILO_NAMES
 
@@ -39,61 +37,61 @@ class NameCheck:
     """Checks names."""
 
     def __init__(self, checking: Checking) -> None:
-        self._checking = checking
+        self._checking, self._kinds = checking, checking.kinds
         self._disk = checking.disk
         self._owner = checking.disk.describe(checking.queue_path).owner
 
-    def check_directories(self) -> Iterator[Problem]:
+    def check_directories(self) -> Iterator[FileProblem]:
         """Check the queue's directories, their owner and mode, and find foreign names beside them."""
         checking = self._checking
-        for root, names in ((checking.queue_path, QUEUE_DIRECTORIES), (checking.spool_path, SILO_NAMES)):
+        for root, names in ((checking.queue_path, checking.layout.directories), (checking.spool_path, SILO_NAMES)):
             why = self._disk.refuse_unsafe(root) if checking.is_here else None
             if why is not None and not self._is_mended_by_mode(root):
-                yield problem(FindingKind.UNSAFE, root, why=why)
+                yield problem(self._kinds["UNSAFE"], root, why=why)
             else:
                 yield from self.check(root, NameKind.DIRECTORY)
             for name in names:
                 path = os.path.join(root, name)
                 if not self._disk.exists(path):
-                    yield problem(FindingKind.DIRECTORY_MISSING, path)
+                    yield problem(self._kinds["DIRECTORY_MISSING"], path)
                 else:
                     yield from self.check(path, NameKind.DIRECTORY)
             yield from self._check_root(root, frozenset(names))
         yield from self._check_mark()
         kept = len(self.list(checking.corrupt_path))
         if kept:
-            yield problem(FindingKind.SET_ASIDE, checking.corrupt_path, count=kept)
+            yield problem(self._kinds["SET_ASIDE"], checking.corrupt_path, count=kept)
 
     def _is_mended_by_mode(self, path: str) -> bool:
         facts = self._disk.describe(path)
         return facts.kind is NameKind.DIRECTORY and (facts.mode & 0o077 != 0 or facts.owner != self._owner)
 
-    def _check_root(self, root: str, names: frozenset[str]) -> Iterator[Problem]:
+    def _check_root(self, root: str, names: frozenset[str]) -> Iterator[FileProblem]:
         for name in sorted(self._disk.list_directory(root)):
             path = os.path.join(root, name)
             if name == LOCK:
                 yield from self.check(path, NameKind.FILE)
             elif name in LINK_PROBES:
-                yield problem(FindingKind.PROBE_LEFT, path, None, partial(actions.unlink, path))
+                yield problem(self._kinds["PROBE_LEFT"], path, None, partial(actions.unlink, path))
             elif root == self._checking.queue_path and name in (MARK, NEW_MARK):
                 continue
-            elif name not in names and name not in _SYSTEMS_OWN and not name.endswith(CLUSTER_SUFFIX):
-                yield problem(FindingKind.FOREIGN, path)
+            elif name not in names and name not in _SYSTEMS_OWN and not name.endswith(self._checking.layout.own):
+                yield problem(self._kinds["FOREIGN"], path)
 
-    def _check_mark(self) -> Iterator[Problem]:
+    def _check_mark(self) -> Iterator[FileProblem]:
         root = self._checking.queue_path
         new_path, path = os.path.join(root, NEW_MARK), os.path.join(root, MARK)
         if self._disk.exists(new_path):
             is_file = self._disk.describe(new_path).kind is NameKind.FILE
             mend = partial(actions.remove if is_file else actions.move_aside, new_path)
-            yield problem(FindingKind.MARK_LEFT, new_path, None, mend)
+            yield problem(self._kinds["MARK_LEFT"], new_path, None, mend)
         try:
             mark = try_twice(lambda: read_mark(self._disk, root))
         except Corrupt as error:
-            yield problem(FindingKind.MARK_DAMAGED, path, None, partial(actions.move_aside, path), why=error.text)
+            yield problem(self._kinds["MARK_DAMAGED"], path, None, partial(actions.move_aside, path), why=error.text)
         except OSError as error:
             why = f"it can't be read ({error.strerror or error})"
-            yield problem(FindingKind.MARK_DAMAGED, path, None, partial(actions.move_aside, path), why=why)
+            yield problem(self._kinds["MARK_DAMAGED"], path, None, partial(actions.move_aside, path), why=why)
         else:
             if mark is not None:
                 yield from self.check(path, NameKind.FILE)
@@ -108,29 +106,31 @@ class NameCheck:
         """Whether it is a directory, and no link to one."""
         return self._disk.describe(path).kind is NameKind.DIRECTORY
 
-    def check(self, path: str, wanted: NameKind) -> Iterator[Problem]:
+    def check(self, path: str, wanted: NameKind) -> Iterator[FileProblem]:
         """Check kind, owner and mode of a name."""
         facts = self._disk.describe(path)
         yield from self.check_facts(path, facts, wanted)
 
-    def check_facts(self, path: str, facts: NameFacts, wanted: NameKind) -> Iterator[Problem]:
+    def check_facts(self, path: str, facts: NameFacts, wanted: NameKind) -> Iterator[FileProblem]:
         """As `check`, with facts that are known already."""
         if facts.kind is not wanted:
             if wanted is NameKind.DIRECTORY:
                 yield problem(
-                    FindingKind.UNSAFE, path, why=f"it is {facts.kind.value}, not a directory; put the directory back"
+                    self._kinds["UNSAFE"],
+                    path,
+                    why=f"it is {facts.kind.value}, not a directory; put the directory back",
                 )
             else:
                 mend = partial(actions.move_aside, path)
-                yield problem(FindingKind.NO_PLAIN_FILE, path, None, mend, what=facts.kind.value, wanted=wanted.value)
+                yield problem(self._kinds["NO_PLAIN_FILE"], path, None, mend, what=facts.kind.value, wanted=wanted.value)
             return
         if not self._checking.is_here:
             return
         owner = self._owner
         if facts.owner != owner:
             mend_mode = partial(actions.make_private, path, owner)
-            yield problem(FindingKind.WRONG_OWNER, path, None, mend_mode, owner=facts.owner, wanted=owner)
+            yield problem(self._kinds["WRONG_OWNER"], path, None, mend_mode, owner=facts.owner, wanted=owner)
         elif facts.mode & 0o077 or facts.mode & 0o600 != 0o600:
             right = 0o700 if wanted is NameKind.DIRECTORY else 0o600
             mend_mode = partial(actions.make_private, path, owner)
-            yield problem(FindingKind.NOT_PRIVATE, path, None, mend_mode, mode=f"{facts.mode:04o}", wanted=f"{right:04o}")
+            yield problem(self._kinds["NOT_PRIVATE"], path, None, mend_mode, mode=f"{facts.mode:04o}", wanted=f"{right:04o}")

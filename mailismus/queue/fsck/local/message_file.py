@@ -18,15 +18,16 @@ import attrs
 from mailismus.disk.interface import IDisk, IFile
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId, format_spool_id
-from mailismus.queue.providers.clustered.fsck.evidence.one_byte import (
+from mailismus.queue.fsck.faults import FaultKind
+from mailismus.queue.fsck.local import actions
+from mailismus.queue.fsck.local.names import try_twice
+from mailismus.queue.fsck.local.one_byte import (
     LONGEST_FOR_BIT,
     ByteChange,
     find_change,
     find_one_difference,
 )
-from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem, problem
-from mailismus.queue.providers.clustered.fsck.findings.names import try_twice
-from mailismus.queue.providers.clustered.fsck.repairs import actions
+from mailismus.queue.fsck.local.problems import FileProblem, problem
 from mailismus.spool.message_file import PIECE_SIZE, TRAILER_SIZE, MessageFileReader, encode_trailer, parse_trailer
 
 
@@ -36,7 +37,7 @@ class Examined:
 
     path: str
     why: str = ""
-    cure: Problem | None = None
+    cure: FileProblem | None = None
     is_unreadable: bool = False
     """Its bytes could not be read: it must not be given up."""
 
@@ -53,20 +54,20 @@ _TRACE = re.compile(rb"Received: [^\n]*\r\n(?:\t\(using [^\n]*\r\n)?\tby [^\r\n]
 """Our own trace field, the beginning of every message that came over the wire."""
 
 
-def examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) -> Examined:
+def examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None, kinds: type[FaultKind]) -> Examined:
     """Examine a file of this message. `size_bytes`: of content, by the entries' lines; None: not known. Raises
     `NewerFormat`."""
     try:
-        return try_twice(lambda: _examine(disk, path, spool_id, size_bytes))
+        return try_twice(lambda: _examine(disk, path, spool_id, size_bytes, kinds))
     except OSError as error:
         return Examined(path, error.strerror or str(error), is_unreadable=True)
 
 
-def _examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) -> Examined:
+def _examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None, kinds: type[FaultKind]) -> Examined:
     try:
         reader = MessageFileReader(disk, path)
     except Corrupt as error:
-        return _examine_damaged(disk, path, error.text, spool_id, size_bytes)
+        return _examine_damaged(disk, path, error.text, spool_id, size_bytes, kinds)
     try:
         if size_bytes not in (None, reader.size_bytes):
             return Examined(path, f"the file is of another message: {reader.size_bytes} bytes in place of {size_bytes}")
@@ -76,7 +77,7 @@ def _examine(disk: IDisk, path: str, spool_id: SpoolId, size_bytes: int | None) 
         while reader.read():
             pass
     except Corrupt as error:
-        return _examine_damaged(disk, path, error.text, spool_id, size_bytes)
+        return _examine_damaged(disk, path, error.text, spool_id, size_bytes, kinds)
     finally:
         reader.close()
     return Examined(path)
@@ -90,12 +91,14 @@ def _other_message(beginning: bytes, spool_id: SpoolId) -> str | None:
     return f"the file is of another message: {trace[1].decode()}"
 
 
-def _examine_damaged(disk: IDisk, path: str, why: str, spool_id: SpoolId, size_bytes: int | None) -> Examined:
+def _examine_damaged(
+    disk: IDisk, path: str, why: str, spool_id: SpoolId, size_bytes: int | None, kinds: type[FaultKind]
+) -> Examined:
     file = disk.open(path)
     try:
         if size_bytes is not None and _is_whole_but_longer(file, size_bytes):
             other = _other_message(file.read_at(0, PIECE_SIZE), spool_id)
-            return Examined(path, other or why, _cut(file, path, size_bytes) if other is None else None)
+            return Examined(path, other or why, _cut(file, path, size_bytes, kinds) if other is None else None)
         change = _change(file, size_bytes)
         if change is None:
             return Examined(path, why)
@@ -103,7 +106,7 @@ def _examine_damaged(disk: IDisk, path: str, why: str, spool_id: SpoolId, size_b
         beginning = bytearray(file.read_at(0, PIECE_SIZE))
         beginning[at : at + 1] = bytes((change.value,)) if at < len(beginning) else b""
         other = _other_message(bytes(beginning), spool_id)
-        return Examined(path, other or why, _byte(path, change) if other is None else None)
+        return Examined(path, other or why, _byte(path, change, kinds) if other is None else None)
     finally:
         file.close()
 
@@ -116,10 +119,10 @@ def _is_whole_but_longer(file: IFile, size_bytes: int) -> bool:
     return trailer == (size_bytes, _crc_of(file, size_bytes))
 
 
-def _cut(file: IFile, path: str, size_bytes: int) -> Problem:
+def _cut(file: IFile, path: str, size_bytes: int, kinds: type[FaultKind]) -> FileProblem:
     end = size_bytes + TRAILER_SIZE
     rest = file.size() - end
-    return problem(FindingKind.MESSAGE_LONG, path, end, partial(actions.cut_off, path, end), size=rest)
+    return problem(kinds["MESSAGE_LONG"], path, end, partial(actions.cut_off, path, end), size=rest)
 
 
 def _change(file: IFile, size_bytes: int | None) -> ByteChange | None:
@@ -144,9 +147,9 @@ def _looks_like_trailer(found: bytes, content_size: int) -> bool:
     return sum(one != other for one, other in zip(found, encode_trailer(content_size, 0), strict=False)) <= _CRC_DIGITS + 1
 
 
-def _byte(path: str, change: ByteChange) -> Problem:
+def _byte(path: str, change: ByteChange, kinds: type[FaultKind]) -> FileProblem:
     mend = partial(actions.put_right, path, change.position, bytes((change.value,)), 0, None)
-    return problem(FindingKind.MESSAGE_BYTE, path, change.position, mend)
+    return problem(kinds["MESSAGE_BYTE"], path, change.position, mend)
 
 
 def _crc_of(file: IFile, size_bytes: int) -> int:

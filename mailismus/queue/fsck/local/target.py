@@ -7,6 +7,7 @@ import os
 import attrs
 
 from mailismus.disk.interface import IDisk
+from mailismus.queue.fsck.faults import FaultKind
 
 LONGEST_FILE = 8 << 30
 """Bytes. A server makes no longer segment (at most 4 GiB) or cluster (no more than the journal held), and a longer one would
@@ -19,6 +20,17 @@ def is_too_long(size_bytes: int) -> bool:
 
 
 @attrs.frozen
+class Layout:
+    """What a provider's directory has. `directories`: names there, that of the segments first; `own`: endings of the names
+    of its other files; `kinds`: of its findings; `keeps_all`: segments below the horizon are needed too."""
+
+    directories: tuple[str, ...]
+    own: tuple[str, ...]
+    kinds: type[FaultKind]
+    keeps_all: bool = False
+
+
+@attrs.frozen
 class Checking:
     """The target of one check. Paths are those of the queue's and the spool's directory."""
 
@@ -26,6 +38,7 @@ class Checking:
     """A check only reads."""
     queue_path: str
     spool_path: str
+    layout: Layout
     now: float
     """UTC seconds."""
     hardlinks: bool | None = None
@@ -36,9 +49,14 @@ class Checking:
     """A server is to start on it as this user: owners and modes are checked too."""
 
     @property
+    def kinds(self) -> type[FaultKind]:
+        """The provider's kinds of findings."""
+        return self.layout.kinds
+
+    @property
     def journal_path(self) -> str:
-        """The journal's directory."""
-        return os.path.join(self.queue_path, "journal")
+        """The directory of the segments."""
+        return os.path.join(self.queue_path, self.layout.directories[0])
 
     @property
     def corrupt_path(self) -> str:

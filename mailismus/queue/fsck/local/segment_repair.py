@@ -21,9 +21,13 @@ from mailismus.journal.batch import (
     decode_header,
     padded_size,
 )
+from mailismus.journal.frame import without_marks
 from mailismus.journal.replay import FoundSegment, Journal
-from mailismus.queue.providers.clustered.fsck.evidence.one_byte import LONGEST_FOR_BIT, find_change, find_one_difference
-from mailismus.queue.providers.clustered.fsck.evidence.patches import Patch
+from mailismus.queue.fsck.local.one_byte import LONGEST_FOR_BIT, find_change, find_one_difference
+from mailismus.queue.fsck.local.patches import Patch
+
+LONGEST_MARKED = 8192
+"""Bytes of a batch with marks whose size may be what is wrong: each of 1,024 sizes is tried."""
 
 _HEADER_SIZE = 64
 """Bytes of a header before its CRC."""
@@ -83,19 +87,28 @@ def _candidates(data: bytes) -> list[tuple[int, int]]:
     (size,) = struct.unpack_from("<I", data, _SIZE_AT)
     stored = data[_HEAD_SIZE:BATCH_HEAD_SIZE]
     if BATCH_HEAD_SIZE + size <= len(data):
-        protected = data[:_HEAD_SIZE] + data[BATCH_HEAD_SIZE : BATCH_HEAD_SIZE + size]
-        in_crc = find_one_difference(stored, _CRC.pack(zlib.crc32(protected)))
-        if in_crc is not None:
-            found.append((_HEAD_SIZE + in_crc.position, in_crc.value))
-        change = find_change(protected, *_CRC.unpack(stored))
-        if change is not None:
-            behind_head = 0 if change.position < _HEAD_SIZE else BATCH_HEAD_SIZE - _HEAD_SIZE
-            found.append((change.position + behind_head, change.value))
-    found += _candidates_of_size(data)
+        records = data[BATCH_HEAD_SIZE : BATCH_HEAD_SIZE + size]
+        for covered in (records, bytes(without_marks(records))):  # its magic may be what is wrong
+            found += _candidates_in(data[:_HEAD_SIZE] + covered, stored)
+    for marked in (False, True):
+        found += _candidates_of_size(data, marked=marked)
     return found
 
 
-def _candidates_of_size(data: bytes) -> list[tuple[int, int]]:
+def _candidates_in(protected: bytes, stored: bytes) -> list[tuple[int, int]]:
+    """The byte of the CRC, or of what it protects."""
+    found = []
+    in_crc = find_one_difference(stored, _CRC.pack(zlib.crc32(protected)))
+    if in_crc is not None:
+        found.append((_HEAD_SIZE + in_crc.position, in_crc.value))
+    change = find_change(protected, *_CRC.unpack(stored))
+    if change is not None:
+        behind_head = 0 if change.position < _HEAD_SIZE else BATCH_HEAD_SIZE - _HEAD_SIZE
+        found.append((change.position + behind_head, change.value))
+    return found
+
+
+def _candidates_of_size(data: bytes, *, marked: bool) -> list[tuple[int, int]]:
     """The byte of the size field that is wrong, if one is."""
     (stored,) = _CRC.unpack_from(data, _HEAD_SIZE)
     for at in range(_SIZE_AT, _SIZE_AT + 4):
@@ -104,6 +117,9 @@ def _candidates_of_size(data: bytes) -> list[tuple[int, int]]:
             (size,) = struct.unpack_from("<I", head, _SIZE_AT)
             if size > LONGEST_FOR_BIT or padded_size(size) > len(data):
                 continue
-            if zlib.crc32(data[BATCH_HEAD_SIZE : BATCH_HEAD_SIZE + size], zlib.crc32(head)) == stored:
+            records = data[BATCH_HEAD_SIZE : BATCH_HEAD_SIZE + size]
+            if marked and size > LONGEST_MARKED:
+                continue
+            if zlib.crc32(without_marks(records) if marked else records, zlib.crc32(head)) == stored:
                 return [(at, value)]
     return []

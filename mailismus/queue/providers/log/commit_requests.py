@@ -1,0 +1,178 @@
+"""Commit requests: from the request of a caller to an item of the log.
+
+    new mail in memory, the usual one    -> MessageItem -> log
+    messages, some of them large         -> their files are finished -> CommitItem -> log
+    settlements                          -> contents that are needed are read -> CommitItem -> log
+
+*Rules*: a request about an entry that has a settlement under way waits for that one's end.
+
+*Not here*: what becomes of an item (`control.results`), records and working set (`control.ledger`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred, FirstError, gatherResults
+from twisted.python.failure import Failure
+
+from mailismus.journal.commit import IItem
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.commits import commit_deferred, error_of, tell
+from mailismus.queue.entering import removals_of, split_ended
+from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
+from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem
+from mailismus.queue.providers.log.control.ledger import begin_message, begin_new_message
+from mailismus.queue.providers.log.parts import LogParts
+from mailismus.queue.words import check_words
+from mailismus.spool.draft import SpoolDraft
+
+
+@attrs.frozen
+class _Request:
+    """What one commit asks for. The area of a settlement is not None: entries that are removed are in `ended`."""
+
+    submissions: Sequence[Submission]
+    settlements: Sequence[Settlement]
+    ended: Sequence[EndedEntries]
+
+
+class LogRequests:
+    """Requests to one queue (`journal.batch_events.IBatchListener`)."""
+
+    def __init__(self, parts: LogParts) -> None:
+        self._parts = parts
+        self._ledger, self._commits, self._results = parts.ledger, parts.commits, parts.results
+        self._limits = parts.limits
+        self._late: list[tuple[LogCommitItem, _Request]] = []
+        """Requests about entries with a settlement under way."""
+        self._loading = 0
+        """Requests whose entries are being loaded."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request waits."""
+        return not self._late and not self._loading
+
+    def begin_commit(
+        self,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[EndedEntries],
+        listener: CommitListener[M],
+        mark: M,
+    ) -> None:
+        """As `IQueue.begin_commit`."""
+        if len(submissions) == 1 and not settlements and not ended:
+            submission = submissions[0]
+            draft, envelope, _, placements = submission
+            if placements is None and envelope.words is None and isinstance(draft, SpoolDraft) and not draft.is_in_silo:
+                content = draft.content()
+                known = begin_new_message(submission, draft, content)
+                self._commits.append(LogMessageItem(self._results, listener, mark, draft, known, content))
+                return
+        check_words(submissions, settlements, self._limits.envelope)
+        request = _Request(submissions, *split_ended(settlements, ended))
+        if submissions:
+            self._submit(LogCommitItem(self._results, listener, mark), request)
+        elif len(request.settlements) + sum([len(numbers) for _, numbers in request.ended]) > self._limits.settlements:
+            tell(self._commit_in_parts(request), listener, mark)
+        else:
+            self._append_request(LogCommitItem(self._results, listener, mark), request)
+
+    def _submit(self, item: LogCommitItem, request: _Request) -> None:
+        """Commit messages, with settlements or without."""
+        drafts = item.drafts
+        is_streaming = False
+        for submission in request.submissions:
+            draft = submission.draft
+            if not isinstance(draft, SpoolDraft):
+                raise TypeError(f"a draft of another provider: {draft!r}")
+            drafts.append(draft)
+            is_streaming = is_streaming or draft.is_in_silo
+        if not is_streaming:
+            self._append_request(item, request)
+            return
+        self._parts.pressure.begin_file()
+        finished = gatherResults([draft.finish() for draft in drafts], consumeErrors=True)
+        finished.addCallbacks(
+            lambda _: self._append_request(item, request), self._not_finished, errbackArgs=(item,)
+        ).addBoth(self._on_finished)
+
+    def _not_finished(self, failure: Failure, item: LogCommitItem) -> None:
+        """Fail a commit whose large message could not be made durable: no part of the commit counts."""
+        cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
+        self._parts.drafts.refused.add(item.drafts, may_be_found=False)
+        self._results.fail(item, error_of(cause))
+
+    def _on_finished(self, result: Any) -> Any:
+        self._parts.pressure.end_file()
+        self._parts.closing.check()
+        return result
+
+    def _append_request(self, item: LogCommitItem, request: _Request) -> None:
+        settlements, ended = request.settlements, request.ended
+        if (settlements or ended) and self._ledger.is_waiting_for(ended, settlements):
+            self._late.append((item, request))
+            return
+        if (settlements or ended) and (unknown := self._ledger.unknown_among(ended, settlements)):
+            self._load(item, request, unknown)
+            return
+        self._append_known(item, request)
+
+    def _load(self, item: LogCommitItem, request: _Request, unknown: set[SpoolId]) -> None:
+        """Load what nobody has taken, then go on. What is not found ended before."""
+        loaded = Deferred.fromCoroutine(self._parts.loading.load_messages(unknown))
+        self._loading += 1
+        loaded.addBoth(self._on_loaded, item, request)
+
+    def _on_loaded(self, result: Any, item: LogCommitItem, request: _Request) -> None:
+        self._loading -= 1
+        if isinstance(result, Failure):
+            self._commits.break_down(result)
+        if self._ledger.is_waiting_for(request.ended, request.settlements):
+            self._late.append((item, request))
+        else:
+            self._append_known(item, request)
+
+    def _append_known(self, item: LogCommitItem, request: _Request) -> None:
+        settlements, ended = request.settlements, request.ended
+        for submission, draft in zip(request.submissions, item.drafts, strict=True):
+            known = begin_message(submission, draft)
+            item.may_fail = True
+            if known is not None:
+                item.add_message(known)
+        if settlements or ended:
+            self._ledger.add_settlements(item, ended, settlements, self._parts.now())
+        if item.size_bytes:
+            self._commits.append(item)
+            return
+        for draft in item.drafts:
+            draft.drop()
+        self._results.add(item, ())
+        self._parts.reactor.callLater(0, self._results.tell)
+
+    def _commit_in_parts(self, request: _Request) -> Deferred[Sequence[SpoolId]]:
+        """Commit more settlements than one batch is sure to hold."""
+        settlements, at_once = [*request.settlements, *removals_of(request.ended)], self._limits.settlements
+        parts = [commit_deferred(self, (), settlements[at : at + at_once]) for at in range(0, len(settlements), at_once)]
+        return gatherResults(parts).addCallback(lambda over: [spool_id for part in over for spool_id in part])
+
+    # batches
+
+    def on_durable(self) -> None:
+        self._try_late()
+
+    def on_failed(self) -> Sequence[IItem]:
+        if self._late:
+            self._parts.reactor.callLater(0, self._try_late)
+        return ()
+
+    def _try_late(self) -> None:
+        """Try again what waited for settlements."""
+        if self._late:
+            late, self._late = self._late, []
+            for item, request in late:
+                self._append_request(item, request)

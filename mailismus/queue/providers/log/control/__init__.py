@@ -1,0 +1,16 @@
+"""Control of a running queue: settlements, results of batches, rounds of marks, admission, the clean stop.
+
+Modules, leaves first:
+
+    choices     what was measured and could be otherwise
+    waiters     Deferreds that fire when an area has entries to take
+    segments    segments in use, those that have failed, and freeing
+    ledger      the effect of a commit on records and the working set
+    results     the steps after a commit became durable, or failed
+    admission   refuses mail while it could not be committed
+    loading     reads resting envelopes when they are due, or asked for
+    moves       writes envelopes of failed segments, and of those that are emptied, again
+    compaction  empties segments in which little lives
+    rounds      rounds of marks: starts, marks, positions, free segments
+    closing     the clean stop
+"""

@@ -1,0 +1,79 @@
+"""The log-structured queue as the program knows it: `PROVIDER`, an `IProvider`.
+
+*Rules*: each method imports the modules that it needs. So a command that reads a stopped queue loads no code of a server,
+and a server none of `fsck`.
+"""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.disk.posix import Access, PosixDisk
+from mailismus.queue.fsck.finding import FsckReport
+from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IProvider, IStoppedQueue, QueuePlace, QueueReactor
+from mailismus.queue.providers.log.format.version import FORMATS, NAME, OWNERSHIP
+
+
+class LogProvider:
+    """Local files: one log, large messages in a spool. `disk`: the disk from which stopped queues are read."""
+
+    name = NAME
+    formats = FORMATS
+    has_spool = True
+
+    def __init__(self, disk: IDisk | None = None) -> None:
+        self._disk = disk or PosixDisk(Access.READ_ONLY)
+
+    def claims(self, queue_path: str) -> bool:
+        """Whether a log is there: without its mark no other provider may begin a queue beside it."""
+        return OWNERSHIP.has_directories(self._disk, queue_path)
+
+    def load(self) -> None:
+        from mailismus.queue.providers.log import running  # noqa: F401
+
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> IOpenedQueue:
+        from mailismus.queue.providers.log.running import OpenedLogQueue
+
+        return OpenedLogQueue(settings, reactor, clock)
+
+    def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
+        from mailismus.queue.providers.log.recovery.offline import open_readonly
+
+        return open_readonly(place.queue_path, _spool_of(place), self._disk)
+
+    def new_counter(self) -> IPlanCounter:
+        from mailismus.queue.providers.log.read.planned_count import PlanCounter
+
+        return PlanCounter(self._disk)
+
+    def check(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.log.fsck.check import check_configured
+
+        return check_configured(settings, now)
+
+    def check_copy(self, place: QueuePlace, now: float) -> FsckReport:
+        from mailismus.queue.providers.log.fsck.check import check_copied
+
+        return check_copied(place.queue_path, _spool_of(place), now)
+
+    def repair(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.log.fsck.repair import repair
+
+        return repair(settings, now)
+
+    def dump(self, path: str, out: TextIO) -> None:
+        from mailismus.queue.providers.log.dump import dump
+
+        dump(path, out, self._disk)
+
+
+def _spool_of(place: QueuePlace) -> str:
+    assert place.spool_path is not None, "a log-structured queue has a spool"
+    return place.spool_path
+
+
+PROVIDER: IProvider = LogProvider()

@@ -1,0 +1,10 @@
+"""What is in memory of the log: envelopes, messages with their entries, what keeps segments. Pure.
+
+Modules, leaves first:
+
+    envelope    one envelope: its places, and how far work on it has come
+    working_set messages with their entries
+    resting     envelopes that are in the log alone, by pieces of it
+    holds       which segments are needed, for how many envelopes and bytes
+    garbage     which segments are emptied, and when
+"""

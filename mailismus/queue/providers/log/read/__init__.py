@@ -1,0 +1,13 @@
+"""Reading the log beside all other work: contents, searches and counts.
+
+Modules, each with what it is:
+
+    envelopes   envelopes of a segment, batch by batch
+    damage      bytes that do not check: quarantined, and named
+    outline     of an envelope, what must be known while it rests
+    planned_count  counting by a plan, in another process
+    count_plan  the plan for it
+    content     contents of messages, from memory, the log, or the spool
+    looking     counts and pages of entries. Pure
+    lines       what refers to message files, for their release
+"""
