@@ -12,11 +12,11 @@ Figures = Mapping[str, float]
 
 
 def cells(runs: Sequence[Figures], names: Sequence[str]) -> list[str]:
-    """The median of each figure, of several runs with least and greatest."""
+    """The median of each figure, of several runs with least and greatest; `-` for none."""
     found = []
     for name in names:
         values = [run[name] for run in runs]
-        found.append(Spread.of(values).text() if len(values) > 1 else number(values[0]))
+        found.append(Spread.of(values).text() if len(values) > 1 else number(values[0]) if values else "-")
     return found
 
 

@@ -63,6 +63,14 @@ def test_all_queues_stand_in_the_tables() -> None:
             assert f"| {part} | ext4 | {variant} | 1 | 5 |" in text
 
 
+def test_a_rate_counts_only_where_others_let_the_machine_alone() -> None:
+    kept, key = Kept(None), Key("ext4", "W1/50", "log")
+    kept.add(key, {**dict.fromkeys(PARTS["W1/50"], 5.0), "others %": 45.0})
+    assert "| W1/50 | ext4 | log | 1 | - | - | - | 5 | 5 | 5 | 45 |" in markdown(kept)
+    kept.add(key, {**dict.fromkeys(PARTS["W1/50"], 7.0), "others %": 5.0})
+    assert "| W1/50 | ext4 | log | 2 | 7 | 7 | 7 | 6 (5-7) |" in markdown(kept)
+
+
 def test_a_drawing_has_a_panel_for_each_part_that_was_measured() -> None:
     assert set(draw(_measured())) == {"new-mail.svg", "disk.svg", "backlog.svg"}
     kept = Kept(None)
