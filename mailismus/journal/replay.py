@@ -31,6 +31,7 @@ from mailismus.journal.batch import (
     NEWEST_FORMAT,
     Batch,
     SegmentHeader,
+    claimed_size,
     decode_batch,
     decode_header,
     guess_header,
@@ -38,6 +39,7 @@ from mailismus.journal.batch import (
     highest_sequence,
     is_unused,
     looks_torn,
+    padded_size,
 )
 from mailismus.journal.segment import Segment
 
@@ -231,6 +233,9 @@ def look_at_file(path: str, file: IFile) -> FoundSegment:
     header = decode_header(data[:BLOCK])
     size = file.size()
     counts = header is not None and _begins(data, header)
+    if header is not None and not counts and len(data) < size:
+        claimed = BLOCK + padded_size(claimed_size(data, BLOCK))  # a long first batch is no reason to read all
+        counts = FIRST_LOOK < claimed <= size and _begins(file.read_at(0, claimed), header)
     if header is not None and not counts:
         data = file.read_at(0, size)
         counts = next(read_batches(data, header), None) is not None
