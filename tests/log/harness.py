@@ -17,7 +17,7 @@ from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.log.assembly import build
 from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES
 from mailismus.queue.providers.log.provider import LogQueue
-from mailismus.queue.providers.log.read.planned_count import PlanCounter
+from mailismus.queue.providers.log.read.planned_count import LogPlanCounter
 from mailismus.queue.providers.log.recovery.opening import OpenedLog, open_queue
 from tests.clustered.harness import queue_settings
 from tests.fakes.disk import MemoryDisk
@@ -114,7 +114,7 @@ class LogHarness:
             self.clock.advance(1)
 
     def count(self, plan: ICountingPlan) -> Summary:
-        counter = PlanCounter(self.disk)
+        counter = LogPlanCounter(self.disk)
         while (part := plan.next()) is not None:
             counter.add(decode_part(decode(encode_part(part))))
         return counter.summary()

@@ -34,7 +34,10 @@ def test_a_segment_shows_each_record_with_its_place_and_mark(filled: Filled) -> 
     lines = dumped(filled.harness.disk, path).splitlines()
     assert lines[0].startswith("segment 1, 1048576 bytes: first batch 1, ")
     assert lines[1:4] == ["batch 1 at 4096, 28 bytes", "  epoch", "    epoch 1"]
-    assert "  message 2+0 0000000100000001 incoming, not marked, content of 23 bytes at 8352" in lines
+    (message,) = [line for line in lines if line.startswith("  message 2+0 ")]
+    stated, _, offset = message.rpartition(" at ")
+    assert stated.startswith("  message 2+0 0000000100000001 incoming, not marked, content of ")
+    assert filled.harness.disk.content_of(path)[int(offset) :].startswith(b"Subject: 0\r\n")
     assert any(line.startswith("  file ") and line.endswith(", content in its message file") for line in lines)
     assert any("  delivery 0000000100000004 of " in line and line.endswith(": recipients 4") for line in lines)
     assert any(line.startswith("  replacement ") and ", content in segment 1 at " in line for line in lines)

@@ -387,17 +387,19 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "queue.providers.clustered.index.cluster": ("due_at", _INDEX),
     "queue.providers.clustered.index.cluster_index": ("next_scan unread_at waiting live", _INDEX),
     "queue.providers.clustered.index.waiting_lines": ("count", _INDEX),
-    "queue.providers.clustered.read.count_plan": ("entries lone_messages lone_bytes", "sums; " + _HOT),
     "queue.providers.clustered.recovery.offline": ("is_doubtful", "of the journal that it has just replayed"),
     "queue.providers.clustered.recovery.replay": ("checkpoint lengths", _PARTS),
     "queue.providers.log.commit_requests": ("may_fail", "of the item that it fills"),
     "queue.providers.log.control.ledger": (
         "sequence place_offset segment offset content_segment content_offset left unsure entry_count content checksum "
-        "due_at",
+        "due_at record_bytes content_bytes",
         _INDEX,
     ),
     "queue.providers.log.control.rounds": ("was_out is_start_asked", _INDEX),
-    "queue.providers.log.index.resting": ("late is_known dues", "pieces, within its module"),
+    "queue.providers.log.index.resting": (
+        "late late_counts late_refers refers flushes is_known dues",
+        "pieces, within its module",
+    ),
     "queue.providers.log.recovery.replay": ("is_garbage", _PARTS),
     "queue.rounds": ("entries", "the rest of a round's message, within its module"),
     "smtp.client.engine": ("answered left refused is_first", "a transaction is the engine's own while it is under way"),

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from mailismus.deliver.host_snapshot import write_snapshot
+from tests.contracts.bench import Bench
 from tests.durability.crash.acts import NAMES, Act
 from tests.durability.crash.catalogue import CLUSTERED
 from tests.durability.crash.explorer import Explorer
 from tests.durability.crash.operations import DoesNotApply
+from tests.log.harness import LogHarness, log_settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "files.md"
@@ -92,7 +94,24 @@ def created() -> set[str]:
                 world, _ = Explorer(hardlinks=hardlinks).run(workload)
                 write_snapshot(world.disk, "/q/state", [])
                 found.update(made(world.disk.acts))
-    return found
+    return found | made_by_a_log()
+
+
+def made_by_a_log() -> set[str]:
+    """What a log-structured queue makes: while it is filled, and what is there then."""
+    harness = LogHarness(log_settings(largemsgsize=1000))
+    paths: set[str] = set()
+
+    def note(act: str, path: str) -> None:
+        paths.add(path)
+
+    harness.disk.fault = note
+    queue = harness.open()
+    bench = Bench(harness, queue)
+    bench.put(content=b"x" * 2000)
+    harness.round(queue)
+    files = {path for path in (*paths, *harness.disk.names) if path not in harness.disk.directories}
+    return {re.sub(r"^/s\b", "spool", re.sub(r"^/q\b", "queue", path)) for path in files if not path.endswith("/lock")}
 
 
 def test_every_file_that_a_queue_makes_is_on_the_page(created: set[str]) -> None:

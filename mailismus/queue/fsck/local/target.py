@@ -20,7 +20,7 @@ def is_too_long(size_bytes: int) -> bool:
 
 
 @attrs.frozen
-class Layout:
+class DirectoryLayout:
     """What a provider's directory has. `directories`: names there, that of the segments first; `own`: endings of the names
     of its other files; `kinds`: of its findings; `keeps_all`: segments below the horizon are needed too."""
 
@@ -38,7 +38,7 @@ class Checking:
     """A check only reads."""
     queue_path: str
     spool_path: str
-    layout: Layout
+    layout: DirectoryLayout
     now: float
     """UTC seconds."""
     hardlinks: bool | None = None

@@ -46,9 +46,9 @@ class LogProvider:
         return open_readonly(place.queue_path, _spool_of(place), self._disk)
 
     def new_counter(self) -> IPlanCounter:
-        from mailismus.queue.providers.log.read.planned_count import PlanCounter
+        from mailismus.queue.providers.log.read.planned_count import LogPlanCounter
 
-        return PlanCounter(self._disk)
+        return LogPlanCounter(self._disk)
 
     def check(self, settings: QueueSettings, now: float) -> FsckReport:
         from mailismus.queue.providers.log.fsck.check import check_configured

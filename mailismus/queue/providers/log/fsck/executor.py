@@ -30,7 +30,8 @@ BATCH_BYTES = 256 << 10
 LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can't be delivered")
 """The reply in the bounces of a message whose bytes are lost."""
 
-_NO_LINES = ".none"
+_NO_LINES = "\0"
+"""No name ends so: of no file single lines are set aside."""
 
 
 class LogRepairExecutor(RepairFiles):

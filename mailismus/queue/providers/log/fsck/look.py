@@ -15,7 +15,7 @@ from mailismus.queue.fsck.local.names import NameCheck
 from mailismus.queue.fsck.local.patches import Patch, open_patched
 from mailismus.queue.fsck.local.segments import JournalState, check_journal
 from mailismus.queue.fsck.local.state_files import check_state_files
-from mailismus.queue.fsck.local.target import Checking, Layout
+from mailismus.queue.fsck.local.target import Checking, DirectoryLayout
 from mailismus.queue.providers.log.format.positions import NAME, NEW_NAME, Positions
 from mailismus.queue.providers.log.fsck.envelopes import EnvelopeCheck
 from mailismus.queue.providers.log.fsck.executor import LogRepairExecutor
@@ -27,7 +27,7 @@ from mailismus.queue.providers.log.recovery.offline import LiveEnvelopes
 from mailismus.queue.providers.log.recovery.opening import DIRECTORIES
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
 
-LAYOUT = Layout(DIRECTORIES, (NAME, NEW_NAME), LogFindingKind, keeps_all=True)
+LAYOUT = DirectoryLayout(DIRECTORIES, (NAME, NEW_NAME), LogFindingKind, keeps_all=True)
 """What a log-structured queue's directory has."""
 
 

@@ -45,7 +45,7 @@ class LogCountingPlan:
         self._parts = _make_parts(root, sums, segments, over, refusing)
 
     def next(self) -> Mapping[str, object] | None:
-        """See `ICountingPlan`; `planned_count.PlanCounter` counts by the parts."""
+        """See `ICountingPlan`; `planned_count.LogPlanCounter` counts by the parts."""
         return next(self._parts, None)
 
 

@@ -34,7 +34,7 @@ _NUMBERS = re.compile(rb"^.%b ([0-9A-F]{16}) [0-9]+/([0-9]+) [0-9]+ [0-9]+ [0-9]
 """Of a recipient line: spool id, recipients of the envelope, content bytes."""
 
 
-class PlanCounter:
+class LogPlanCounter:
     """Counts by the parts of a plan, in their order (`IPlanCounter`)."""
 
     def __init__(self, disk: IDisk) -> None:
