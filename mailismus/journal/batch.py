@@ -126,7 +126,8 @@ def looks_torn(data: bytes, offset: int, nonce: bytes) -> bool:
     if offset + BATCH_HEAD_SIZE > len(data):
         return False
     magic, _, _, found = _BATCH.unpack_from(data, offset)
-    return _alike(magic, _BATCH_MAGIC) >= 3 and _alike(found, nonce) >= _LOOKS_ALIKE
+    magics = max(_alike(magic, _BATCH_MAGIC), _alike(magic, _MARKED_MAGIC))
+    return magics >= 3 and _alike(found, nonce) >= _LOOKS_ALIKE
 
 
 def _alike(found: bytes, wanted: bytes) -> int:

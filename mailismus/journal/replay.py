@@ -86,6 +86,10 @@ class FoundSegment:
     end: int = 0
     """Where that batch ends."""
 
+    def limit_to(self, sequence: int) -> None:
+        """Note that a later header denies the batches behind this sequence number."""
+        self.limit = sequence
+
     def as_segment(self) -> Segment:
         """The segment for a writer, which writes to it only after a new `begin`."""
         segment = Segment(self.path, self.file, self.size_bytes)
@@ -124,6 +128,10 @@ class Journal:
     def know_horizon(self, horizon: int) -> None:
         """Note a durable horizon that the provider has from elsewhere."""
         self.known_horizon = horizon
+
+    def explain(self, left: Iterable[Damage]) -> None:
+        """Note that of the damages these are left: the others are none."""
+        self.damages = list(left)
 
     def close(self) -> None:
         """Close every segment."""

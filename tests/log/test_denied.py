@@ -6,12 +6,18 @@ import pytest
 
 from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.providers.log.control.compaction import Compaction
 from tests.log.test_seed import Story
 
 
+async def no_turn(compaction: Compaction) -> None:
+    """In place of one."""
+
+
 @pytest.fixture
-def story() -> Story:
-    """With a message that keeps the first segment for a month."""
+def story(monkeypatch: pytest.MonkeyPatch) -> Story:
+    """With a message that keeps the first segment for a month: nothing is compacted."""
+    monkeypatch.setattr(Compaction, "turn", no_turn)
     story = Story()
     story.bench.put([b"kept@d.example"])
     story.bench.defer(story.bench.take_ids(), story.bench.now() + 30 * 86400)

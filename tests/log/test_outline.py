@@ -32,7 +32,7 @@ def test_outlines_tell_what_all_lines_tell(monkeypatch: pytest.MonkeyPatch) -> N
     rest.bench.queue = rest.harness.crash(rest.bench.queue)
     by_outlines = _known(rest)
     assert rest.loaded == 0
-    monkeypatch.setattr(loading, "outline_piece", lambda *_: None)
+    monkeypatch.setattr(loading, "outline_piece", lambda *_, **__: None)
     rest.bench.queue = rest.harness.crash(rest.bench.queue)
     assert _known(rest) == by_outlines
     assert rest.queue.next_due(Area.DEFERRED) == pytest.approx(due_at, abs=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +68,9 @@ def test_a_replacement_says_where_its_content_lies(segment: int, offset: int, cr
         b"",
         b"content 1 2\n",
         b"content 1 2 0000000g\n",
+        b"content 1 2 000000\n",
+        b"content 1 2 00000000 3\n",
+        b"content 1 +2 00000000\n",
         b"content x 2 00000000\n",
         b"content 1 99999999999999999 00000000\n",
         b"place 1 2 00000000\n",
@@ -170,3 +175,20 @@ def test_damaged_positions() -> None:
 def test_too_many_runners() -> None:
     with pytest.raises(ValueError, match="runners"):
         Positions(1, 1, {number: r.LogPlace(1, 1) for number in range(MOST_RUNNERS + 1)}).encode()
+
+
+def test_too_many_ignored_segments() -> None:
+    with pytest.raises(ValueError, match="segments"):
+        Positions(1, 1, {}, tuple(range(MOST_IGNORED + 1))).encode()
+
+
+@pytest.mark.parametrize(("at", "size"), [(0, 8), (8, 4)], ids=["another file", "another format"])
+def test_what_checks_and_is_no_positions(at: int, size: int) -> None:
+    data = bytearray(Positions(3, 9, {}).encode().rstrip(b"\0")[:-4].ljust(36, b"\0"))
+    data[at : at + size] = b"\x07" * size
+    assert decode_positions((bytes(data) + zlib.crc32(data).to_bytes(4, "little")).ljust(BLOCK, b"\0")) is None
+
+
+def test_records_of_other_kinds_are_left_out() -> None:
+    records = r.finish_one(3, 4) + r.epoch_record(7) + r.finish_one(5, 6)
+    assert [record.kind for record in r.read_records(records, b"E")] == [r.LogRecordKind.EPOCH]

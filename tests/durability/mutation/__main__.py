@@ -22,7 +22,7 @@ from tests.durability.mutation.children import Job, run
 from tests.durability.mutation.judges import TESTS, late, quick, soon
 from tests.durability.mutation.mutants import ROOT, Mutant, find, sources
 from tests.durability.mutation.needless import NEEDLESS
-from tests.durability.mutation.page import PAGE, Result, page, remembered
+from tests.durability.mutation.page import Result, page, page_of, remembered
 
 
 class Kept:
@@ -105,7 +105,8 @@ def main() -> int:
     asked: list[Mutant | None] = [*mutants] if options.parts else [*mutants, None]
     if options.only_known:
         asked = [mutant for mutant in mutants if mutant.name in kept.now]
-    first = remembered([mutant.name for mutant in mutants], PAGE.read_text() if PAGE.exists() else "")
+    known = page_of(options.provider)
+    first = remembered([mutant.name for mutant in mutants], known.read_text() if known.exists() else "")
     results, fails_already = [], False
     for result in run_all(asked, kept, first, options.jobs, options.provider):
         if not result.name and result.by:
@@ -119,7 +120,8 @@ def main() -> int:
     caught = sum(bool(result.by) for result in results)
     print(f"\n{len(results)} mutants, {caught} caught, {len(results) - caught} not; {len(wrong)} of them wrong.")
     if options.page is not None:
-        options.page.write_text(page(results, [name for name in first if name not in {result.name for result in results}]))
+        not_judged = [name for name in first if name not in {result.name for result in results}]
+        options.page.write_text(page(results, not_judged, options.provider))
     return 1 if wrong or fails_already else 0
 
 

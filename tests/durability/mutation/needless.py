@@ -32,7 +32,23 @@ _ALL_SAID = (
     "was, or done."
 )
 
+_IN_VAIN = "Segments or pieces without anything that is looked for are read too, and nothing is found in them: speed alone."
+
 NEEDLESS: dict[str, str] = {
+    "order | log/control/rounds.py | MarkRounds._run | await self._write_positions() <> await self._compaction.rescue()": (
+        "Moves only ask for records. Their batch is durable later, and positions speak of what is durable when they are found."
+    ),
+    "order | log/control/rounds.py | MarkRounds._run | await self._compaction.rescue() <> await self._compaction.turn()": (
+        "Both only ask for moves, the one of failed segments, the other of segments that have not failed."
+    ),
+    "check | log/recovery/found.py | find_messages | any((behind < sequence <= last for sequence in wanted))": _IN_VAIN,
+    "check | log/recovery/found.py | find_messages | behind < place.sequence <= last": (
+        "Which segments are read first: all are read, speed alone."
+    ),
+    "check | log/recovery/found.py | find_messages | last > behind": _IN_VAIN,
+    "check | log/read/envelopes.py | BatchReader._decode | len(self._data) < at + size and (not _may_be(self._data, at, nonce))": (
+        "What has another nonce is read whole, and then it does not check: speed alone."
+    ),
     "rule | journal/opening.py | a start's first header tells the horizon of before": (
         "A header counts with its first batch alone, and that one is the last batch again, which says the later horizon."
     ),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import attrs
 
 from tests.durability.mutation.mutants import ROOT, Kind
 from tests.durability.mutation.needless import NEEDLESS
 
-PAGE = ROOT / "docs" / "evidence" / "durability-mutants.md"
+_EVIDENCE = ROOT / "docs" / "evidence"
+
+_OPTION = {"clustered": ""}
+"""Of the command for each provider; of others its name."""
 
 _HEAD = """# Mutants: what is left out, and who misses it
 
-Made by `nice python -m tests.durability.mutation --page docs/evidence/durability-mutants.md`; see
+Made by `nice python -m tests.durability.mutation {option}--page docs/evidence/{name}`; see
 [durability](../durability.md#how-it-is-proved). The list is made from the source of the queue, by the calls of its one door
 to the disk: a new call is a new mutant. Each is judged by crash points, one workload after the other, and by the tests of
 journal, spool, queue and faults, until one fails; that one is named here. "I1" and the like:
@@ -74,9 +78,15 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def page(results: Sequence[Result], not_judged: Sequence[str] = ()) -> str:
+def page_of(provider: str) -> Path:
+    """The page of a provider."""
+    return _EVIDENCE / ("durability-mutants.md" if provider == "clustered" else f"{provider}-mutants.md")
+
+
+def page(results: Sequence[Result], not_judged: Sequence[str] = (), provider: str = "clustered") -> str:
     """All of it. `not_judged`: names."""
-    return _HEAD + "\n".join(_parts(results, not_judged))
+    option = _OPTION.get(provider, f"--provider {provider} ")
+    return _HEAD.format(option=option, name=page_of(provider).name) + "\n".join(_parts(results, not_judged))
 
 
 def _parts(results: Sequence[Result], not_judged: Sequence[str]) -> Iterator[str]:

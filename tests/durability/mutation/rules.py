@@ -500,7 +500,7 @@ RULES: dict[str, Rule] = {
         "read/envelopes", "            if batch.sequence > self._behind:\n", "            if True:\n"
     ),
     "the log: a batch is read when its items are told": _log(
-        "control/loading", "min(segment.last_sequence, self._commits.applied_sequence),", "segment.last_sequence,"
+        "control/loading", "            min(last, applied),\n", "            last,\n"
     ),
     "the log: what is loaded is not loaded again": _log(
         "control/loading", "if one.offset in garbage or self._is_loaded(one):", "if one.offset in garbage:"
@@ -533,6 +533,32 @@ RULES: dict[str, Rule] = {
     ),
     "the log: a start marks what a barrier failed for": _log(
         "recovery/denied", "        elif segment.end:\n", "        elif False:\n"
+    ),
+    "the log: what is worked on is no garbage": _log("control/rounds", "(offset, WORKING)", "(offset, GARBAGE)"),
+    "the log: what was worked on gets the mark of garbage": _log(
+        "control/ledger",
+        "        self.unmarked.append(Unmarked(envelope.segment, envelope.offset, envelope.pin))\n",
+        "        if not envelope.is_marked:\n"
+        "            self.unmarked.append(Unmarked(envelope.segment, envelope.offset, envelope.pin))\n",
+    ),
+    "the log: where the suffix is damaged all envelopes are looked at": _log(
+        "recovery/found", "    if replayed.journal.is_doubtful or replayed.bad_records:\n", "    if False:\n"
+    ),
+    "the log: without positions freed segments are no gap": _log("recovery/opening", "    journal.explain(damages)\n", ""),
+    "the log: a derived header denies copies": _log("recovery/opening", "    deny_copies(journal)\n", ""),
+    "the log: of two states of an entry the later one is true": _log(
+        "index/working_set", "self.envelope_with(number).place < place", "True"
+    ),
+    "the log: an envelope that lost its entries to another is garbage": _log(
+        "index/working_set",
+        "        return [former for former in formers if former.lose_one()]\n",
+        "        return [former for former in formers if former.lose_one() and False]\n",
+    ),
+    "the log: a copy of a batch is no batch": _log(
+        "read/envelopes", "            if not self._follows(batch):\n", "            if False:\n"
+    ),
+    "the log: bytes that do not check are set aside": _log(
+        "control/loading", "        await self._damage.keep(segment.path, segment.file, read.damages, read.bad)\n", ""
     ),
     "the log: a start marks the queue before it writes there": _log(
         "recovery/opening",

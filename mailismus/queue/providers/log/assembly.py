@@ -41,6 +41,7 @@ from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.parts import LogDrafts, LogLimits, LogParts
 from mailismus.queue.providers.log.provider import LogQueue
 from mailismus.queue.providers.log.read.content import LogContents
+from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.queue.providers.log.read.lines import LogLines
 from mailismus.queue.providers.log.recovery.opening import OpenedLog
 from mailismus.spool.budget import Budget
@@ -108,7 +109,8 @@ def build(
     segments = LogSegments(opened.writer, opened.pool, found.holds, resting)
     for number in opened.ignored:
         segments.fail(number)
-    contents = LogContents(disk, spool_root, files, working_set, segments.in_use(), corrupt)
+    damage = LogDamage(disk, corrupt, files)
+    contents = LogContents(disk, spool_root, files, working_set, segments.in_use(), corrupt, damage)
 
     events = BatchEvents()
     commits = GroupCommit(
@@ -124,7 +126,7 @@ def build(
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(ledger, segments, commits, naming, results, contents, refused, now)
     loading = PieceLoading(
-        *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock), ahead_s=choices.ahead_s
+        *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock, damage), ahead_s=choices.ahead_s
     )
     compaction = Compaction(segments, loading, moves, commits)
     rounds = MarkRounds(

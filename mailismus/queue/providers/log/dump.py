@@ -17,6 +17,8 @@ from mailismus.queue.files.dump import dump_file, dump_lines
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, Positions, decode_positions
 from mailismus.queue.providers.log.format.record import (
     ENVELOPES,
+    GARBAGE,
+    WORKING,
     LogPlace,
     LogRecord,
     LogRecordKind,
@@ -64,7 +66,7 @@ def _rest_of(record: LogRecord, batch: Batch) -> str:
     if record.kind is LogRecordKind.LINES:
         return f" {record.spool_id:016X} {record.area.value}"
     place = LogPlace(batch.sequence, record.offset)
-    mark = "garbage" if record.is_marked else "not marked"
+    mark = {GARBAGE: "garbage", WORKING: "worked on"}.get(record.mark, "not marked")
     facts = f"{mark}{_delay(record.detail)}{_content(record, batch)}"
     return f" {_place(place)} {record.spool_id:016X} {record.area.value}, {facts}"
 

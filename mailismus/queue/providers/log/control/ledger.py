@@ -196,30 +196,49 @@ class LogLedger:
         refers = new.content.segment if new.content is not None else segment if new.content_offset else 0
         self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues, new.entries, refers)
 
-    def load(self, one: FoundEnvelope, dues: Sequence[float], now: float, *, is_held: bool) -> None:
-        """Add an envelope that was read from the log. `dues`: when its entries are due; `is_held`: its segments are held."""
+    def load(self, one: FoundEnvelope, dues: Sequence[float], now: float, newest: int, *, is_held: bool) -> None:
+        """Add an envelope that was read from the log. `dues`: when its entries are due; `newest`: sequence number of the
+        newest batch; `is_held`: its segments are held."""
         if not is_held:
             self.hold(one)
-        envelope = LogEnvelope(len(one.entries))
-        envelope.lie(*one.place, one.segment, one.offset, one.record_bytes)
         for entry, due_at in zip(one.entries, dues, strict=True):
             entry.due_at = due_at
         known = self.working_set.messages.get(one.message.spool_id)
         if known is None:
+            envelope = self._lying(one, len(one.entries))
             known = LogMessage(one.message, one.entries, envelope)
             known.rest()
             self.working_set.add(known, now)
         else:
+            entries = known.later_in(one.place, one.entries)
+            envelope = self._lying(one, len(entries))
+            if not entries:
+                self._finish_damaged(envelope, newest)
+                return
+            emptied = known.forget_former([entry.number for entry in entries])
             known.join([], envelope)
-            for entry in one.entries:
+            for entry in entries:
                 self.working_set.put(known, entry, now)
-            known.enter([entry.number for entry in one.entries], envelope)
+            known.enter([entry.number for entry in entries], envelope)
+            for former in emptied:
+                self._finish_damaged(former, newest)
+                known.find_content(former)
         if one.content is None:
             known.put_in_silo()
-        else:
+        elif known.content_segment == 0:
+            known.put_in_log(*one.content)
+
+    def _lying(self, one: FoundEnvelope, entry_count: int) -> LogEnvelope:
+        envelope = LogEnvelope(entry_count)
+        envelope.lie(*one.place, one.segment, one.offset, one.record_bytes)
+        if one.content is not None:
             envelope.refer(one.content.segment, one.content.offset, one.message.stored_bytes)
-            if known.content_segment == 0:
-                known.put_in_log(*one.content)
+        return envelope
+
+    def _finish_damaged(self, envelope: LogEnvelope, newest: int) -> None:
+        """An envelope is garbage because later ones have its entries: its records or its mark are damaged."""
+        envelope.work(newest + 1)
+        self._finish(envelope)
 
     def hold_outline(self, one: Outline, segment: int) -> None:
         """As `hold`."""
@@ -290,8 +309,7 @@ class LogLedger:
     def _finish(self, envelope: LogEnvelope) -> None:
         """An envelope has no entries any more: it is garbage."""
         self.working.discard(envelope)
-        if not envelope.is_marked:
-            self.unmarked.append(Unmarked(envelope.segment, envelope.offset, envelope.pin))
+        self.unmarked.append(Unmarked(envelope.segment, envelope.offset, envelope.pin))
         self._let_go(envelope)
 
     def _let_go(self, envelope: LogEnvelope) -> None:
@@ -328,8 +346,7 @@ class LogLedger:
             if new.content is not None:
                 self.holds.drop(new.content.segment, known.message.stored_bytes)
             return
-        if not envelope.is_marked:
-            self.unmarked.append(Unmarked(envelope.segment, envelope.offset, sequence))
+        self.unmarked.append(Unmarked(envelope.segment, envelope.offset, sequence))
         self._let_go(envelope)
         self._lay(new, sequence, base, segment, offset)
         if new.content_offset:

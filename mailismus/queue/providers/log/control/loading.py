@@ -32,6 +32,7 @@ from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.resting import AHEAD_S, MOST_LOADED, PIECE_BYTES, Piece, Resting, dues_of, runner_of
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
+from mailismus.queue.providers.log.read.damage import LogDamage, damages_of, has_doubtful_end
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.read.outline import Outline, outlines_of
 
@@ -60,18 +61,24 @@ class ReadPiece:
     found: list[FoundEnvelope]
     bad: list[bytes]
     end: tuple[int, int] | None
+    damages: list[tuple[int, int]]
+    """Begin and end of what does not check."""
+    is_doubtful: bool = False
+    """Its last batch may be damaged."""
 
 
-def read_piece(stretch: Stretch, segment: int, most_bytes: int) -> ReadPiece:
-    """Read the unmarked envelopes of a stretch, about `most_bytes` of it. Blocks. Raises OSError."""
+def read_piece(stretch: Stretch, segment: int, most_bytes: int, *, is_last_piece: bool = True) -> ReadPiece:
+    """Read the unmarked envelopes of a stretch, about `most_bytes` of it. `is_last_piece`: the segment ends with it. Blocks.
+    Raises OSError."""
     reader = BatchReader(stretch)
     found: list[FoundEnvelope] = []
     bad: list[bytes] = []
     while (batch := reader.next()) is not None:
         if batch.offset - stretch.begin >= most_bytes:
-            return ReadPiece(found, bad, (batch.offset, batch.sequence))
+            return ReadPiece(found, bad, (batch.offset, batch.sequence), list(reader.skipped))
         found += envelopes_of(batch, segment, lambda _, record: not record.is_marked, bad)
-    return ReadPiece(found, bad, None)
+    damages = damages_of(reader, stretch, is_last_piece=is_last_piece)
+    return ReadPiece(found, bad, None, damages, is_last_piece and not damages and has_doubtful_end(reader, stretch))
 
 
 @attrs.frozen
@@ -82,16 +89,20 @@ class OutlinedPiece:
     end: tuple[int, int] | None
 
 
-def outline_piece(stretch: Stretch, segment: int, most_bytes: int) -> OutlinedPiece | None:
+def outline_piece(stretch: Stretch, segment: int, most_bytes: int, *, is_last_piece: bool = True) -> OutlinedPiece | None:
     """Read the outlines of a stretch, as `read_piece`. None: something does not check. Blocks. Raises OSError."""
     reader = BatchReader(stretch)
     found: list[Outline] = []
     try:
         while (batch := reader.next()) is not None:
+            if reader.skipped:
+                return None
             if batch.offset - stretch.begin >= most_bytes:
                 return OutlinedPiece(found, (batch.offset, batch.sequence))
             found += outlines_of(batch, segment)
     except ValueError:
+        return None
+    if is_last_piece and (damages_of(reader, stretch, is_last_piece=True) or has_doubtful_end(reader, stretch)):
         return None
     return OutlinedPiece(found, None)
 
@@ -137,8 +148,10 @@ class PieceLoading:
         reactor: IReactorTime,
         now: Callable[[], float],
         lock: DeferredLock,
+        damage: LogDamage,
         ahead_s: float | None = None,
     ) -> None:
+        self._damage = damage
         self._resting, self._ledger, self._segments, self._behind = resting, ledger, segments, behind
         self._commits, self._worker, self._reactor, self._now, self._lock = commits, worker, reactor, now, lock
         self._ahead_s = ahead_s
@@ -150,7 +163,7 @@ class PieceLoading:
         self._visits: list[_Visit] = []
         self.pieces_read = 0
         self.bad = 0
-        """Lines and records that did not check."""
+        """Lines, records and stretches of bytes that did not check."""
 
     @property
     def has_room(self) -> bool:
@@ -186,6 +199,10 @@ class PieceLoading:
             piece = self._resting.due_piece(area, now)
             if limit <= 0 or piece is None or not self.has_room:
                 break
+            if not piece.is_known and await self._outline(piece):
+                due_in = piece.due_in(area) if self._resting.has(piece) else None
+                if due_in is None or due_in > now:
+                    continue  # it is known now, and nothing in it is due
             if not await self._load(piece, now):
                 break
             more = working_set.take(area, limit, now, shares)
@@ -354,12 +371,16 @@ class PieceLoading:
         stretch = self._stretch(piece, segment)
         resting.begin_reading(piece)
         try:
-            read = await self._worker.run(partial(read_piece, stretch, piece.segment, PIECE_BYTES))
+            is_last = self._resting.end_of(piece) is None
+            read = await self._worker.run(partial(read_piece, stretch, piece.segment, PIECE_BYTES, is_last_piece=is_last))
         except OSError as error:
             self._log.error("Segment {path} of the queue can't be read: {error}", path=segment.path, error=error)
             return False
         self.pieces_read += 1
-        self.bad += len(read.bad)
+        self.bad += len(read.bad) + len(read.damages)
+        await self._damage.keep(segment.path, segment.file, read.damages, read.bad)
+        if read.is_doubtful:
+            self._damage.doubt(segment.path)
         if not resting.has(piece):
             return True
         garbage = {one.offset for one in self._ledger.unmarked if one.segment == piece.segment}
@@ -376,7 +397,7 @@ class PieceLoading:
             if is_wanted(one, min(times)):
                 for visit in self._visits:
                     visit.see(one, piece)
-                self._ledger.load(one, times, now, is_held=piece.is_known)
+                self._ledger.load(one, times, now, self._commits.applied_sequence, is_held=piece.is_known)
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
@@ -407,7 +428,10 @@ class PieceLoading:
             stretch = self._stretch(piece, segment)
             self._resting.begin_reading(piece)
             try:
-                read = await self._worker.run(partial(outline_piece, stretch, piece.segment, PIECE_BYTES))
+                is_last = self._resting.end_of(piece) is None
+                read = await self._worker.run(
+                    partial(outline_piece, stretch, piece.segment, PIECE_BYTES, is_last_piece=is_last)
+                )
             except OSError:
                 return False
             if read is None or piece.flushes or piece.limits:
@@ -447,14 +471,19 @@ class PieceLoading:
 
     def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
         assert segment.header is not None
-        end = self._resting.end_of(piece)
+        end, applied = self._resting.end_of(piece), self._commits.applied_sequence
+        following = self._segments.in_use().get(piece.segment + 1)
+        last = segment.last_sequence
+        if following is not None and following.header is not None:
+            last = following.header.first_sequence - 1
         return Stretch(
             segment.file,
             segment.header,
             max(BLOCK, piece.begin),
             end or segment.end or segment.size_bytes,
             self._behind.get(piece.segment, 0),
-            min(segment.last_sequence, self._commits.applied_sequence),
+            min(last, applied),
+            is_exact=following is not None and last <= applied,
         )
 
     def _is_loaded(self, one: FoundEnvelope) -> bool:

@@ -30,7 +30,7 @@ from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, MOST_RUNNERS, NAME, NEW_NAME, Positions
-from mailismus.queue.providers.log.format.record import GARBAGE, LogPlace, mark_offset
+from mailismus.queue.providers.log.format.record import GARBAGE, WORKING, LogPlace, mark_offset
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 
 SUFFIX_BYTES = 48 << 20
@@ -77,13 +77,13 @@ class PositionsFile:
         self._disk.sync_directory(self._root)
 
 
-def write_marks(marks: Sequence[tuple[Segment, Sequence[int]]]) -> dict[int, OSError]:
+def write_marks(marks: Sequence[tuple[Segment, Sequence[tuple[int, bytes]]]]) -> dict[int, OSError]:
     """Write marks of records at these offsets, ascending, and sync each segment. Return the segments that failed. Blocks."""
     failed = {}
     for segment, offsets in marks:
         try:
-            for offset in offsets:
-                segment.file.write_at(mark_offset(offset), [GARBAGE])
+            for offset, mark in offsets:
+                segment.file.write_at(mark_offset(offset), [mark])
             segment.file.sync()
         except OSError as error:
             failed[segment.number] = error
@@ -248,11 +248,11 @@ class MarkRounds:
         garbage = [one for one in ledger.unmarked if segments.markable(one.segment)]
         working = [one for one in ledger.working if not one.is_marked and segments.markable(one.segment)]
         lies = [(envelope, envelope.segment, envelope.offset) for envelope in working]
-        offsets: dict[int, list[int]] = {}
+        offsets: dict[int, list[tuple[int, bytes]]] = {}
         for one in garbage:
-            offsets.setdefault(one.segment, []).append(one.offset)
+            offsets.setdefault(one.segment, []).append((one.offset, GARBAGE))
         for _, segment, offset in lies:
-            offsets.setdefault(segment, []).append(offset)
+            offsets.setdefault(segment, []).append((offset, WORKING))
         if not offsets:
             return
         in_use = segments.in_use()

@@ -34,6 +34,9 @@ from mailismus.queue.interface import Area
 GARBAGE = b"x"
 """The mark of an envelope that nobody needs to read."""
 
+WORKING = b"w"
+"""The mark of an envelope that work is going on: the working suffix tells how far. It is read where that is damaged."""
+
 MOST_DETAIL = 255
 
 _PLACE = struct.Struct("<QI")
@@ -87,13 +90,18 @@ class LogRecord:
 
     kind: LogRecordKind
     area: Area | None
-    is_marked: bool
+    mark: bytes
     detail: int
     spool_id: SpoolId
     text: bytes
     offset: int
     content_offset: int
     content_size: int
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it is marked as garbage."""
+        return self.mark == GARBAGE
 
 
 def interval_of(delay_s: float) -> int:
@@ -180,8 +188,8 @@ def read_records(records: bytes, letters: bytes = b"") -> Iterator[LogRecord]:
             if kind is None:
                 raise Corrupt("", offset, f"unknown kind of record {letter!r}")
             text = records[offset + FRAME.size : content_offset]
-            area, is_marked = _AREA.get(area_letter), mark == GARBAGE[0]
-            yield LogRecord(kind, area, is_marked, detail, SpoolId(spool_id), text, offset, content_offset, content_size)
+            area, marked = _AREA.get(area_letter), bytes((mark,))
+            yield LogRecord(kind, area, marked, detail, SpoolId(spool_id), text, offset, content_offset, content_size)
         offset = content_offset + content_size
 
 

@@ -87,6 +87,12 @@ class LogEnvelope:
         if not self.pin:
             self.pin = sequence
 
+    def lose_one(self) -> bool:
+        """Note that an entry is in a later envelope. Return whether none is left."""
+        self.left -= 1
+        self.entry_count -= 1
+        return not self.entry_count
+
     def mark(self) -> None:
         """Note that it is durably marked."""
         self.is_marked = True

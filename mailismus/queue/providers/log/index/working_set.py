@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.due.index import DueIndex, DueMessage
 from mailismus.queue.interface import Entry, Message
-from mailismus.queue.providers.log.format.record import ContentPlace
+from mailismus.queue.providers.log.format.record import ContentPlace, LogPlace
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 
 NOTHING_ASKED: frozenset[int] = frozenset()
@@ -131,13 +131,31 @@ class LogMessage(DueMessage):
         for number in numbers:
             self.envelope_of[number] = envelope
 
-    def join(self, entries: Iterable[Entry], envelope: LogEnvelope) -> None:
-        """Add entries of another envelope, which a start found. Of two states of an entry the later one is true."""
+    def join(self, entries: Iterable[Entry], envelope: LogEnvelope) -> list[LogEnvelope]:
+        """Add entries of another envelope. Of two states of an entry this one is the later, and true. Return the envelopes
+        that no entry is left of."""
+        emptied = self.forget_former([entry.number for entry in entries])
         if self.envelope_of is None:
             self.envelope_of = dict.fromkeys(self.entries, self.envelope)
         for entry in entries:
             self.entries[entry.number] = entry
             self.envelope_of[entry.number] = envelope
+        return emptied
+
+    def later_in(self, place: LogPlace, entries: Iterable[Entry]) -> list[Entry]:
+        """Return those of the entries of the envelope at this place that no later envelope has, and of which no earlier one
+        is out. An entry is in two live envelopes only where bytes were damaged."""
+        return [
+            entry
+            for entry in entries
+            if (number := entry.number) not in self.entries
+            or (number not in self.out and self.envelope_with(number).place < place)
+        ]
+
+    def forget_former(self, numbers: Iterable[int]) -> list[LogEnvelope]:
+        """Note that these entries are in another envelope. Return those of their former ones that no entry is left of."""
+        formers = [self.envelope_with(number) for number in numbers if number in self.entries]
+        return [former for former in formers if former.lose_one()]
 
     def leave(self, numbers: Iterable[int]) -> None:
         """Note that these entries are in no envelope any more."""

@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     envelopes   envelopes of a segment, batch by batch
+    damage      bytes that do not check: quarantined, and named
     outline     of an envelope, what must be known while it rests
     planned_count  counting by a plan, in another process
     count_plan  the plan for it

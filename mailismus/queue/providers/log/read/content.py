@@ -17,6 +17,7 @@ from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import IContent
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
+from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.spool.content import WholeContent, as_storage_error, open_in_silo
 from mailismus.spool.quarantine import quarantine_file
 
@@ -34,8 +35,10 @@ class LogContents:
         working_set: WorkingSet,
         segments: Mapping[int, Segment],
         corrupt_path: str,
+        damage: LogDamage,
     ) -> None:
         """`corrupt_path`: the directory for message files that fail their check."""
+        self._damage = damage
         self._disk = disk
         self._spool_path = spool_path
         self._worker = worker
@@ -65,6 +68,8 @@ class LogContents:
             if (known.content_segment, known.content_offset) != (number, offset):
                 return self.read_from_log(known)
             if len(content) != size or zlib.crc32(content) != known.checksum:
+                damaged = [(offset, offset + size)]
+                Deferred.fromCoroutine(self._damage.keep(segment.path, segment.file, damaged, ()))
                 raise Unavailable("a message does not check in its segment: cut or overwritten there")
             return content
 

@@ -52,7 +52,7 @@ class FoundEnvelope:
 @attrs.frozen
 class Stretch:
     """Batches of one segment: those from the offset `begin` up to `end`, which check, with sequence numbers above `behind`
-    and up to `last`."""
+    and up to `last`. `is_exact`: the last of them has that number, for sure."""
 
     file: IFile
     header: SegmentHeader
@@ -60,6 +60,7 @@ class Stretch:
     end: int
     behind: int
     last: int
+    is_exact: bool = False
 
 
 class BatchReader:
@@ -69,7 +70,13 @@ class BatchReader:
         self._stretch = stretch
         self.offset = stretch.begin
         """Where the next batch begins."""
-        self._behind = stretch.behind
+        self.skipped: list[tuple[int, int]] = []
+        """Bytes between two batches, or before the first one, that do not check: begin and end of each stretch."""
+        self.read_end = stretch.begin
+        """Where the last batch ended."""
+        self._behind = max(stretch.behind, stretch.header.first_sequence - 1)
+        self._newest = stretch.header.first_sequence - 1 if stretch.begin == BLOCK else None
+        """Sequence number of the last batch found; None: none was."""
         self._data, self._data_at = b"", stretch.begin
 
     def next(self) -> Batch | None:
@@ -81,14 +88,33 @@ class BatchReader:
             if batch is None:
                 self.offset += BLOCK
                 continue
+            if not self._follows(batch):
+                self.offset += BLOCK  # a copy of another one: written over what was here
+                continue
+            self._newest = batch.sequence
+            if batch.offset > self.read_end and batch.sequence <= stretch.last:
+                self.skipped.append((self.read_end, batch.offset))
             self.offset = batch.end
             if batch.sequence > stretch.last:
                 self.offset = stretch.end
                 return None
+            self.read_end = batch.end
             if batch.sequence > self._behind:
                 self._behind = batch.sequence
                 return batch
         return None
+
+    def _follows(self, batch: Batch) -> bool:
+        """Whether it can stand here: sequence numbers rise by one, but where bytes between do not check."""
+        if self._newest is None:
+            return True
+        expected = self._newest + 1
+        return batch.sequence == expected or (batch.sequence > expected and batch.offset > self.read_end)
+
+    @property
+    def behind(self) -> int:
+        """Sequence number of the last batch read, or a lower one."""
+        return self._behind
 
     def _decode(self) -> Batch | None:
         """The batch at `offset`, if it checks."""

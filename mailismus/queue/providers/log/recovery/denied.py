@@ -1,4 +1,4 @@
-"""Denied batches: the former copy of the last batch, and what a barrier failed for, are garbage while a header denies them.
+"""Denied batches: the former copy of the last batch, and what a barrier failed for, are marked while a header denies them.
 
     own barrier -> marks of the envelopes in denied batches -> sync -> everything else
 

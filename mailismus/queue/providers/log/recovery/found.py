@@ -21,6 +21,15 @@ from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvel
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog
 
 
+@attrs.frozen
+class SegmentDamage:
+    """What does not check in a segment: begin and end of stretches of bytes; records and lines."""
+
+    segment: FoundSegment
+    stretches: list[tuple[int, int]]
+    bad: list[bytes]
+
+
 @attrs.define
 class FoundLog:
     """Messages with their envelopes, and what keeps segments."""
@@ -33,8 +42,9 @@ class FoundLog:
     """Segments that may hold further envelopes, in order: the number of each, and a sequence number before its batches."""
     hints: list[tuple[Area, int]] = attrs.field(factory=list)
     """Segments in which the runners of an area had something to come: they are read first."""
-    bad: list[bytes] = attrs.field(factory=list)
-    """Lines and records that do not check."""
+    damages: list[SegmentDamage] = attrs.field(factory=list)
+    missing: set[LogPlace] = attrs.field(factory=set)
+    """Envelopes that work was going on, and that are nowhere."""
 
 
 def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundLog:
@@ -42,8 +52,11 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundLo
     OSError."""
     found = FoundLog()
     first = min((place.sequence for place in positions.runners.values()), default=0) if positions is not None else 0
+    if replayed.journal.is_doubtful or replayed.bad_records:
+        first = 0  # a record of the suffix may be lost: work that was going on is found by its mark
     ignored = positions.ignored if positions is not None else ()
     wanted = [place.sequence for place in replayed.works]
+    found.missing.update(place for place, work in replayed.works.items() if not work.is_garbage)
     behind = 0
     for segment in replayed.journal.used:
         assert segment.header is not None
@@ -68,6 +81,7 @@ def _read(found: FoundLog, replayed: ReplayedLog, segment: FoundSegment, behind:
     assert segment.header is not None
     stretch = Stretch(segment.file, segment.header, BLOCK, segment.size_bytes, behind, segment.last_sequence)
     reader, number, works = BatchReader(stretch), segment.header.number, replayed.works
+    bad: list[bytes] = []
     shift = replayed.last_shift
     while (batch := reader.next()) is not None:
         lies, by = (number, 0) if shift is None or shift[0] != batch.sequence else shift[1:]
@@ -80,8 +94,10 @@ def _read(found: FoundLog, replayed: ReplayedLog, segment: FoundSegment, behind:
                 return False
             return work is not None
 
-        for one in envelopes_of(batch, number, is_wanted, found.bad):
+        for one in envelopes_of(batch, number, is_wanted, bad):
+            found.missing.discard(one.place)
             _go_on(found, replayed, _moved(one, replayed))
+    found.damages.append(SegmentDamage(segment, reader.skipped, bad))
 
 
 def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
@@ -101,7 +117,11 @@ def _go_on(found: FoundLog, replayed: ReplayedLog, lies: FoundEnvelope) -> None:
         known = found.messages[lies.message.spool_id] = LogMessage(lies.message, entries, envelope)
         known.rest()
     else:
-        known.join(entries, envelope)
+        for former in known.join(entries, envelope):
+            found.working.discard(former)
+            found.unmarked.append(Unmarked(former.segment, former.offset, former.pin))
+            found.holds.drop(former.segment, former.record_bytes)
+            found.holds.drop(former.content_segment, former.content_bytes)
     if lies.content is None:
         known.put_in_silo()
     else:

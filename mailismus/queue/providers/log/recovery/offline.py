@@ -68,6 +68,8 @@ class LiveEnvelopes:
     ) -> None:
         self._disk, self._works, self._not_read, self._on_bad = disk, replayed.works, not_read, on_bad
         self._first = min((place.sequence for place in positions.runners.values()), default=0) if positions else 0
+        if replayed.journal.is_doubtful or replayed.bad_records:
+            self._first = 0  # as a start does (`found.find_messages`)
         ignored = positions.ignored if positions is not None else ()
         used = [(one.header.number, one) for one in replayed.journal.used if one.header is not None]
         self._segments = {number: one for number, one in used if number not in ignored}

@@ -7,6 +7,7 @@ barrier (`journal.opening`). A start that is stopped anywhere begins anew.
 from __future__ import annotations
 
 import os
+import zlib
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -15,9 +16,10 @@ from twisted.logger import Logger
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock, close_read
 from mailismus.disk.worker import IWorker
+from mailismus.journal.batch import DENIES_NOTHING
 from mailismus.journal.opening import JournalOpener, Reuse
 from mailismus.journal.pool import SegmentPool
-from mailismus.journal.replay import survey
+from mailismus.journal.replay import Damage, Journal, named_number, survey
 from mailismus.journal.spool_ids import SpoolIds
 from mailismus.journal.writer import JournalWriter, RandomBytes
 from mailismus.queue.files.directories import check_safe, lock_roots, make_directories
@@ -28,10 +30,12 @@ from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, NEW_NAME, Positions, decode_positions
 from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
+from mailismus.queue.providers.log.read.damage import keep_damages
 from mailismus.queue.providers.log.recovery.denied import mark_denied
 from mailismus.queue.providers.log.recovery.found import FoundLog, find_messages
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
 from mailismus.spool.listing import find_message_files
+from mailismus.spool.quarantine import keep_corrupt
 from mailismus.spool.silo import SILO_NAMES
 
 DIRECTORIES = (LOG, "corrupt", "state")
@@ -125,6 +129,7 @@ def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) 
     try:
         mark_denied(replayed)
         found = find_messages(replayed, positions)
+        _keep_damages(disk, found, os.path.join(settings.rootpath, "corrupt"))
     except BaseException:
         journal.close()
         raise
@@ -134,15 +139,84 @@ def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) 
     return OpenedLog(journal.pool, journal.writer, journal.spool_ids, found, number, ignored, set_aside, locations)
 
 
+def _keep_damages(disk: IDisk, found: FoundLog, corrupt_path: str) -> None:
+    """Quarantine what does not check in the segments that were read for work, and tell what is missing."""
+    for damage in found.damages:
+        if damage.stretches or damage.bad:
+            segment = damage.segment
+            keep_damages(disk, corrupt_path, segment.path, segment.file, damage.stretches, damage.bad)
+    for place in sorted(found.missing):
+        _log.error(
+            "The log is damaged: the envelope at offset {offset} of batch {sequence} is not in it. Work on it was going on.",
+            offset=place.offset,
+            sequence=place.sequence,
+        )
+
+
 def _replay(opener: JournalOpener, positions: Positions | None) -> ReplayedLog:
     journal = survey(opener.disk, opener.directory)
+    deny_copies(journal)
+    note_cut(journal)
     try:
         if positions is not None:
             journal.know_horizon(positions.suffix - 1)
-        return load_suffix(journal)
+        replayed = load_suffix(journal)
+        if positions is None:
+            _do_without_positions(opener.disk, os.path.dirname(opener.directory), journal)
+        return replayed
     except BaseException:
         journal.close()
         raise
+
+
+def deny_copies(journal: Journal) -> None:
+    """Let a header that is derived, because its own does not check, deny what every header denies: a batch that was written
+    again lies behind it."""
+    limit = DENIES_NOTHING
+    for segment in reversed(journal.used):
+        segment.limit_to(limit)
+        assert segment.header is not None
+        last_good = segment.header.first_sequence - 1 if segment.is_guessed else segment.header.last_good
+        limit = min(limit, last_good)
+
+
+def note_cut(journal: Journal) -> None:
+    """Note segments that were cut down so far that no batch is left: they are made in their whole length. One that no later
+    segment follows, or that a later one denies, may be so after a crash."""
+    headers = [segment.header for segment in journal.used if segment.header is not None]
+    for other in journal.others:
+        size, header = other.size_bytes, other.header
+        number = header.number if header is not None else named_number(other.path)
+        limits = [later.last_good for later in headers if later.number > number]
+        if (header is None and not other.is_unreadable) or not limits or not (size % BLOCK or size < 2 * BLOCK):
+            continue
+        if header is None or header.first_sequence <= min(limits):
+            journal.damages.append(Damage(other.path, 0, size, DENIES_NOTHING))
+
+
+def _do_without_positions(disk: IDisk, root: str, journal: Journal) -> None:
+    """Where no positions tell how far segments are free, batches that are missing between two segments are no damage: whole
+    segments were freed there. Work that was going on keeps its segments, so they held nothing that is needed. Raises
+    OSError."""
+    begins = {(segment.path, segment.header.first_sequence) for segment in journal.used if segment.header is not None}
+    damages = [one for one in journal.damages if one.size_bytes or (one.path, one.before) not in begins]
+    path = os.path.join(root, NAME)
+    is_there = disk.exists(path)
+    if not is_there and len(damages) == len(journal.damages):
+        return  # none have been written yet
+    journal.explain(damages)
+    data = b""
+    if is_there:
+        file = disk.open(path)
+        try:
+            data = file.read_at(0, 2 * BLOCK)
+        finally:
+            close_read(file)
+    corrupt = os.path.join(root, "corrupt")
+    keep_corrupt(disk, corrupt, f"{NAME}-{zlib.crc32(data):08x}", b"from %b\n" % os.fsencode(path), data)
+    _log.error(
+        "{path} is gone, or does not check; set aside in {corrupt}. All of the log is read.", path=path, corrupt=corrupt
+    )
 
 
 def remove_new_positions(disk: IDisk, root: str) -> None:
