@@ -60,7 +60,7 @@ def markdown(kept: Kept) -> str:
 
 
 def draw(kept: Kept, file_system: str = "ext4") -> dict[str, str]:
-    """Drawings by the name of their file, of what was measured."""
+    """Drawings by the name of their file, of what was measured of two queues at least."""
     wanted = {
         "new-mail.svg": (
             "New mail: messages delivered a second",
@@ -105,7 +105,7 @@ def _panel(kept: Kept, file_system: str, title: str, part: str, figure: str) -> 
         runs = fair(kept.of(Key(file_system, part, variant)), figure)
         if runs:
             bars.append((_short(variant), colour, statistics.median([run[figure] for run in runs])))
-    return Panel(title, bars) if bars else None
+    return Panel(title, bars) if len(bars) > 1 else None
 
 
 def _short(variant: str) -> str:

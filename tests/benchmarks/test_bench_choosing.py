@@ -71,11 +71,13 @@ def test_a_rate_counts_only_where_others_let_the_machine_alone() -> None:
     assert "| W1/50 | ext4 | log | 2 | 7 | 7 | 7 | 6 (5-7) |" in markdown(kept)
 
 
-def test_a_drawing_has_a_panel_for_each_part_that_was_measured() -> None:
+def test_a_drawing_has_a_panel_for_each_part_that_was_measured_of_two_queues() -> None:
     assert set(draw(_measured())) == {"new-mail.svg", "disk.svg", "backlog.svg"}
     kept = Kept(None)
     assert draw(kept) == {}
-    kept.add(Key("ext4", "W1/50", "log"), dict.fromkeys(PARTS["W1/50"], 5.0))
+    kept.add(Key("ext4", "W2/50", "log"), dict.fromkeys(PARTS["W2/50"], 5.0))
+    for variant in ("clustered", "log"):
+        kept.add(Key("ext4", "W1/50", variant), dict.fromkeys(PARTS["W1/50"], 5.0))
     (text,) = (text for name, text in draw(kept).items() if name == "new-mail.svg")
     assert "W1, 50 sessions" in text
     assert "W2, 50 sessions" not in text
