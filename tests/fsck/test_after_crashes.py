@@ -11,8 +11,8 @@ import pytest
 
 from mailismus.journal import segment
 from mailismus.queue.fsck.finding import Finding, Severity
+from mailismus.queue.fsck.local import segments
 from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
-from mailismus.queue.providers.clustered.fsck.findings import segments
 from mailismus.queue.providers.clustered.fsck.repair import RepairReport
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.explorer import Explorer
