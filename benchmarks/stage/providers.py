@@ -73,3 +73,8 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 def chosen(options: argparse.Namespace) -> ServedProvider:
     """The provider that the option names."""
     return SERVED[options.provider]
+
+
+def links(options: argparse.Namespace) -> str:
+    """What `<spool>` says by the option `--hardlinks`: nothing for the default, which not every provider has."""
+    return "<hardlinks>Y</hardlinks>" if options.hardlinks == "Y" else ""

@@ -117,8 +117,8 @@ DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
 segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
 (.msg), the files positions, provider, lock and state/hosts, or a file in
-corrupt/. Bytes that do not check are reported in their place. It ends with 65 for a
-header or a message file that does not check, and for any other file."""
+corrupt/. Bytes that do not check are reported in their place. It ends with 65
+for a header or a message file that does not check, and for any other file."""
 
 FSCK = """\
 Checks a stopped queue: journal, clusters, message files, names, owners and

@@ -24,7 +24,7 @@ import attrs
 from benchmarks.results.report import table
 from benchmarks.results.verdict import Verdict, judge
 from benchmarks.stage.directories import say, stage
-from benchmarks.stage.providers import add_option, chosen
+from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Ours, Place
 from benchmarks.stage.trial import VARIED, Follower, NextHop, Trial, administer, left_in_queue, trial
 from tests.durability.harness.rounds import FLUSH_IDLE_S, MAX_FLUSHES, complaints
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, filling: Filling) -> Shown:
         disk = stack.enter_context(LoopDisk(at.root, options.disk_mb, FileSystem.EXT4))
         next_hop = NextHop.DOWN if filling is Filling.MAIL else NextHop.UP
         made = stack.enter_context(trial(at.root, VARIED, next_hop, options.seed))
-        server = Ours(extras=Extras(spool=f"<hardlinks>{options.hardlinks}</hardlinks>"), provider=chosen(options))
+        server = Ours(extras=Extras(spool=links(options)), provider=chosen(options))
         stack.callback(server.close)
         directory, ballast = at.root / "server", disk.mount_point / "ballast"
         directory.mkdir(mode=0o711)

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.stage.directories import file_system, say, stage
-from benchmarks.stage.providers import add_option, chosen
+from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Other, Ours, Single
 from benchmarks.stage.trial import MIXES, NextHop, Trial, keep, trial
 from tests.durability.harness.rounds import Ground, Outcome, Plan, Round, Step, in_turn
@@ -91,7 +91,7 @@ def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) 
     steps = [Step.KILL_IN_START] * in_start + [Step.KILL] * (kills - in_start) + [Step.STOP] * options.stops
     queue = SOON if next_hop is NextHop.FLAKY else ""
     queue += chosen(options).hurried if number // len(hops) % 2 else ""
-    spool = f"<hardlinks>{options.hardlinks}</hardlinks>"
+    spool = links(options)
     return Plan(
         number=number,
         mix=MIXES[options.mix],

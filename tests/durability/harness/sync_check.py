@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.results.report import table
 from benchmarks.stage.directories import say, stage
-from benchmarks.stage.providers import add_option, chosen
+from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Ours, Place
 from benchmarks.stage.trial import MIXES, left_in_queue, trial
 from tests.durability.harness.order import CALLS, ORDERS, Findings
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, mix: str) -> Findings:
     with contextlib.ExitStack() as stack:
         at = stack.enter_context(stage(options.directory))
         made = stack.enter_context(trial(at.root, MIXES[mix]))
-        server = Ours(extras=Extras(spool=f"<hardlinks>{options.hardlinks}</hardlinks>"), provider=chosen(options))
+        server = Ours(extras=Extras(spool=links(options)), provider=chosen(options))
         stack.callback(server.close)
         directory, trace = at.root / "server", options.keep or at.logs / "trace"
         directory.mkdir(mode=0o711)

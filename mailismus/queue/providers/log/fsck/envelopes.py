@@ -18,14 +18,22 @@ from mailismus.queue.fsck.faults import Fault
 from mailismus.queue.fsck.local import actions
 from mailismus.queue.fsck.local.problems import problem
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.log.format.record import ENVELOPES, ContentPlace, LogPlace, mark_offset, read_records
+from mailismus.queue.providers.log.format.record import (
+    ENVELOPES,
+    GARBAGE,
+    WORKING,
+    ContentPlace,
+    LogPlace,
+    mark_offset,
+    read_records,
+)
 from mailismus.queue.providers.log.fsck.executor import LogRepairExecutor
 from mailismus.queue.providers.log.fsck.kinds import LogFindingKind
 from mailismus.queue.providers.log.fsck.segments import LogProblem
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.queue.providers.log.recovery.offline import IOpener, LiveEnvelopes
 
-_MARKS = (0, ord("x"))
+_MARKS = (0, *WORKING, *GARBAGE)
 _TEXT_SHOWN = 60
 _EPOCH_SHIFT = 32
 

@@ -179,8 +179,8 @@ class LogFindingKind(FaultKind):
     # positions
     POSITIONS_LEFT = (_HARMLESS, "left by a server that was stopped while it made the file of positions", _START)
     POSITIONS_BLOCK = (
-        _REPAIRABLE,
-        "one of the two blocks of the positions does not check; the other one does",
+        _HARMLESS,
+        "one of the two blocks of the positions does not check, as after a crash that met its writing; the other one does",
         f"{_ASIDE} and writes the block again",
     )
     POSITIONS_LOST = (
@@ -193,7 +193,7 @@ class LogFindingKind(FaultKind):
     # envelopes
     MARK_BYTE = (
         _REPAIRABLE,
-        "the mark of envelope {place} is {byte}, neither clear nor set: a server takes it for clear",
+        "the mark of envelope {place} is {byte}, neither of the two there are: a server takes it for clear",
         f"{_ASIDE} and clears it",
     )
     SEGMENT_DAMAGED = (
