@@ -5,7 +5,8 @@ Parts beside those about entries in memory (`queue.plan_parts`):
     {"over": [SEGMENT, [offsets of records]]}     envelopes that do not count: in memory, or garbage without its mark
     {"segments": [[FILE NAME, SEGMENT, sequence number before its batches, the last one that counts], ...]}
 
-A segment without a file, or with another number now, was freed meanwhile: nothing in it was live any more.
+A segment without a file, or with another number now, was freed meanwhile: nothing in it was live any more. If a plan that is
+made later still names it, its file is lost, and is told as a gap. A header that does not check is derived, as by a start.
 
 *Rules*: a part is checked like any input. Of the names in it only segments below the queue's directory are opened, and never
 through a symbolic link. In a batch that checks no line is checked again.
@@ -13,12 +14,13 @@ through a symbolic link. In a batch that checks no line is checked again.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from mailismus.disk.interface import IDisk, close_read
-from mailismus.journal.batch import BLOCK, Batch, decode_header
+from mailismus.journal.batch import BLOCK, Batch, decode_header, guess_header
 from mailismus.journal.replay import named_number
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.recipient_line import FORMAT
@@ -27,6 +29,7 @@ from mailismus.queue.interface import Area, Summary
 from mailismus.queue.plan_parts import MemorySums, list_of, number_of, text_of
 from mailismus.queue.providers.log.format.record import ENVELOPES, LogRecordKind, read_records
 from mailismus.queue.providers.log.format.version import LOG
+from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import BatchReader, Stretch
 from mailismus.queue.sums import AreaSums, LiveLines, summary_of
 
@@ -41,7 +44,8 @@ class LogPlanCounter:
         self._disk = disk
         self._memory = MemorySums()
         self._over: dict[int, set[int]] = {}
-        self._found = self._missing = 0
+        self._found = 0
+        self._missing: dict[int, PlannedSegment] = {}
         self._gaps = Gaps()
 
     def add(self, part: Mapping[str, object]) -> None:
@@ -52,19 +56,27 @@ class LogPlanCounter:
             if "over" in part:
                 number, offsets = list_of(part["over"])
                 self._over.setdefault(number_of(number), set()).update(map(number_of, list_of(offsets)))
-            for fields in list_of(part.get("segments", [])):
-                name, number, behind, last = list_of(fields)
-                self._count(text_of(name), number_of(number), number_of(behind), number_of(last))
+            for segment in self._segments(part):
+                if not self._count(segment):
+                    self._missing[segment.number] = segment
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"no part of a plan: {error}") from None
 
     @property
     def is_unsure(self) -> bool:
-        """Never: a segment that is gone had nothing live."""
-        return False
+        """Whether some segments had no file. A plan made now names those of them that were not freed; pass its parts to
+        `check`."""
+        return bool(self._missing and self._found)
 
     def check(self, part: Mapping[str, object]) -> None:
-        """Not needed."""
+        """Check a part of such a plan. Raises as `add`."""
+        try:
+            for segment in self._segments(part):
+                was_missing = self._missing.pop(segment.number, None)
+                if was_missing is not None and not self._count(was_missing):
+                    self._add_gap(was_missing, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no part of a plan: {error}") from None
 
     def summary(self) -> Summary:
         """Return all counts. Raises FileNotFoundError if the plan had segments and none of them has a file here (this
@@ -73,29 +85,45 @@ class LogPlanCounter:
             raise FileNotFoundError(2, "no segment of the log is here", self._memory.root)
         return summary_of(self._memory.sums, self._gaps.all(), self._memory.refusing)
 
-    def _count(self, name: str, number: int, behind: int, last: int) -> None:
-        if os.path.basename(name) != name or not named_number(name) or not self._memory.root:
-            raise ValueError("no segment's name, or nothing said where it lies")
-        path = os.path.join(self._memory.root, LOG, name)
+    def _segments(self, part: Mapping[str, object]) -> Iterator[PlannedSegment]:
+        for fields in list_of(part.get("segments", [])):
+            name, number, behind, last = list_of(fields)
+            segment = PlannedSegment(text_of(name), number_of(number), number_of(behind), number_of(last))
+            if os.path.basename(segment.name) != segment.name or not named_number(segment.name) or not self._memory.root:
+                raise ValueError("no segment's name, or nothing said where it lies")
+            yield segment
+
+    def _count(self, segment: PlannedSegment) -> bool:
+        """Count what is live in a segment, or note a gap. Return whether it is there."""
         try:
-            file = self._disk.open(path)
+            file = self._disk.open(self._path(segment))
         except FileNotFoundError:
-            self._missing += 1
-            return
+            return False
         except OSError as error:
-            self._gaps.add((gap_of("segment", path, error),))
-            return
+            self._add_gap(segment, error)
+            return True
         try:
             header = decode_header(file.read_at(0, BLOCK))
-            if header is None or header.number != number:
-                self._missing += 1
-                return
+            if header is None:
+                header = guess_header(file.read_at(0, file.size()), segment.number)
+            if header is None:
+                self._add_gap(segment, OSError("neither header nor first batch check"))
+                return True
+            if header.number != segment.number:
+                return False
             self._found += 1
-            reader = BatchReader(Stretch(file, header, BLOCK, file.size(), behind, last))
+            reader = BatchReader(Stretch(file, header, BLOCK, file.size(), segment.behind, segment.last))
             while (batch := reader.next()) is not None:
-                count_batch(batch, self._over.get(number, ()), self._memory.sums)
+                count_batch(batch, self._over.get(segment.number, ()), self._memory.sums)
         finally:
             close_read(file)
+        return True
+
+    def _path(self, segment: PlannedSegment) -> str:
+        return os.path.join(self._memory.root, LOG, segment.name)
+
+    def _add_gap(self, segment: PlannedSegment, error: OSError) -> None:
+        self._gaps.add((gap_of("segment", self._path(segment), error),))
 
 
 def count_batch(batch: Batch, over: Collection[int], sums: Mapping[Area, AreaSums]) -> None:
