@@ -145,7 +145,7 @@ def test_hosts_that_refuse_are_in_the_zone_and_not_at_the_sink() -> None:
 
 
 def test_every_load_has_a_name_and_says_what_it_is_about() -> None:
-    assert len(CASES) == 12
+    assert len(CASES) == 13
     assert all(case.about and case.runs > 0 for case in CASES.values())
 
 
