@@ -286,7 +286,8 @@ def test_the_end_of_a_certificate_is_a_metric_a_warning_and_a_log_line(
         assert scrape(server) == end_of(server.certificate)
         assert main(["--config", str(path), "config", "check"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert f"{path}: listener SMTP: certificate {tmp_path}/cert.pem ends " in lines[0]
+        assert f"{path}: listener SMTP, listener TLS: certificate {tmp_path}/cert.pem ends " in lines[0]
+        assert len([line for line in lines if "cert.pem" in line]) == 1
         assert ", in 89 days" in lines[0]
         new = make_certificate(days=12.5)
         (tmp_path / "cert.pem").write_bytes(new.pem)
@@ -301,8 +302,9 @@ def test_the_end_of_a_certificate_is_a_metric_a_warning_and_a_log_line(
         assert end == end_of(new)
         assert main(["--config", str(path), "config", "check"]) == 0
         out = capsys.readouterr().out
-        assert f"{path}:6: warning: the {words}: replace it" in out
-        assert f"{path}: listener SMTP: certificate" not in out
+        both = words.replace("listener SMTP", "listener SMTP, listener TLS")
+        assert out.count(f"{path}:6: warning: the {both}: replace it") == 1
+        assert f"{path}: listener SMTP" not in out
     ended = make_certificate(days=-1.5)
     (tmp_path / "cert.pem").write_bytes(ended.pem)
     (tmp_path / "key.pem").write_bytes(ended.key_pem)

@@ -163,8 +163,8 @@ class DestDb:
         mx_set = connection.mx_set
         if host.misses:
             self._forget_miss(host)
-        if self._refused:
-            self.forget_refused(host.profile)
+        if self._refused and host.profile in self._refused:
+            self._forget_refused(host.profile)
         self._revive(host.endpoint, mx_set, now)
         if not connection.is_leaving:
             connection.stand()
@@ -317,7 +317,8 @@ class DestDb:
         for host in found:
             self._forget_miss(host)
         for profile in {host.profile for host in found}:
-            self.forget_refused(profile)
+            if profile in self._refused:
+                self._forget_refused(profile)
         dead = [host.endpoint for host in found if host.endpoint in self._dead]
         if dead:
             self._note_change()
