@@ -108,13 +108,13 @@ class SenderShares:
     def room_for(self, sender: bytes, wanted: int) -> int:
         held = self._held
         if sender in self._stopped:
+            held.note_passed_over()  # again: in a take that lasts, senders may have been asked about since
             return 0
         given = self._given.get(sender, 0)
         more = more_for(held.of_sender.get(sender, 0) + given, held.room() - self._count, held.kept)
         if more < wanted:
-            if not self.is_passed_over:
-                self.is_passed_over = True
-                held.note_passed_over()
+            self.is_passed_over = True
+            held.note_passed_over()
             if wanted <= WHOLE and self._holds(sender):
                 # Its recipients may share a transaction: taken whole, and later, as the sender is asked about again.
                 self._stopped.add(sender)
