@@ -81,6 +81,8 @@ class FoundSegment:
     """The header is derived from its first batch, because its own does not check."""
     is_torn: bool = False
     """Behind its last batch another one was begun, which is torn (and was never acknowledged) or damaged."""
+    was_free: bool = False
+    """It was free, and was being begun anew at a crash: it holds remains of an earlier use, and bytes that never counted."""
     limit: int = 0
     """Batches behind this sequence number are denied by a later header."""
     last_sequence: int = 0
@@ -91,6 +93,12 @@ class FoundSegment:
     def limit_to(self, sequence: int) -> None:
         """Note that a later header denies the batches behind this sequence number."""
         self.limit = sequence
+
+    def set_free(self) -> None:
+        """Note that it was free, and does not count."""
+        self.was_free, self.counts = True, False
+        if self.is_guessed:
+            self.header, self.is_guessed = None, False
 
     def as_segment(self) -> Segment:
         """The segment for a writer, which writes to it only after a new `begin`."""

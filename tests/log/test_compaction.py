@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.control import compaction, rounds
+from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.index.garbage import LogUse, SegmentUse, choose_segments
 from tests.contracts.bench import addresses
 from tests.log.test_resting import Rest
@@ -102,6 +104,31 @@ def test_what_is_settled_while_it_is_moved_is_gone_and_stays_so(rest: Rest) -> N
     compact(rest)
     rest.bench.queue = rest.harness.crash(rest.bench.queue)
     assert sorted(gone + all_deferred(rest)) == kept
+
+
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["delivered", "deferred"])
+def test_what_is_over_before_its_copy_is_durable_does_not_come_back(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
+) -> None:
+    """The copy waits for a batch; meanwhile the message is over, its garbage is marked, and positions are written."""
+    monkeypatch.setattr(Moves, "push", lambda moves: None)
+    rest.bench.put(content=b"x" * 5000)
+    (queue_id,) = rest.bench.take_ids()
+    while len(rest.queue.parts.opened.writer.segments) < 2:
+        rest.bench.put(content=b"y" * 100_000)  # it waits: the suffix may begin behind it
+    moves = rest.queue.parts.moves
+    rest.harness.wait(Deferred.fromCoroutine(moves.prepare([1], MIB, 10)))
+    if is_replaced:
+        rest.bench.defer([queue_id], rest.bench.now() + 10)
+    else:
+        rest.bench.remove([queue_id])
+    for _ in range(3):
+        rest.harness.round(rest.queue)
+    rest.bench.put()
+    rest.bench.queue = rest.harness.crash(rest.bench.queue)
+    assert queue_id not in rest.bench.take_ids(limit=100)
+    rest.harness.advance(20)
+    assert rest.bench.take_ids(Area.DEFERRED) == [queue_id] * is_replaced
 
 
 def test_one_recipient_that_hangs_does_not_keep_a_segment(rest: Rest, monkeypatch: pytest.MonkeyPatch) -> None:

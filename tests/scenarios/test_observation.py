@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from mailismus.queue.providers.clustered import metrics as clustered
+from mailismus.queue.providers.log import metrics as log
 from tests.observe.metrics_tables import METRICS
 from tests.project.runners import await_text, command, environment, running
 
@@ -53,7 +55,16 @@ def scrape(port: int) -> dict[tuple[str, ...], float]:
     return {(sample.name, *sample.labels.values()): sample.value for family in parse(text) for sample in family.samples}
 
 
-def test_mail_is_counted_and_audited_and_the_audit_is_rotated(config: Path) -> None:
+OF_A_QUEUE = {
+    "clustered": {metric.name for metric in clustered.METRICS},
+    "log": {metric.name for metric in log.METRICS},
+}
+"""Names of the metrics that queues of one provider show."""
+
+
+@pytest.mark.parametrize("provider", OF_A_QUEUE)
+def test_mail_is_counted_and_audited_and_the_audit_is_rotated(config: Path, provider: str) -> None:
+    config.write_text(CONFIG.replace("<mta>", f'<mta><queue provider="{provider}"/>'))
     logs = config.parent / "var/logs/a"
     with running(command("foreground", str(config)), config.parent) as (process, output):
         ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", await_text(output, "ready: IN="))]
@@ -79,10 +90,10 @@ def test_mail_is_counted_and_audited_and_the_audit_is_rotated(config: Path) -> N
     assert found["mailismus_submit_refused_total", "550", "RCPT", "IN"] == 1
     assert found["mailismus_deliveries_total", "sent"] == 1
     assert found["mailismus_audit_lines_total", "delivered"] == 1
-    assert found["mailismus_journal_barrier_seconds_count",] >= 2
+    assert found[f"mailismus_{'journal' if provider == 'clustered' else 'log'}_barrier_seconds_count",] >= 2
     assert found["process_open_fds",] > 5
     shown = {name.removesuffix("_bucket") for name, *_ in found if name.startswith("mailismus_")}
-    described = {metric.name for metric in METRICS}
+    described = {metric.name for metric in METRICS} - set().union(*OF_A_QUEUE.values()) | OF_A_QUEUE[provider]
     assert {name.removesuffix("_count").removesuffix("_sum") for name in shown} <= described
     missing = {"mailismus_checkpoint_last_timestamp_seconds", "mailismus_certificate_expiry_timestamp_seconds"}
     missing |= {f"mailismus_deliver_tls_{what}_total" for what in ("sessions", "failures")}

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from twisted.internet.error import CannotListenError
+
 from mailismus.deliver.locator import Locator
 from mailismus.dns.mx import MxHost
 from tests.deliver.harness import Names
 from tests.fakes.tls_sink import TlsSinkFactory
 from tests.scenarios.deliver_server import DeliverServer
 
+ATTEMPTS = 20
+"""Ports that are tried, at most."""
+
 
 def listen(server: DeliverServer, *factories: TlsSinkFactory) -> int:
     """A port at which the sinks listen, each at an address of its own: 127.0.0.1, 127.0.0.2 and so on."""
-    port_number = 0
-    for number, factory in enumerate(factories, 1):
-        port = server.reactor.listenTCP(port_number, factory, interface=f"127.0.0.{number}")
-        server.ports.append(port)
-        port_number = port.getHost().port
-    return port_number
+    for _ in range(ATTEMPTS):
+        ports: list[Any] = []
+        try:
+            for number, factory in enumerate(factories, 1):
+                port_number = ports[0].getHost().port if ports else 0
+                ports.append(server.reactor.listenTCP(port_number, factory, interface=f"127.0.0.{number}"))
+        except CannotListenError:
+            for port in ports:  # another program has this port at a later address
+                port.stopListening()
+            continue
+        server.ports += ports
+        return int(ports[0].getHost().port)
+    raise AssertionError("no port is free at all addresses")
 
 
 def route(server: DeliverServer, hosts: int, *domains: str, name: str = "", is_secure: bool = False) -> Names:

@@ -482,6 +482,16 @@ RULES: dict[str, Rule] = {
     "the log: what left an envelope has left it where it was moved": _log(
         "recovery/replay", "Work(work.pin, work.is_garbage, set(work.gone))", "Work(work.pin)"
     ),
+    "the log: the suffix waits for moves": _log(
+        "control/rounds", "        working += [item.pin for item in self._ledger.moves]", "        working += []"
+    ),
+    "the log: a segment that was being begun anew does not count": _log("recovery/replay", "    set_free(journal)\n", ""),
+    "the log: a segment with envelopes that live was not free": _log(
+        "recovery/begun_anew", "batch.sequence <= horizon and _is_garbage(batch)", "batch.sequence <= horizon"
+    ),
+    "the log: a whole segment was not free": _log(
+        "recovery/begun_anew", "(BLOCK, header.first_sequence):\n        return False", "():\n        return False"
+    ),
     "the log: records about a moved envelope hold": _log("recovery/replay", "        self._moved[old] = new\n", ""),
     # the log: starts
     "the log: a start marks again what the suffix says": _log(

@@ -248,7 +248,9 @@ def _explain_guess(checking: Checking, segment: FoundSegment, loaded: ReplayedJo
 
 def _may_be_needed(checking: Checking, segment: FoundSegment) -> bool:
     """Whether batches are here that no gap in the sequence tells of: below the horizon there may be gaps."""
-    return checking.layout.keeps_all and highest_sequence(segment.file.read_at(0, segment.size_bytes)) > 0
+    if segment.was_free or not checking.layout.keeps_all:
+        return False
+    return highest_sequence(segment.file.read_at(0, segment.size_bytes)) > 0
 
 
 def _has_odd_size(segment: FoundSegment) -> bool:

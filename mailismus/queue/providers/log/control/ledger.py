@@ -44,6 +44,8 @@ class LogLedger:
         """Envelopes with records about them, and entries."""
         self.unmarked: list[Unmarked] = []
         """Garbage that is not durably marked."""
+        self.moves: set[MoveItem] = set()
+        """Moves that are not durable."""
 
     def adopt(self, working: Collection[LogEnvelope], unmarked: Sequence[Unmarked]) -> None:
         """Take over what a start found."""
@@ -339,6 +341,7 @@ class LogLedger:
     def move(self, item: MoveItem, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
         """Apply that an envelope was written again. It waits again if no record names its former place, and rests if it is
         not due soon."""
+        self.moves.discard(item)
         new = item.moved
         envelope, known = new.envelope, new.known
         if not envelope.entry_count:

@@ -270,6 +270,7 @@ class MarkRounds:
     def _find_suffix(self, applied: int) -> tuple[int, list[Segment]]:
         """Return where the suffix begins, and the failed segments that nobody needs then: their garbage needs no records."""
         working = [envelope.pin for envelope in self._ledger.working]
+        working += [item.pin for item in self._ledger.moves]  # it may be over before its copy is durable
         removable = [segment for segment in self._segments.unneeded() if segment.number in self._segments.failed]
         del removable[MOST_IGNORED:]
         while True:

@@ -5,7 +5,6 @@ Gaps between two segments are legal there: what was between them was garbage. By
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
 
@@ -13,7 +12,6 @@ import attrs
 
 from mailismus.journal.batch import BLOCK, looks_torn
 from mailismus.journal.replay import FoundSegment, read_batches
-from mailismus.journal.segment import file_name
 from mailismus.queue.fsck.faults import Fault
 from mailismus.queue.fsck.local.patches import Patch
 from mailismus.queue.fsck.local.segment_repair import mend_batch
@@ -66,8 +64,6 @@ def check_below(
                 yield explain_patch(checking, mended)
                 continue
             is_over = found.last < first and not any(found.first <= one <= found.last for one in worked)
-            if is_over and os.path.basename(segment.path) != file_name(segment.header.number):
-                continue  # it was free, and was being begun anew
             kind = LogFindingKind.SEGMENT_OVER if is_over else LogFindingKind.SEGMENT_DAMAGED
             words: dict[str, object] = {"size": found.size_bytes, "first": found.first, "last": found.last}
             if not is_over:

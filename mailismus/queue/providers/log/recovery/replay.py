@@ -27,6 +27,7 @@ from mailismus.queue.providers.log.format.record import (
     parse_places,
     read_records,
 )
+from mailismus.queue.providers.log.recovery.begun_anew import set_free
 
 
 @attrs.define
@@ -129,6 +130,7 @@ class ReplayedLog(ReplayedJournal):
 
 def load_suffix(journal: Journal) -> ReplayedLog:
     """Replay the suffix of this journal: the batches above its horizon. Raises OSError."""
+    set_free(journal)
     found = ReplayedLog(journal)
     load_into(found, found)
     return found

@@ -1,0 +1,49 @@
+"""Segments that were free and were being begun anew at a crash: what is left of their earlier use is over.
+
+    free -> renamed to its new number -> header and first batch written -> barrier
+
+A crash before that barrier leaves the new name, any part of the new header, and any part of the first batch, over batches of
+the earlier use. With the earlier header, or one derived from an earlier batch, these would count, and bytes between them
+would look like damage. Blocks.
+"""
+
+from __future__ import annotations
+
+from mailismus.errors import Corrupt
+from mailismus.journal.batch import BLOCK, Batch
+from mailismus.journal.replay import FoundSegment, Journal, named_number, read_batches
+from mailismus.queue.providers.log.format.record import ENVELOPES, read_records
+
+
+def set_free(journal: Journal) -> None:
+    """Let such segments not count. All of this must hold, so that none is taken for one that is damaged: its name is that of
+    a later use; its header, or its first batch, does not check; its batches lie before the working suffix, and all of their
+    envelopes are garbage. Raises OSError."""
+    begins = [(one.header.number, one.header.first_sequence) for one in journal.used if one.header and not one.is_guessed]
+    for segment in list(journal.used):
+        header, named = segment.header, named_number(segment.path)
+        assert header is not None
+        if segment.is_guessed:
+            is_renamed = any(number < named and first > header.first_sequence for number, first in begins)
+        else:
+            is_renamed = header.number < named
+        if is_renamed and _is_over(segment, journal.horizon):
+            segment.set_free()
+            journal.used.remove(segment)
+            journal.others.append(segment)
+
+
+def _is_over(segment: FoundSegment, horizon: int) -> bool:
+    header = segment.header
+    assert header is not None
+    batches = list(read_batches(segment.file.read_at(0, segment.size_bytes), header))
+    if not segment.is_guessed and batches and (batches[0].offset, batches[0].sequence) == (BLOCK, header.first_sequence):
+        return False  # whole: only its name is not its own
+    return all(batch.sequence <= horizon and _is_garbage(batch) for batch in batches)
+
+
+def _is_garbage(batch: Batch) -> bool:
+    try:
+        return all(record.is_marked for record in read_records(batch.records) if record.kind in ENVELOPES)
+    except Corrupt:
+        return False

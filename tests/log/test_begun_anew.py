@@ -1,0 +1,74 @@
+"""A free segment that was being begun anew at a crash is no damage, and nothing of its earlier use comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from mailismus.journal.batch import BLOCK
+from tests.log.test_seed import Story
+
+FREED = "/q/log/00000001.mqj"
+RENAMED = "/q/log/00000099.mqj"
+
+
+@pytest.fixture
+def story() -> Story:
+    """The first segment is complete, and has been freed; nothing lives."""
+    story = Story()
+    story.bench.put()
+    story.bench.remove(story.bench.take_ids())
+    story.complete_segment()
+    story.complete_segment()
+    story.rounds()
+    assert 1 not in story.queue.parts.segments.in_use()
+    return story
+
+
+def begin_anew(story: Story, *blocks: int) -> None:
+    """Rename the first segment as the writer does, and leave these blocks of it as zeros."""
+    disk = story.harness.disk
+    disk.rename(FREED, RENAMED)
+    disk.sync_directory("/q/log")
+    for block in blocks:
+        disk.damage(RENAMED, block * BLOCK, bytes(BLOCK))
+
+
+def set_aside(story: Story) -> list[str]:
+    return story.harness.disk.list_directory("/q/corrupt")
+
+
+@pytest.mark.parametrize("blocks", [(0,), (1,), (0, 1), (1, 2, 3)], ids=str)
+def test_what_is_left_of_its_earlier_use_is_over(story: Story, blocks: tuple[int, ...]) -> None:
+    begin_anew(story, *blocks)
+    story.crash()
+    story.harness.wait(story.queue.parts.loading.learn())
+    assert set_aside(story) == []
+    assert story.bench.take_ids() == []
+    assert story.queue.parts.opened.writer.segments.keys().isdisjoint((1, 99))
+
+
+@pytest.mark.parametrize("block", [0, 1], ids=["header", "first batch"])
+def test_one_with_mail_in_it_counts_whatever_its_name(block: int) -> None:
+    story = Story()
+    for _ in range(2):
+        story.bench.put(content=b"x" * 10_000)
+    kept = story.bench.take_ids()[1:]
+    story.complete_segment()
+    story.rounds()
+    begin_anew(story, block)
+    story.crash()
+    assert set(kept) <= set(story.bench.take_ids(limit=100))
+
+
+def test_one_that_is_whole_counts_whatever_its_name() -> None:
+    """Someone has renamed it: a content is in it, though its envelope is garbage."""
+    story = Story()
+    spool_id = story.bench.put(content=b"x" * 10_000)
+    (queue_id,) = story.bench.take_ids()
+    story.bench.defer([queue_id], story.bench.now() + 3600)
+    for _ in range(2):
+        story.complete_segment()
+        story.rounds()
+    begin_anew(story)
+    story.crash()
+    assert b"x" * 10_000 in story.bench.read(spool_id)
