@@ -43,5 +43,6 @@ Modules, each with what it is:
     why         why mail waits: reasons, sentences, counters, log records
     metrics     metrics of delivery
     distribution  makes jobs of what was taken
-    task        takes entries when there is room, and watches over delivery
+    taking      takes entries as room allows, those of each area by themselves
+    task        wires delivery, and watches over it
 """

@@ -1,5 +1,8 @@
 """Held entries: how many entries are taken and not yet settled or given back, in all and of each sender, and how many more
-may be. Pure."""
+may be. Pure.
+
+Takes may overlap, one of each area: room is kept for what each of them may bring, until it has ended.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,12 @@ class HeldEntries:
         """The same of each sender."""
         self.kept = 1
         """How much of the room is for small holders (`deliver.room`)."""
-        self._limit = 0
+        self.promised: dict[bytes, int] = {}
+        """Entries of each sender that takes with shares may bring."""
+        self.limit = 0
+        """How many entries may be held (`set_limit`)."""
+        self._coming = 0
+        """Entries that takes may bring."""
         self._wanted = 0
         """Room that is waited for; 0: none."""
         self._on_room: Callable[[], None] | None = None
@@ -36,17 +44,37 @@ class HeldEntries:
 
     def set_limit(self, limit: int) -> None:
         """Set how many entries may be held from now on."""
-        self._limit, self.kept = limit, kept_of(limit)
+        self.limit, self.kept = limit, kept_of(limit)
         if self._until_again:  # their shares may have grown
             self._ask_again()
 
     def room(self) -> int:
-        """Return how many more may be held; negative after a reload that lowered the limit."""
-        return self._limit - self.count
+        """Return how many more may be held than there are and takes may bring; negative after a reload that lowered the
+        limit."""
+        return self.limit - self.count - self._coming
+
+    def begin_take(self, limit: int) -> SenderShares | None:
+        """Keep room for a take of `limit` entries until `end_take`. Return the shares of senders for it."""
+        shares = self.shares(limit)
+        self._coming += limit
+        return shares
 
     def shares(self, limit: int) -> SenderShares | None:
-        """Return the shares of senders for a take of `limit` entries; None: whatever it brings, nobody gets too much."""
-        return SenderShares(self) if more_for(self.count, self._limit - self.count, self.kept) < limit else None
+        """Return the shares of senders for a take of `limit` entries that begins now; None: whatever it brings, nobody gets
+        too much."""
+        room = self.room()
+        return SenderShares(self, limit) if more_for(self.limit - room, room, self.kept) < limit else None
+
+    def end_take(self, limit: int, shares: SenderShares | None, messages: Iterable[Message] = ()) -> int:
+        """A take has ended: count the entries that it brought, in place of those that it might have brought. Return how
+        many. Perhaps calls `on_room_again`: too few may be left to be freed."""
+        self._coming -= limit
+        if shares is not None:
+            shares.end()
+        count = self.add(messages)
+        if self._until_again > self.count:
+            self._ask_again()
+        return count
 
     def wait_for(self, room: int, on_room: Callable[[], None]) -> None:
         """Call `on_room` once, as soon as entries are freed and so many more may be held. Replaces an earlier wish."""
@@ -67,11 +95,6 @@ class HeldEntries:
         if not self._until_again:
             self._until_again = self.kept
 
-    def end_take(self) -> None:
-        """A take has ended: entries that it was to bring may not have come, so that too few are left to be freed."""
-        if self._until_again > self.count:
-            self._ask_again()
-
     def free(self, sender: bytes, count: int) -> None:
         """Stop counting entries that were settled or given back: others may be taken."""
         self.count -= count
@@ -84,7 +107,7 @@ class HeldEntries:
             self._until_again -= count
             if self._until_again <= 0:
                 self._ask_again()
-        if self._wanted and self._limit - self.count >= self._wanted and self._on_room is not None:
+        if self._wanted and self.room() >= self._wanted and self._on_room is not None:
             self._wanted = 0
             self._on_room()
 
@@ -94,10 +117,11 @@ class HeldEntries:
 
 
 class SenderShares:
-    """The shares of senders in one take (`queue.interface.Shares`)."""
+    """The shares of senders in one take of `limit` entries (`queue.interface.Shares`)."""
 
-    def __init__(self, held: HeldEntries) -> None:
+    def __init__(self, held: HeldEntries, limit: int) -> None:
         self._held = held
+        self._limit = limit
         self._given: dict[bytes, int] = {}
         self._count = 0
         self._stopped: set[bytes] = set()
@@ -110,22 +134,28 @@ class SenderShares:
         if sender in self._stopped:
             held.note_passed_over()  # again: in a take that lasts, senders may have been asked about since
             return 0
-        given = self._given.get(sender, 0)
-        more = more_for(held.of_sender.get(sender, 0) + given, held.room() - self._count, held.kept)
+        of_sender = held.of_sender.get(sender, 0) + held.promised.get(sender, 0)
+        more = more_for(of_sender, held.room() + self._limit - self._count, held.kept)
         if more < wanted:
             self.is_passed_over = True
             held.note_passed_over()
-            if wanted <= WHOLE and self._holds(sender):
+            if wanted <= WHOLE and of_sender:
                 # Its recipients may share a transaction: taken whole, and later, as the sender is asked about again.
                 self._stopped.add(sender)
                 wanted = 0
             else:
                 wanted = max(0, more)
         if wanted:
-            self._given[sender] = given + wanted
+            self._given[sender] = self._given.get(sender, 0) + wanted
+            held.promised[sender] = held.promised.get(sender, 0) + wanted
             self._count += wanted
         return wanted
 
-    def _holds(self, sender: bytes) -> bool:
-        """Whether a sender holds entries, or gets some in this take: it will be asked about again."""
-        return sender in self._held.of_sender or sender in self._given
+    def end(self) -> None:
+        """What was promised to senders has come, or will not."""
+        promised = self._held.promised
+        for sender, count in self._given.items():
+            promised[sender] -= count
+            if not promised[sender]:
+                del promised[sender]
+        self._given.clear()

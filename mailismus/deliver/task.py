@@ -2,21 +2,14 @@
 
     queue ready -> take -> route -> schedule -> a session, or a maildir -> settle
 
-*Rules*
-- At most `queuecache` entries are held. Each settled entry makes room, which is filled at once: no batch waits for its
-  slowest entry. Incoming and deferred entries are taken in turn.
-- No sender and no next hop holds more than its share of the room (`room`). The queue passes over a sender that has it; what
-  goes beyond the share of a next hop is given back when it is routed.
-- New mail is taken at once, when the queue reports it. The intervals only limit how long an entry can be overlooked:
-  `interval_low` after work, `interval_high` without, `interval_error` after a failure of the queue.
-- While the queue forbids it (too many outcomes are not durable), nothing is taken and nothing begins.
+`taking` takes entries as room allows, `distribution` makes jobs of them, `sessions` and `local` deliver, `settling` settles.
+While the queue forbids it (too many outcomes are not durable), nothing is taken and nothing begins.
 
 *Not here*: retries and expiry (`queue.manager`), reports.
 """
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 from twisted.internet.defer import Deferred, DeferredList
@@ -28,7 +21,7 @@ from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.distribution import JobDistribution
-from mailismus.deliver.held import HeldEntries, SenderShares
+from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.local import local_deliveries
 from mailismus.deliver.locator import Locator
@@ -39,23 +32,15 @@ from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
+from mailismus.deliver.taking import QueueTaking
 from mailismus.deliver.why.explain import DeliveryExplanations
 from mailismus.deliver.why.sentences import Times
-from mailismus.deliver.why.survey import Taking, View
+from mailismus.deliver.why.survey import View
 from mailismus.deliver.why.watch import LOOK_S, HoldWatch
-from mailismus.errors import StorageError
 from mailismus.mail.directory import Directory
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
-from mailismus.queue.interface import Area, Entry, Message
-
-BATCH = 500
-"""Most entries in one take: a turn of the reactor must be short."""
-SURPLUS_PAUSE_S = 0.02
-"""Seconds until the next take after one that brought more for a next hop than its share: it may be all that waits."""
-SHORT_S = 5.0
-"""Room counts as short for so long after a sender or next hop had more mail than its share."""
-_AREAS = (Area.INCOMING, Area.DEFERRED)
+from mailismus.queue.interface import Entry, Message
 
 
 class DeliverTask:
@@ -104,28 +89,20 @@ class DeliverTask:
         self._distribution = JobDistribution(
             self.sessions, self.local, self._held, self._settling, self._monotonic, *self._routes_of(settings, directory)
         )
-        self._adopt(settings, directory)
-        self._is_open = dict.fromkeys(_AREAS, True)
-        self._empty_takes = dict.fromkeys(_AREAS, 0)
-        self._listening: set[Area] = set()
-        self._turn = 0
-        self._is_running = self._is_pumping = self._is_pump_scheduled = self._waits_to_begin = self._has_begun = False
-        self._poll: IDelayedCall | None = None
-        self._poll_at = 0.0
-        """Monotonic seconds; the timer's own time may be that of another clock."""
-        self._not_before = 0.0
-        self._error = ""
-        """Why the queue could not be read; empty: it could."""
-        self._short_at = -math.inf
-        """When a sender or next hop had more mail than its share last."""
+        self._settings = settings
+        self._taking = QueueTaking(
+            settings,
+            queue,
+            self._held,
+            self._settling,
+            self._distribution,
+            context.clock,
+            context.monotonic,
+            self.local.dispatch,
+        )
+        self._is_running = False
         self.holds = HoldWatch(self._destdb)
         self._next_look: IDelayedCall | None = None
-
-    def _adopt(self, settings: DeliverSettings, directory: Directory) -> None:
-        self._settings = settings
-        self._distribution.use(*self._routes_of(settings, directory))
-        self._held.set_limit(settings.queuecache or 1 << 30)
-        self._enough_room = max(1, self._held.kept // 4)
 
     def _routes_of(self, settings: DeliverSettings, directory: Directory) -> tuple[Router, int]:
         """The routes of these settings, and how many recipients a transaction may have."""
@@ -153,15 +130,16 @@ class DeliverTask:
     ) -> None:
         """Use other settings for later takes, routes and attempts; those under way keep the old ones. `delay_start` is over.
         `locator`, `deaths` None: unchanged."""
-        self._adopt(settings, directory)
+        self._settings = settings
+        self._distribution.use(*self._routes_of(settings, directory))
+        self._taking.use(settings)
         if locator is not None:
             self.sessions.lookups.use_locator(locator)
         if deaths is not None:
             self._destdb.use_deaths(deaths)
         self.sessions.reload(settings)
         self.local.reload(store)
-        if self._is_running:
-            self._schedule_pump()
+        self._start_taking()
 
     @property
     def counters(self) -> DeliveryCounters:
@@ -173,14 +151,17 @@ class DeliverTask:
         self._is_running = True
         self._context.local_workers.start()
         self._context.secret_workers.start()
-        self._clock.callLater(self._settings.delay_start_s, self._schedule_pump)
+        self._clock.callLater(self._settings.delay_start_s, self._start_taking)
+
+    def _start_taking(self) -> None:
+        if self._is_running:
+            self._taking.start(self._start_looking)
 
     def stop(self, deadline: float) -> Deferred[None]:
         """Begin no transaction, cut off those before their final dot, wait for those after it until `deadline` (monotonic
         seconds); then settle them as in doubt. Fires when all entries are settled or given back."""
         self._is_running = False
-        if self._poll is not None and self._poll.active():
-            self._poll.cancel()
+        self._taking.stop()
         if self._next_look is not None and self._next_look.active():
             self._next_look.cancel()
         done = DeferredList([self.sessions.stop(), self.local.stop()])
@@ -230,17 +211,8 @@ class DeliverTask:
         return DeliveryExplanations(self._view, self._times, self._distribution.route, self.local.notes)
 
     def _view(self) -> View:
-        settling, sessions = self._settling, self.sessions
-        taking = Taking(
-            is_begun=self._is_running and self._has_begun,
-            is_full=(any(self._is_open.values()) and self._held.room() < self._enough_room)
-            or self._monotonic() - self._short_at < SHORT_S,
-            most=self._held.count + self._held.room(),
-            unreadable_until=self._not_before if self._error else 0.0,
-            error=self._error,
-            in_doubt=0 if settling.may_begin else settling.in_doubt,
-            machine_until=sessions.connector.paused_until,
-        )
+        sessions = self.sessions
+        taking = self._taking.state(sessions.connector.paused_until)
         return View(sessions.schedule, sessions.all, sessions.lookups, self.local, self._held, taking)
 
     def _times(self) -> Times:
@@ -257,143 +229,5 @@ class DeliverTask:
             self.holds.look(self._view(), self._times())
         except Exception:  # a bug must not end the looks
             self.log.failure("What holds mail back could not be found")
-        if self._held.count or self._error or self.holds.is_busy:
+        if self._held.count or self._taking.has_failed or self.holds.is_busy:
             self._start_looking()
-
-    # ------------------------------------------------------------------ taking
-
-    def _schedule_pump(self) -> None:
-        """Take entries in a turn of its own: there may be new ones, or room again."""
-        if self._is_running and not self._is_pump_scheduled:
-            self._is_pump_scheduled = True
-            self._clock.callLater(0, self._pump)
-
-    def _pump(self) -> None:
-        self._is_pump_scheduled, self._has_begun = False, True
-        if self._is_pumping or not self._is_running:
-            return
-        wait_s = self._not_before - self._monotonic()
-        if wait_s > 0:
-            self._poll_in(wait_s)
-            return
-        if not self._settling.may_begin:
-            if not self._waits_to_begin:
-                self._waits_to_begin = True
-                self._settling.when_may_begin().addCallback(self._on_may_begin)
-            return
-        area = self._next_area()
-        room = self._held.room()
-        if area is None or room < self._enough_room:
-            if area is not None:
-                self._held.wait_for(self._enough_room, self._schedule_pump)
-            self._poll_in(self._interval_s(is_idle=area is None))
-            return
-        self._is_pumping = True
-        limit = min(room, BATCH)
-        shares = self._held.shares(limit)
-        taking = self._queue.take(area, limit, shares)
-        taking.addCallbacks(self._taken, self._not_taken, (area, limit, shares)).addErrback(self._on_bug)
-
-    def _on_may_begin(self, _: None) -> None:
-        self._waits_to_begin = False
-        self._schedule_pump()
-
-    def _next_area(self) -> Area | None:
-        for step in (0, 1):
-            area = _AREAS[(self._turn + step) % 2]
-            if self._is_open[area]:
-                self._turn = (self._turn + step + 1) % 2
-                return area
-        return None
-
-    def _taken(self, messages: list[Message], area: Area, limit: int, shares: SenderShares | None) -> None:
-        self._is_pumping = False
-        if not self._is_running:
-            for message in messages:
-                self._queue.give_back(message, message.entries, 0.0)
-            return
-        self._error = ""
-        count = self._held.add(messages)
-        if count:
-            self._start_looking()
-            self._empty_takes[area] = 0
-            self.counters.count_taken(count)
-            if self._distribution.distribute(messages, is_tight=shares is not None):
-                self._short_at = self._monotonic()
-                self._not_before = self._short_at + SURPLUS_PAUSE_S
-        elif shares is None or not shares.is_passed_over:
-            self._empty_takes[area] += 1
-        if shares is not None and shares.is_passed_over:
-            self._short_at = self._monotonic()
-        self._held.end_take()
-        if count < limit:  # the area is empty: the queue reports new entries
-            self._is_open[area] = False
-            if self._empty_takes[area] > 2:
-                self._clock.callLater(self._settings.interval_low_s, self._listen, area)
-            else:
-                self._listen(area)
-        if any(self._is_open.values()):
-            self._schedule_pump()
-        else:
-            self._poll_in(self._interval_s(is_idle=True))
-
-    def _not_taken(self, failure: object) -> None:
-        self._is_pumping = False
-        self._held.end_take()
-        failure.trap(StorageError)  # type: ignore[attr-defined]  # a Failure; Twisted types errbacks loosely
-        self._error = str(failure.value)  # type: ignore[attr-defined]  # as above
-        self.log.error("The queue can't be read: {error}", error=self._error)
-        self._start_looking()
-        self._not_before = self._monotonic() + self._settings.interval_error_s
-        self._schedule_pump()
-
-    def _on_bug(self, failure: object) -> None:
-        self._is_pumping = False
-        self._held.end_take()
-        self.log.failure("Taking from the queue failed unexpectedly", failure)  # type: ignore[arg-type]  # a Failure
-        self._not_before = self._monotonic() + self._settings.interval_error_s
-        self._schedule_pump()
-
-    def _listen(self, area: Area) -> None:
-        if self._is_running and area not in self._listening:
-            self._listening.add(area)
-            self._queue.ready(area).addCallbacks(self._on_ready, self._not_ready, callbackArgs=(area,), errbackArgs=(area,))
-
-    def _not_ready(self, failure: object, area: Area) -> None:
-        """Stop listening: the queue is closed or failed; the poll asks again."""
-        self._listening.discard(area)
-
-    def _on_ready(self, _: None, area: Area) -> None:
-        self._listening.discard(area)
-        self._is_open[area] = True
-        self._schedule_pump()
-
-    # ------------------------------------------------------------------ polling as a safety net
-
-    def _interval_s(self, is_idle: bool) -> float:
-        """Most seconds until the next poll."""
-        settings = self._settings
-        wait_s = settings.interval_high_s if is_idle else settings.interval_low_s
-        now = self._clock.seconds()
-        for area in _AREAS:
-            due_at = self._queue.next_due(area)
-            if due_at is not None:
-                wait_s = min(wait_s, max(0.02, due_at - now) if due_at > now else settings.interval_low_s)
-        return wait_s
-
-    def _poll_in(self, wait_s: float) -> None:
-        """Poll in this many seconds at the latest."""
-        poll, at = self._poll, self._monotonic() + wait_s
-        if poll is None or not poll.active():
-            self._poll, self._poll_at = self._clock.callLater(wait_s, self._on_poll), at
-        elif at < self._poll_at:
-            self._poll_at = at
-            poll.reset(wait_s)
-
-    def _on_poll(self) -> None:
-        if self._not_before <= self._monotonic():
-            for area in _AREAS:
-                self._is_open[area] = True
-                self._empty_takes[area] = 0
-        self.local.dispatch()
-        self._schedule_pump()

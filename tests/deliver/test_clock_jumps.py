@@ -221,7 +221,7 @@ def test_a_look_up_that_failed_expires_what_is_over_its_time_if_somebody_was_ask
         bench.world.monotonic,
         bench.maillog,
     )
-    bench.task._queue = bench.task._settling._queue = bench.queue = again
+    bench.task._queue = bench.task._taking._queue = bench.task._settling._queue = bench.queue = again
     answer: Deferred[tuple[MxHost, ...] | Outcome] = Deferred()
     bench.names.domains["b.example"] = answer if is_asked else UNKNOWN
     bench.task.start()
@@ -242,5 +242,5 @@ def test_delays_in_the_log_are_true_whatever_the_clock_did() -> None:
         bench.world.jump(jump_s)
         bench.task.start()
         bench.run(1)
-        bench.task._is_running = False
+        bench.task._taking.stop()
     assert [re.search(rb"delay=(\d+), delays=(\d+)/", line).groups() for line in bench.lines()] == [(b"30", b"30")] * 4  # type: ignore[union-attr]  # each has them

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mailismus.deliver import task
+from mailismus.deliver import taking
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.queue.interface import Area
 from tests.deliver.harness import Bench, relay, stopped
@@ -24,7 +24,7 @@ def shuffled(hops: int, each: int) -> list[bytes]:
 
 def bench_with_hops(patch: pytest.MonkeyPatch, **changes: object) -> Bench:
     """Ten next hops; the queue gives twenty entries at once."""
-    patch.setattr(task, "BATCH", PART)
+    patch.setattr(taking, "BATCH", PART)
     relays = [relay(f"192.0.2.{hop}", 25, b"d%d.example" % hop) for hop in range(HOPS)]
     return Bench(*relays, maxrecips=10, **changes)  # type: ignore[arg-type]  # by name
 

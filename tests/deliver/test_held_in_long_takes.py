@@ -24,13 +24,13 @@ def test_a_sender_that_is_passed_over_once_more_is_asked_about_again(wanted: int
     held = HeldEntries(lambda: asked.append(None))
     held.set_limit(100)
     held.add(messages(90))
-    shares = held.shares(10)
+    shares = held.begin_take(10)
     assert shares is not None
     shares.room_for(SENDER, wanted)
     assert shares.is_passed_over
     held.free(SENDER, 2)
     assert len(asked) == 1
     shares.room_for(SENDER, 1000)  # the same take, after a piece of the log was read
-    held.end_take()
+    held.end_take(10, shares)
     held.free(SENDER, 88)
     assert len(asked) == 2

@@ -112,7 +112,7 @@ def test_without_shares_no_sender_can_get_too_much(sizes: list[int], limit: int)
 def test_what_a_take_gives_counts_for_the_rest_of_it() -> None:
     counted = Counted(110)
     counted.add(b"a", 95)
-    shares = counted.held.shares(15)
+    shares = counted.held.begin_take(15)
     assert shares is not None
     assert shares.room_for(b"b", 6) == 6
     assert not shares.is_passed_over
@@ -124,16 +124,37 @@ def test_what_a_take_gives_counts_for_the_rest_of_it() -> None:
     assert shares.is_passed_over
 
 
+def test_what_one_take_may_bring_is_no_room_for_another() -> None:
+    counted = Counted(1000)
+    held = counted.held
+    first = held.begin_take(500)
+    assert first is None
+    assert held.room() == 500
+    second = held.begin_take(450)
+    assert second is not None, "whatever both bring, nobody gets too much"
+    assert second.room_for(b"a", 400) == 400
+    third = held.begin_take(50)
+    assert third is not None
+    assert third.room_for(b"a", 40) == 0, "what another take promised counts"
+    assert third.room_for(b"b", 10) == 10
+    held.end_take(50, third)
+    held.end_take(450, second)
+    assert (held.room(), held.promised) == (500, {})
+    held.end_take(500, first)
+    assert (held.room(), held.count) == (1000, 0)
+
+
 def test_a_small_message_is_taken_whole_or_later() -> None:
     counted = Counted(1000)
     counted.add(b"a", 890)
-    shares = counted.held.shares(200)
+    shares = counted.held.begin_take(200)
     assert shares is not None
     assert shares.room_for(b"a", WHOLE) == 0
     assert shares.is_passed_over
     assert shares.room_for(b"a", 1) == 0, "nothing of the sender goes before it"
     assert shares.room_for(b"b", WHOLE) == WHOLE, "others go on"
-    again = counted.held.shares(200)
+    counted.held.end_take(200, shares)
+    again = counted.held.begin_take(200)
     assert again is not None
     assert again.room_for(b"a", WHOLE + 1) == 20, "a message for many is taken in parts"
 
@@ -141,7 +162,7 @@ def test_a_small_message_is_taken_whole_or_later() -> None:
 def test_a_small_message_that_never_fits_whole_is_taken_in_parts() -> None:
     counted = Counted(60)
     counted.add(b"a", 40)
-    shares = counted.held.shares(60)
+    shares = counted.held.begin_take(60)
     assert shares is not None
     assert shares.room_for(b"b", 40) == 19, "the sender holds nothing: nobody would ask about it again"
     assert shares.room_for(b"b", 40) == 0
@@ -151,7 +172,7 @@ def test_who_was_passed_over_is_asked_about_when_a_hundredth_was_freed() -> None
     counted = Counted(1000)
     counted.add(b"a", 910)
     counted.held.free(b"a", 1)
-    shares = counted.held.shares(50)
+    shares = counted.held.begin_take(50)
     assert shares is not None
     assert shares.room_for(b"a", 51) == 1
     shares.room_for(b"a", 51)
@@ -168,16 +189,16 @@ def test_who_was_passed_over_is_asked_about_when_a_hundredth_was_freed() -> None
 def test_who_was_passed_over_is_asked_about_when_too_little_is_held_or_more_may_be() -> None:
     counted = Counted(1000)
     counted.held.note_passed_over()
-    counted.held.end_take()
+    counted.held.end_take(0, None)
     assert counted.asked == 1
     counted.add(b"a", 1000)
     counted.held.note_passed_over()
-    counted.held.end_take()
+    counted.held.end_take(0, None)
     assert counted.asked == 1
     counted.held.set_limit(2000)
     assert counted.asked == 2
     counted.held.set_limit(500)
-    counted.held.end_take()
+    counted.held.end_take(0, None)
     assert counted.asked == 2
 
 
@@ -208,9 +229,9 @@ class Task:
         limit = min(self.held.room(), BATCH)
         if limit <= 0:
             return []
-        taken = self.bench.take(limit=limit, shares=self.held.shares(limit))
-        self.held.add(taken)
-        self.held.end_take()
+        shares = self.held.begin_take(limit)
+        taken = self.bench.take(limit=limit, shares=shares)
+        self.held.end_take(limit, shares, taken)
         self.out += [message for message in taken for _ in message.entries]
         return taken
 

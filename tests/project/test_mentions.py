@@ -70,7 +70,7 @@ def test_what_docstrings_mention_is_there(folder: str, tree: Tree) -> None:
     "there",
     [
         "`queue.outcome.retry` `retry.next_attempt_at` `mailismus.queue.outcome.retry.next_attempt_at()`",
-        "`Reception.add_content` `QueueManager` `DeliverTask._pump` `Memtable.next_due`",
+        "`Reception.add_content` `QueueManager` `QueueTaking._pump` `Memtable.next_due`",
         "`retry_maxtime` `maxage` `mailismus_deliveries_total`",
         "`docs/durability.md` `deliver/task.py` `route.py` `tests/durability/model` `docs/formats/journal`",
         "`python -m benchmarks.main_path` `tests/deliver/test_chaos.py::test_x` ``README.rst``",

@@ -145,7 +145,7 @@ def accept_some(count: int, then: Action) -> Callable[[Sink], Action]:
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailismus.deliver.task.LOOK_S", 0.05)
-    monkeypatch.setattr("mailismus.deliver.task.SHORT_S", 0.5)
+    monkeypatch.setattr("mailismus.deliver.taking.SHORT_S", 0.5)
     monkeypatch.setattr(watch, "AFTER_S", 0.2)
 
 
