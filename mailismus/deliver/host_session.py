@@ -144,9 +144,8 @@ class HostSession(Protocol):
         """Why the session was not authenticated, where that ended it."""
         self._found = found
         self._tls: TlsConnection | None = None
-        self.tls = b""
-        """The level that was met over TLS, and behind it the credentials that were accepted, as logged; empty: there is no
-        TLS."""
+        self.fields = b""
+        """The level that was met over TLS, and the accepted credentials, as `Job.fields`; empty: there is no TLS."""
         self._timeout_s = settings.timeout_s
         self.deadline = self.opened_at + settings.timeout_connect_s + 1
         self._cap = 0.0
@@ -211,7 +210,7 @@ class HostSession(Protocol):
         if failure is not None:
             self.client.tls_failed(failure)
             return
-        self.tls = self.connection.host.profile.level.value.encode("ascii")
+        self.fields = b", tls=" + self.connection.host.profile.level.value.encode("ascii")
         self._await_greeting()
         self._owner.tls_established(self, is_resumed=connection.transport.is_resumed)
         self.client.tls_started()
@@ -273,7 +272,7 @@ class HostSession(Protocol):
     def start_auth(self) -> None:
         auth, tls = self._auth, self._tls
         assert auth is not None
-        if tls is None or not self.tls:
+        if tls is None or not self.fields:
             raise ProtocolError("credentials are shown over TLS alone")
         self._is_authenticating = True
         binding = channel_binding(tls.transport.getHandle())  # type: ignore[no-untyped-call]  # Twisted's
@@ -310,7 +309,7 @@ class HostSession(Protocol):
         """See `authentication.attempt.AuthOwner`."""
         assert self._auth is not None
         self._is_authenticating = False
-        self.tls += b", sasl=" + self._auth.identity
+        self.fields += b", sasl=" + self._auth.identity
         self._owner.session_authenticated(self)
         self.client.authenticated()
 
