@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from mailismus.config.values.settings import DestinationSettings, MessageStoreSettings
-from mailismus.config.values.tls import ClientCertificate, TlsLevel, TlsSettings, TrustStore
+from mailismus.config.values.tls import ClientCertificate, TlsLevel, TlsSettings, TlsVersion, TrustStore
 from mailismus.deliver.schedule.host import Connection
 from tests.deliver.harness import DIRECTORY, deliver_settings, relay
 from tests.fakes.certificates import Made, make_certificate
@@ -200,6 +200,30 @@ def test_one_full_handshake_in_fifty_connections(server: DeliverServer, tls: Tls
     level = tls.level.value
     assert server.task.counters.tls_sessions == {(level, "full"): 1, (level, "resumed"): 49}
     assert len(host.connections) == 50
+
+
+@pytest.mark.parametrize("level", [TlsLevel.OPPORTUNISTIC, TlsLevel.ENCRYPT, TlsLevel.VERIFY])
+@pytest.mark.parametrize("is_1_2", [False, True], ids=["TLS 1.3", "TLS 1.2"])
+def test_a_host_with_an_older_version_than_minversion_has_no_tls(
+    server: DeliverServer, level: TlsLevel, is_1_2: bool
+) -> None:
+    host = sink(server)
+    if is_1_2:
+        host.contexts.context.set_max_proto_version(0x0303)
+    port = listen(server, host)
+    route(server, 1, "one.example")
+    tls = TlsSettings(level, "<tls> in line 3", trust=ISSUERS, minversion=TlsVersion.TLS_1_3)
+    server.deliver_to(client_mxport=port, client_tls=tls)
+    server.put(b"r@one.example")
+    server.run_until(server.statuses)
+    fields = outcomes(server)["r@one.example"]
+    if not is_1_2:
+        assert (fields["status"], fields["tls"]) == ("sent", level.value)
+    elif level is TlsLevel.OPPORTUNISTIC:
+        assert (fields["status"], fields.get("tls"), host.mail_over_tls) == ("sent", None, [False])
+    else:
+        assert (fields["status"], fields["tls"], host.mail_over_tls) == ("deferred", f"!{level.value}", [])
+        assert fields["reply"].startswith("451 4.7.5 Cannot start TLS with host mx1.one.example[127.0.0.1]")
 
 
 def test_a_session_with_a_long_chain_is_not_kept(server: DeliverServer) -> None:
