@@ -37,6 +37,7 @@ from mailismus.mail.reply import Reply
 from mailismus.net.channel_binding import channel_binding
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import Sent, send_now
+from mailismus.net.tls import FLOODED
 from mailismus.net.tls_client import has_plain_bytes
 from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.client.pipelining import Pipelining
@@ -196,7 +197,8 @@ class HostSession(Protocol):
         is_early = self.state is _GREETING and not self._is_authenticating
         if is_early and connection is not None and connection.is_broken(reason):
             self.client.tls_failed(connection.failure_of(connection.transport.explain_failure(reason)))
-        self._end(b"connection lost")
+        is_flooded = connection is not None and connection.transport.is_flooded
+        self._end(FLOODED if is_flooded else b"connection lost")
 
     # ------------------------------------------------------------------ called by TLS
 
