@@ -37,6 +37,7 @@ from mailismus.mail.reply import Reply
 from mailismus.net.channel_binding import channel_binding
 from mailismus.net.peer import set_no_delay
 from mailismus.net.send import Sent, send_now
+from mailismus.net.tls import FLOODED
 from mailismus.net.tls_client import has_plain_bytes
 from mailismus.smtp.auth.scram import ChannelBinding
 from mailismus.smtp.client.pipelining import Pipelining
@@ -144,9 +145,8 @@ class HostSession(Protocol):
         """Why the session was not authenticated, where that ended it."""
         self._found = found
         self._tls: TlsConnection | None = None
-        self.tls = b""
-        """The level that was met over TLS, and behind it the credentials that were accepted, as logged; empty: there is no
-        TLS."""
+        self.fields = b""
+        """The level that was met over TLS, and the accepted credentials, as `Job.fields`; empty: there is no TLS."""
         self._timeout_s = settings.timeout_s
         self.deadline = self.opened_at + settings.timeout_connect_s + 1
         self._cap = 0.0
@@ -197,7 +197,8 @@ class HostSession(Protocol):
         is_early = self.state is _GREETING and not self._is_authenticating
         if is_early and connection is not None and connection.is_broken(reason):
             self.client.tls_failed(connection.failure_of(connection.transport.explain_failure(reason)))
-        self._end(b"connection lost")
+        is_flooded = connection is not None and connection.transport.is_flooded
+        self._end(FLOODED if is_flooded else b"connection lost")
 
     # ------------------------------------------------------------------ called by TLS
 
@@ -211,7 +212,7 @@ class HostSession(Protocol):
         if failure is not None:
             self.client.tls_failed(failure)
             return
-        self.tls = self.connection.host.profile.level.value.encode("ascii")
+        self.fields = b", tls=" + self.connection.host.profile.level.value.encode("ascii")
         self._await_greeting()
         self._owner.tls_established(self, is_resumed=connection.transport.is_resumed)
         self.client.tls_started()
@@ -273,7 +274,7 @@ class HostSession(Protocol):
     def start_auth(self) -> None:
         auth, tls = self._auth, self._tls
         assert auth is not None
-        if tls is None or not self.tls:
+        if tls is None or not self.fields:
             raise ProtocolError("credentials are shown over TLS alone")
         self._is_authenticating = True
         binding = channel_binding(tls.transport.getHandle())  # type: ignore[no-untyped-call]  # Twisted's
@@ -310,7 +311,7 @@ class HostSession(Protocol):
         """See `authentication.attempt.AuthOwner`."""
         assert self._auth is not None
         self._is_authenticating = False
-        self.tls += b", sasl=" + self._auth.identity
+        self.fields += b", sasl=" + self._auth.identity
         self._owner.session_authenticated(self)
         self.client.authenticated()
 

@@ -19,7 +19,18 @@ class Job(Transaction):
     """Entries of one message with the same route."""
 
     __slots__ = (
-        *("begun_at", "concurrency", "entries", "form", "message", "next_hop", "put_backs", "queued_at", "setup_s", "tls"),
+        *(
+            "begun_at",
+            "concurrency",
+            "entries",
+            "fields",
+            "form",
+            "message",
+            "next_hop",
+            "put_backs",
+            "queued_at",
+            "setup_s",
+        ),
     )
 
     def __init__(
@@ -40,9 +51,9 @@ class Job(Transaction):
         self.begun_at = queued_at
         self.setup_s = 0.0
         """The share of the waiting time that the connection's set-up took."""
-        self.tls = b""
-        """The level of TLS that its attempt has met, as it is logged, with `!` before it if it was missed, and behind it the
-        credentials that were accepted; empty: no TLS."""
+        self.fields = b""
+        """What its log line has behind `delays=`, a comma before each field: the level of TLS that its attempt has met (`!`:
+        missed), the accepted credentials, and whether the content was converted."""
         self.put_backs = 0
         """How often it was begun and not tried."""
         self.form: SevenBitForm | None = None
@@ -52,9 +63,9 @@ class Job(Transaction):
         if message.words is not None:
             self.utf8 = needs_utf8(message.words, message.sender, recipients)
 
-    def begin(self, now: float, tls: bytes = b"") -> None:
-        """Note when its attempt begins, or when it is settled without one. Monotonic seconds. `tls`: as `Job.tls`."""
-        self.begun_at, self.tls = now, tls
+    def begin(self, now: float, fields: bytes = b"") -> None:
+        """Note when its attempt begins, or when it is settled without one. Monotonic seconds. `fields`: as `Job.fields`."""
+        self.begun_at, self.fields = now, fields
 
     def extend(self, entries: list[Entry]) -> None:
         """Add entries of the message with the same route. Its attempt has not begun."""

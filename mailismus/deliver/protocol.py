@@ -42,6 +42,9 @@ SLOW_REPLY_S = 1.0
 SLOWEST_BYTES_S = 1000
 """Lowest rate of content: a transaction's size extends its time limit by this."""
 
+CONVERTED = b", converted=7bit"
+"""What the log says of a message that this host got as 7-bit content (`Job.fields`)."""
+
 # Read for each event: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _GREETING, _BUSY, _IDLE = ClientSessionState.GREETING, ClientSessionState.BUSY, ClientSessionState.IDLE
 _QUITTING, _GONE = ClientSessionState.QUITTING, ClientSessionState.GONE
@@ -268,14 +271,19 @@ class ClientSession(HostSession):
     def _next_job(self, *, is_ahead: bool) -> Job | None:
         """Ask for the next job that the host takes, and begin to count its time. None: there is none, or its message is
         converted first."""
-        job = self._converting
+        job, fields = self._converting, self.fields
         if job is not None:
             if job.form is None:
                 return None
             self._converting = None
+            fields += CONVERTED
         else:
             while (job := self._owner.next_job(self, self.now, is_ahead=is_ahead)) is not None:
-                if (self._capabilities.takes_all and not job.utf8) or self._takes(job):
+                if self._capabilities.takes_all and not job.utf8:
+                    break
+                if self._takes(job):
+                    if job.form is not None:
+                        fields += CONVERTED
                     break
                 if self._converting is not None:
                     return None
@@ -283,7 +291,7 @@ class ClientSession(HostSession):
                 return None
         now, message = self.now, job.message
         self._cap = now + self._steps_s + (message.size_bytes + message.stuffed_dots) / SLOWEST_BYTES_S
-        job.begin(now, self.tls)
+        job.begin(now, fields)
         if self.setup_s:
             job.charge(min(self.setup_s, max(0.0, now - job.queued_at)))
             self.setup_s = 0.0
@@ -307,7 +315,7 @@ class ClientSession(HostSession):
         sender, recipients = found
         positions = [position for position, recipient in enumerate(recipients) if recipient is None]
         if positions:
-            job.begin(self.now, self.tls)
+            job.begin(self.now, self.fields)
             self._owner.settle_some(self, job, positions, UTF8_RECIPIENT)
         job.take_addresses(sender, recipients)
         return True
@@ -315,7 +323,7 @@ class ClientSession(HostSession):
     def _refuse(self, job: Job, reply: Reply | None) -> bool:
         """Settle a job with this reply, if there is one. Return whether there is."""
         if reply is not None:
-            job.begin(self.now, self.tls)
+            job.begin(self.now, self.fields)
             self._owner.settle(self, job, reply)
         return reply is not None
 

@@ -239,7 +239,7 @@ class Sessions(SessionVerdicts):
 
     def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
         was_tried = label != HOST_NONE and reply is destination.last_reply()
-        job.begin(self.monotonic(), destination.tls_of_failure() if was_tried else b"")
+        job.begin(self.monotonic(), destination.fields_of_failure() if was_tried else b"")
         self.giving_back.forget(job, destination, len(job.entries))
         self._settling.settle(job, job.entries, reply, label, known_for_s)
 

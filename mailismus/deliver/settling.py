@@ -133,8 +133,7 @@ class Settling:
             else:
                 failed += count
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
-            if job.tls:
-                delays += b", tls=" + job.tls
+            delays += job.fields
             recipients = [entries[0].recipient] if count == 1 else [entry.recipient for entry in entries]
             lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
         counters.count_outcomes(delivered, deferred, failed, expired, content_bytes)

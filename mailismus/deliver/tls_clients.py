@@ -23,9 +23,12 @@ from mailismus.deliver.security.names import find_mismatch
 from mailismus.deliver.security.profile import Profile, ReferenceNames, Requirement
 from mailismus.dns.addresses import is_address
 from mailismus.net.tls import TlsSession
-from mailismus.net.tls_client import ClientTlsTransport, Demands, TlsClient
+from mailismus.net.tls_client import NO_TLS, ClientTlsTransport, Demands, TlsClient
 from mailismus.net.tls_sessions import TlsSessions
 from mailismus.smtp.client.starttls import TlsFailure, TlsFault, TlsUse
+
+PLAIN_TEXT = b'it greets in plain text, as hosts with STARTTLS do (latent="Y")'
+"""Why there is no TLS from the start."""
 
 _Key = tuple[Profile, str, int, bytes]
 
@@ -150,4 +153,6 @@ class TlsConnection:
             return TlsFailure(TlsFault.INJECTED)  # they came in a later packet than its 220
         if untrusted:
             return TlsFailure(TlsFault.UNTRUSTED, untrusted.encode("ascii", "replace"))
+        if why == NO_TLS:
+            why = PLAIN_TEXT if self._is_first and self.transport.has_begun_plainly else b"what it sent is not TLS"
         return TlsFailure(TlsFault.HANDSHAKE, why)

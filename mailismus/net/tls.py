@@ -9,7 +9,8 @@
 - Written bytes are encrypted and sent in the same turn. Bytes that the kernel does not take wait in the TCP connection,
   where `send.is_backed_up` sees them; so a session slows down its client under TLS as without.
 - One read of the TCP connection yields one piece, so that reading can stop between any two.
-- Memory for a handshake is bounded.
+- Memory for a handshake is bounded, and so are bytes that say nothing, in it and later: key updates and tickets cost as much
+  as mail does, and no limit of time would count them.
 
 *Not here*: TLS towards other servers (`net.tls_client`), STARTTLS (`smtp.server`), time-outs and closing
 (`submit.protocol`), reading certificates (`config.read.certificates`).
@@ -47,6 +48,12 @@ SLICE = 8192
 """Bytes given to OpenSSL at a time: its buffers grow to the largest piece and never shrink."""
 MAX_HELLO = 16384
 """Bytes of a client's first message: OpenSSL allocates the declared size, up to 128 KiB. Real ones have 2 KiB."""
+
+MAX_SILENT = 1 << 18
+"""Bytes of a peer that bring no plain byte: a chain of certificates has at most 100 KB."""
+FLOODED = b"too many bytes that say nothing"
+WORTH = 128
+"""Bytes that one plain byte may take: a record has some 20 to 90 beside it."""
 
 
 class TlsSession(Protocol):
@@ -120,6 +127,9 @@ class TlsTransport(TLSMemoryBIOProtocol):
 
     def __init__(self, factory: TLSMemoryBIOFactory, tcp: ITransport, session: TlsSession) -> None:
         self.wire = tcp
+        self._silent = 0  # bytes that brought no plain ones
+        self.is_flooded = False
+        """Whether there were too many of them."""
         self._head: bytes | None = b""  # the first bytes, until they tell the size of the client's first message
         super().__init__(factory, _Plain(self, session), False)  # type: ignore[no-untyped-call]  # Twisted's
 
@@ -138,7 +148,10 @@ class TlsTransport(TLSMemoryBIOProtocol):
         assert isinstance(plain, _Plain)  # it is until the connection is lost
         for start in range(0, len(data), SLICE):
             super().dataReceived(data[start : start + SLICE])  # type: ignore[no-untyped-call]  # Twisted's
-        plain.pass_on()
+        self._silent = max(0, self._silent + len(data) - WORTH * plain.pass_on())
+        if self._silent > MAX_SILENT:
+            self.is_flooded = True
+            self.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Note that the TCP connection is over."""
@@ -158,6 +171,8 @@ class TlsTransport(TLSMemoryBIOProtocol):
 
     def explain_failure(self, reason: Failure) -> bytes:
         """Why the handshake failed, in a few words."""
+        if self.is_flooded:
+            return FLOODED
         match reason.value:
             case SSL.Error(args=([(_, _, words), *_],)):
                 return str(words).encode("ascii", "replace")
@@ -198,12 +213,14 @@ class _Plain:
     def dataReceived(self, data: bytes) -> None:
         self._pieces.append(data)
 
-    def pass_on(self) -> None:
-        """Give the session the bytes of this read."""
-        if self._pieces:
-            data = b"".join(self._pieces)
-            self._pieces.clear()
-            self._session.dataReceived(data)
+    def pass_on(self) -> int:
+        """Give the session the bytes of this read. Return their number."""
+        if not self._pieces:
+            return 0
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._session.dataReceived(data)
+        return len(data)
 
     def connectionLost(self, reason: Failure) -> None:
         if not self._is_on:

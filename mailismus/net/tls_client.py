@@ -37,13 +37,14 @@ MAX_KEPT = 16384
 """Bytes received up to EHLO under TLS, most of them the chain: usually 2 to 8 KB."""
 _VERIFIED_CIPHERS = b"DEFAULT:!aNULL"
 _ANY_CIPHERS = b"DEFAULT:@SECLEVEL=1"
+_UNKNOWN_ISSUER = "unknown issuer (cafile names those that are trusted)"
 _WHY = {
-    2: "unable to get the issuer's certificate",
+    2: _UNKNOWN_ISSUER,
     9: "certificate is not yet valid",
     10: "certificate has expired",
     18: "self-signed certificate",
     19: "self-signed certificate in the chain",
-    20: "unable to get the issuer's certificate",
+    20: _UNKNOWN_ISSUER,
     21: "unable to verify the first certificate",
     23: "certificate was revoked",
     24: "the issuer is no authority",
@@ -53,6 +54,8 @@ _WHY = {
     68: "the signature of the certificate is too weak",
 }
 """OpenSSL's numbers of what is wrong with a chain (X509_V_ERR), in its own words where they are plain."""
+NO_TLS = b"wrong version number"
+"""OpenSSL's words for a first byte that is none of TLS."""
 
 
 @attrs.frozen

@@ -57,6 +57,13 @@ def test_the_host_gets_the_same_message_as_7_bit_content(content: bytes, body: b
     sizes = [len(unstuff(received.content)) for received in sink.received]
     commands = [line for connection in sink.connections for line in connection.commands if line.startswith(b"MAIL")]
     assert sorted(commands) == sorted(b"MAIL FROM:<s@a.example> SIZE=%d" % size for size in sizes)
+    sent = [line for line in bench.maillog.lines if b"status=sent" in line]
+    assert sorted((line.partition(b"to=<")[2][:1], b", converted=7bit, dsn=" in line) for line in sent) == [
+        (b"r", True),
+        (b"r", True),
+        (b"s", False),
+        (b"s", False),
+    ]
 
 
 def test_a_host_with_8bitmime_gets_the_message_as_it_is() -> None:
@@ -66,6 +73,7 @@ def test_a_host_with_8bitmime_gets_the_message_as_it_is() -> None:
     bench.run(1)
     assert sink.received[0].content == SMALL
     assert sink.connections[0].commands[1].endswith(b" BODY=8BITMIME")
+    assert not any(b"converted=" in line for line in bench.maillog.lines)
 
 
 def test_what_can_not_be_converted_bounces_without_a_transaction() -> None:

@@ -51,7 +51,14 @@ def test_a_refusal_takes_no_more_steps_than_there_may_be(one: Hostile) -> None:
     guard = Guard(one.wire)
     with pytest.raises(ValueError, match=r"labels of a name|nobody asked for"):
         guard.cut(one.rdtype)
-    assert guard.steps <= MAX_STEPS + LAST
+    assert guard.steps - Guard(one.wire).steps <= MAX_STEPS + LAST
+
+
+def test_more_records_than_steps_are_refused_before_any_is_looked_at() -> None:
+    guard = Guard(REFUSED["4000 A, owner root"].wire)
+    with pytest.raises(ValueError, match=f"{MAX_STEPS} steps"):
+        guard.cut(RdataType.A)
+    assert guard.steps == 4000
 
 
 @pytest.mark.parametrize("one", PASSED.values(), ids=PASSED)

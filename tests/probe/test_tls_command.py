@@ -68,7 +68,7 @@ def probe(directory: Path, play: Play, level: str, timeout: str = "20s") -> tupl
 
 
 OPPORTUNISTIC, ENCRYPT, VERIFY = "opportunistic", "encrypt", "verify"
-NO_ISSUER = "Server certificate not trusted: unable to get the issuer's certificate"
+NO_ISSUER = "Server certificate not trusted: unknown issuer (cafile names those that are trusted)"
 ROWS: dict[tuple[str, str], tuple[Play, int, str, str, str]] = {
     ("good", VERIFY): (Play(GOOD), 0, "verify", "", ""),
     ("good", ENCRYPT): (Play(GOOD), 0, "encrypt", "", NO_ISSUER),

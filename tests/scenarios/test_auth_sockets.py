@@ -7,6 +7,7 @@ first.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from mailismus.config.values.tls import TlsLevel, TlsSettings, TrustStore
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
+from mailismus.queue.interface import Filter
 from tests.deliver.harness import Names, deliver_settings
 from tests.fakes.auth_server import AuthConnection, AuthServer
 from tests.fakes.certificates import Made, make_certificate
@@ -349,6 +351,24 @@ def test_a_refused_token_that_was_not_renewed_waits(make_relay: Any) -> None:
     relay.start("XOAUTH2")
     assert relay.deliver() == ["deferred (451 4.7.8 authentication as joe failed: 535 5.7.8 wrong credentials)"]
     assert relay.exchanges == [["XOAUTH2"], []]
+
+
+def test_why_tells_which_mail_waits_for_the_relay_though_its_hosts_are_forgotten(make_relay: Any) -> None:
+    relay = make_relay()
+    relay.write(relay.password, b"wrong")
+    relay.start("PLAIN")
+    relay.deliver()
+    server = relay.server
+
+    def sentence() -> str:
+        page = server.queue.search(Filter(), None, 9)
+        (waiting,) = server.task.explanations().of(page.result.messages, is_brief=False).values()
+        return str(waiting.sentence, "utf-8")
+
+    words = rf"; mail with these credentials waits for relay\.example:{relay.port} until \d\d:\d\d:\d\d$"
+    assert re.search(words, sentence())
+    server.task.sessions.schedule.destinations.clear()
+    assert re.search(words, sentence())
 
 
 @pytest.mark.parametrize("types", [("SCRAM-SHA-256",), ("XOAUTH2",)])

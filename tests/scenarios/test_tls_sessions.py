@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from mailismus.config.values.settings import DestinationSettings, MessageStoreSettings
-from mailismus.config.values.tls import ClientCertificate, TlsLevel, TlsSettings, TrustStore
+from mailismus.config.values.tls import ClientCertificate, TlsLevel, TlsSettings, TlsVersion, TrustStore
 from mailismus.deliver.schedule.host import Connection
 from tests.deliver.harness import DIRECTORY, deliver_settings, relay
 from tests.fakes.certificates import Made, make_certificate
@@ -113,7 +113,8 @@ def test_a_relay_that_speaks_first_where_tls_should_is_no_forger(
     server.put(b"r@one.example")
     server.run_until(server.statuses)
     reply = outcomes(server)["r@one.example"]["reply"]
-    assert reply.startswith(f"451 4.7.5 Cannot start TLS with host 127.0.0.1[127.0.0.1]:{port}: ")
+    words = 'it greets in plain text, as hosts with STARTTLS do (latent="Y")'
+    assert reply.startswith(f"451 4.7.5 Cannot start TLS with host 127.0.0.1[127.0.0.1]:{port}: {words}, demanded by ")
 
 
 def test_an_address_is_sent_as_no_name(server: DeliverServer) -> None:
@@ -141,7 +142,7 @@ def test_without_issuers_of_its_own_it_trusts_the_systems(
     fields = outcomes(server)["r@one.example"]
     assert fields["status"] == ("sent" if is_known else "deferred")
     if not is_known:
-        assert fields["reply"].startswith("451 4.7.5 Server certificate not trusted: unable to get the issuer's certificate")
+        assert fields["reply"].startswith("451 4.7.5 Server certificate not trusted: unknown issuer")
 
 
 # ---------------------------------------------------------------------- profiles
@@ -199,6 +200,30 @@ def test_one_full_handshake_in_fifty_connections(server: DeliverServer, tls: Tls
     level = tls.level.value
     assert server.task.counters.tls_sessions == {(level, "full"): 1, (level, "resumed"): 49}
     assert len(host.connections) == 50
+
+
+@pytest.mark.parametrize("level", [TlsLevel.OPPORTUNISTIC, TlsLevel.ENCRYPT, TlsLevel.VERIFY])
+@pytest.mark.parametrize("is_1_2", [False, True], ids=["TLS 1.3", "TLS 1.2"])
+def test_a_host_with_an_older_version_than_minversion_has_no_tls(
+    server: DeliverServer, level: TlsLevel, is_1_2: bool
+) -> None:
+    host = sink(server)
+    if is_1_2:
+        host.contexts.context.set_max_proto_version(0x0303)
+    port = listen(server, host)
+    route(server, 1, "one.example")
+    tls = TlsSettings(level, "<tls> in line 3", trust=ISSUERS, minversion=TlsVersion.TLS_1_3)
+    server.deliver_to(client_mxport=port, client_tls=tls)
+    server.put(b"r@one.example")
+    server.run_until(server.statuses)
+    fields = outcomes(server)["r@one.example"]
+    if not is_1_2:
+        assert (fields["status"], fields["tls"]) == ("sent", level.value)
+    elif level is TlsLevel.OPPORTUNISTIC:
+        assert (fields["status"], fields.get("tls"), host.mail_over_tls) == ("sent", None, [False])
+    else:
+        assert (fields["status"], fields["tls"], host.mail_over_tls) == ("deferred", f"!{level.value}", [])
+        assert fields["reply"].startswith("451 4.7.5 Cannot start TLS with host mx1.one.example[127.0.0.1]")
 
 
 def test_a_session_with_a_long_chain_is_not_kept(server: DeliverServer) -> None:
@@ -274,7 +299,12 @@ def test_a_reload_under_load_loses_nothing_and_old_sessions_begin_nothing(server
     host = sink(server)
     port = listen(server, host)
     route(server, 1, "one.example")
-    steps = [OPPORTUNISTIC, ENCRYPT, VERIFY, attrs.evolve(VERIFY, names=("mail.one.example",)), NONE]
+    shown = [make_certificate("mx.example", by=ISSUER) for _ in range(2)]  # of one path, read again
+    ours = [ClientCertificate("c.pem", "k.pem", 0.0, 0.0, one.pem, one.key_pem) for one in shown]
+    steps = [
+        *(OPPORTUNISTIC, *(attrs.evolve(ENCRYPT, certificate=one) for one in ours)),
+        *(VERIFY, attrs.evolve(VERIFY, names=("mail.one.example",)), NONE),
+    ]
     settings = [deliver_settings(client_mxport=port, client_tls=tls, maxserverconnections=4) for tls in steps]
     server.deliver_by(settings[0])
     for number in range(600):
@@ -284,7 +314,7 @@ def test_a_reload_under_load_loses_nothing_and_old_sessions_begin_nothing(server
 
     def turn() -> bool:
         done = len(server.statuses())
-        if len(begun) < 4 and done >= 100 * (len(begun) + 1):
+        if len(begun) < len(steps) - 1 and done >= 100 * (len(begun) + 1):
             begun.append({session.connection: session.connection.begun for session in server.task.sessions.all})
             server.task.reload(settings[len(begun)], MessageStoreSettings(server.store, "Maildir"), DIRECTORY)
         return done == 600

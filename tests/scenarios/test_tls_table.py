@@ -76,7 +76,13 @@ ROWS = (
     Row("speaks no TLS", PLAIN, _FAILED + "WHY", _FAILED + "WHY", Flaw.GARBAGE, fallbacks=1),
     Row("only TLS 1.1", PLAIN, _FAILED + "WHY", _FAILED + "WHY", Flaw.OLD, fallbacks=1),
     Row("self-signed", OVER_TLS, OVER_TLS, _UNTRUSTED + "self-signed certificate", chain=(SELF_SIGNED,)),
-    Row("unknown issuer", OVER_TLS, OVER_TLS, _UNTRUSTED + "unable to get the issuer's certificate", chain=(UNKNOWN,)),
+    Row(
+        "unknown issuer",
+        OVER_TLS,
+        OVER_TLS,
+        _UNTRUSTED + "unknown issuer (cafile names those that are trusted)",
+        chain=(UNKNOWN,),
+    ),
     Row(
         "unknown issuer, shown",
         OVER_TLS,

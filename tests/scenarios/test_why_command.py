@@ -19,7 +19,7 @@ from tests.support.processes import free_port
 ID = "0000000100000001"
 HOST = r"127\.0\.0\.1\[127\.0\.0\.1\]:{0}"
 LATER = r"waits until (\w+ \d+ )?\d\d:\d\d:\d\d for attempt 2; " + HOST + ": 451 4.4.1 connect to " + HOST + " failed: .*; "
-LEFT_ALONE = r"127\.0\.0\.1(:{0})? is left alone until \d\d:\d\d:\d\d$"
+LEFT_ALONE = r"127\.0\.0\.1:{0} is left alone until \d\d:\d\d:\d\d$"
 
 
 def test_a_message_for_a_dead_relay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

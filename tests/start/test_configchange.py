@@ -62,6 +62,14 @@ def test_a_setting_is_set_and_its_former_text_kept(file: Path, run: Run) -> None
     assert file.read_text() == old
 
 
+def test_it_warns_of_what_the_change_brings_and_of_nothing_else(run: Run) -> None:
+    words = "servers expect TLS from the start at port 465"
+    assert words in run("set", "mta/deliver/relays/relay[1]/@address", "relay.example:465")[1]
+    assert "warning" not in run("set", "mta/queue/retry_maxtime", "5d")[1]
+    out = run("set", "mta/deliver/relays/relay[+]", "address=relay.example:465", "destdomains=far.example")[1]
+    assert out.count(words) == 1
+
+
 def test_it_says_what_needs_a_restart(run: Run) -> None:
     _, out, _ = run("set", "mta/queue/journal", "maxage=5s", "maxsize=1G")
     names = "mta/queue/journal/maxage, mta/queue/journal/maxsize"

@@ -116,7 +116,10 @@ class AuthAttempt:
             self._fail(self._refusal)
 
     def failure_when_lost(self, why: bytes) -> AuthFailure:
-        """Return what it is that the session ended for this reason."""
+        """Return what it is that the session ended for this reason. What the host did wrong before counts more."""
+        verdict = None if self._exchange is None else self._exchange.verdict_when_lost
+        if verdict is not None:
+            return of_verdict(verdict, self._label, self._settings.username)
         return self._refusal or lost(why, self._settings.username)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from twisted.logger import Logger
 
-from mailismus.deliver.authentication.failure import AuthFailure, Scope
+from mailismus.deliver.authentication.failure import AuthFailure, Scope, printable
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.security.profile import Profile
 from mailismus.deliver.security.warnings import Warnings
@@ -46,5 +46,6 @@ class AuthMisses:
         self._counters.count_auth_failure(failure.kind.value)
         if scope is not Scope.NOTHING and self._warnings.tell((label, profile.credentials, failure.kind), now):
             reply = bytes(failure.reply).decode("ascii")
-            self._log.warn("Mail for {host} waits: {reply}", host=label.decode("ascii"), reply=reply)
+            user = "" if profile.credentials is None else printable(profile.credentials.username).decode("ascii")
+            self._log.warn("Mail for {host} as {user} waits: {reply}", host=label.decode("ascii"), user=user, reply=reply)
         return scope

@@ -272,6 +272,10 @@ class DestDb:
         """Whether any credentials that were refused wait."""
         return bool(self._refused)
 
+    def refused_until(self, profile: Profile) -> float:
+        """Until when the credentials of a profile wait that were refused; 0: they were not."""
+        return self._refused[profile][1] if profile in self._refused else 0.0
+
     def forget_refused(self, profile: Profile) -> None:
         """Try the credentials of a profile again, if they were refused: there are others by now."""
         if profile in self._refused:

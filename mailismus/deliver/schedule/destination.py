@@ -149,13 +149,13 @@ class Destination:
         last = self._last_failed()
         return (last.reply if last is not None else None) or NO_HOST
 
-    def tls_of_failure(self) -> bytes:
+    def fields_of_failure(self) -> bytes:
         """What the log says of TLS with the host that failed last, as `Job.begin` takes it."""
         last = self._last_failed()
         if last is None or not last.is_missing:
             return b""
         level = self.next_hop.profile.level.value.encode("ascii")
-        return level if last.met_tls else b"!" + level
+        return b", tls=" + (level if last.met_tls else b"!" + level)
 
     def _last_failed(self) -> Host | None:
         last = max(reversed(self.labels), key=lambda host: host.died_at, default=None)

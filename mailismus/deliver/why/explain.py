@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from twisted.logger import Logger
 
 from mailismus.deliver.room import more_for
-from mailismus.deliver.route import Local, NextHop, Route
+from mailismus.deliver.route import HostFinding, Local, NextHop, Route
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.host import Host
 from mailismus.deliver.schedule.schedule import SLOW_AFTER_S
 from mailismus.deliver.why import sentences, survey
 from mailismus.deliver.why.hold import BRIEFLY_LEFT_OUT, Hold, Reason
-from mailismus.deliver.why.limits import death_of, limit_of, name_of, name_of_host, refusal_of
+from mailismus.deliver.why.limits import death_of, limit_of, name_of, name_of_host, refusal_of, with_port
 from mailismus.deliver.why.sentences import Times, clear, count
 from mailismus.deliver.why.survey import View
 from mailismus.mail.ids import QueueId, SpoolId
@@ -98,13 +98,20 @@ class DeliveryExplanations:
         return view.schedule.destinations.get(route) if isinstance(route, NextHop) else None
 
     def _with_deaths(self, reason: Reason, message: Message, entry: Entry, view: View, times: Times) -> Reason:
-        """Add that all of its hosts are dead now."""
-        destination = self._destination_of(message, entry, view)
-        if destination is None or not destination.labels or not destination.dead_for_s(times.monotonic):
+        """Add that all of its hosts are dead now, or its credentials wait: that is known of a relay without hosts, too."""
+        route, now = self._find_route(entry.recipient, message.sender, message.client), times.monotonic
+        if not isinstance(route, NextHop):
             return reason
-        host = min(destination.labels, key=lambda host: host.dead_until)
-        left_alone = f"{name_of_host(destination, host)} is left alone until {times.until(host.dead_until)}"
-        return reason._replace(sentence=f"{reason.sentence}; {left_alone}")
+        refused_until = view.schedule.destdb.refused_until(route.profile)
+        destination = view.schedule.destinations.get(route)
+        if refused_until > now:
+            name, until, part = with_port(clear(route.host), route.port), refused_until, "mail with these credentials"
+        elif destination is not None and destination.labels and destination.dead_for_s(now):
+            host = min(destination.labels, key=lambda host: host.dead_until)
+            name, until, part = name_of_host(destination, host), host.dead_until, _waiting_part(host)
+        else:
+            return reason
+        return reason._replace(sentence=f"{reason.sentence}; {sentences.left_alone(name, times.until(until), part)}")
 
     def _not_taken(self, message: Message, entry: Entry, view: View, times: Times) -> Reason:
         """Why an entry that is due is not held."""
@@ -145,9 +152,26 @@ class DeliveryExplanations:
         if isinstance(route, Outcome):
             return [f"{name} is local".encode()]
         destination = view.schedule.destinations.get(route)
-        if destination is None or destination.limits is None:
-            return []
-        return [line.encode() for line in _known(destination, times)]
+        lines = [_routed(name, route)]
+        if destination is not None and destination.limits is not None:
+            lines += _known(destination, times)
+        return [line.encode() for line in lines]
+
+
+def _routed(domain: str, route: NextHop) -> str:
+    """The next hop of a domain, and what it must show."""
+    to = with_port(clear(route.host), route.port) if route.finding is HostFinding.ADDRESS else ""
+    requirement = route.profile.requirement
+    return sentences.routed(domain, to, requirement.level.value, requirement.demanded_by)
+
+
+def _waiting_part(host: Host) -> str:
+    """The mail that alone waits for a host that is dead; empty: all mail does."""
+    if not host.is_missing:
+        return ""
+    if not host.met_tls:
+        return "mail that demands as much of TLS"
+    return "mail with these credentials"
 
 
 def _known(destination: Destination, times: Times) -> Sequence[str]:
@@ -159,6 +183,8 @@ def _known(destination: Destination, times: Times) -> Sequence[str]:
     throttled = sentences.throttled(times.since(window.cut_since), window.last_reply) if window.is_cut else ""
     capped = f", at most {limits.server_limit} with each host" if limits.server_limit else ""
     name = name_of(destination)
+    if destination.next_hop.finding is HostFinding.ADDRESS:
+        name = f"relay {name}"  # beside its addresses
     lines.append(f"{name}: {count(used, 'connection')}, {window.size} allowed now{throttled}{capped}")
     if limits.rate is not None:
         messages, recipients = limits.rate.limits

@@ -22,10 +22,14 @@ _SMTP = 25
 def name_of_host(destination: Destination, host: Host) -> str:
     """A host by the name under which a destination has it; with its port if that is not 25."""
     name = destination.labels.get(host, b"").partition(b"[")[0] or host.address.encode("ascii", "replace")
-    text = clear(name)
-    if host.port == _SMTP:
-        return text
-    return f"[{text}]:{host.port}" if ":" in text else f"{text}:{host.port}"
+    return with_port(clear(name), host.port)
+
+
+def with_port(name: str, port: int) -> str:
+    """A name or address with its port, if that is not 25."""
+    if port == _SMTP:
+        return name
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
 def name_of(destination: Destination) -> str:

@@ -130,6 +130,16 @@ def dead(name: str, since: str, until: str, failures: int, reply: Reply | None) 
     return f"waits for {name}: no session since {since}{times}, next try at {until}; {said(reply)}"
 
 
+def left_alone(name: str, until: str, of: str = "") -> str:
+    """What is added of hosts that are dead. `of`: the mail that alone waits for them; empty: all."""
+    return f"{of} waits for {name} until {until}" if of else f"{name} is left alone until {until}"
+
+
+def routed(domain: str, to: str, level: str, demanded_by: str) -> str:
+    """Where the mail of a domain goes. `to`: the relay; empty: its mail hosts."""
+    return f"{domain}: mail goes to {f'relay {to}' if to else 'its mail hosts (MX)'}; TLS: {level}, by {demanded_by}"
+
+
 def slow(name: str, silent_s: float, waiting: int) -> str:
     """Its present transaction takes long."""
     return f"waits for {name}: it has not replied for {silent_s:.0f} s, {count(waiting, 'message')} behind that"

@@ -13,6 +13,7 @@ from mailismus.deliver.host_records import HostRecord
 from mailismus.deliver.why import sentences
 from mailismus.deliver.why.explain import settled_reason
 from mailismus.deliver.why.hold import Hold
+from mailismus.deliver.why.limits import with_port
 from mailismus.deliver.why.sentences import Times, clear, said
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Entry, Message
@@ -54,7 +55,8 @@ class StoppedExplanations:
         for name, address, port in _LABEL.findall(text):
             record = self._dead.get((address.decode("ascii"), int(port)))
             if record is not None:
-                return f"; {clear(name or address)} is left alone until {self._times.at(record.retry_at)}"
+                shown = with_port(clear(name or address), int(port))
+                return f"; {shown} is left alone until {self._times.at(record.retry_at)}"
         return ""
 
     def of_domain(self, domain: bytes) -> Sequence[bytes]:

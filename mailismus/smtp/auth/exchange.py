@@ -159,6 +159,12 @@ class AuthExchange:
         """Return the line that a `Derivation` held up."""
         return self._send_response(self._mechanism.use_keys(keys))
 
+    @property
+    def verdict_when_lost(self) -> AuthVerdict | None:
+        """The end of an exchange that is cancelled and gets no reply to that; None: it is not cancelled."""
+        fault = self._fault
+        return None if fault is None else AuthVerdict(_FINDINGS[fault.kind], 501, b"501", fault.why)
+
     def close(self) -> None:
         """End the exchange without a verdict: the session is over. May be repeated."""
         if self.state is not ExchangeState.OVER:

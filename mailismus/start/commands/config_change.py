@@ -75,26 +75,37 @@ def _change(file: str, replacement: Replacement, edit: Edit, is_dry: bool) -> in
         print(one_line(f"{file}: nothing to change"))
         return Exit.OK
     data, loader = written.encode(text), Loader()
-    new = _check(file, data, loader)
+    old = _load_former(file, replacement.data, loader)
+    new = _check(file, data, old, loader)
     if new is None:
         return Exit.CONFIG
     if is_dry:
         _print_difference(file, written.text, text)
     else:
         _replace(replacement, data, file)
-    _say_changes(file, replacement.data, new, loader)
+    if old is not None:  # else it was no good file: no server runs with it
+        _say_changes(file, old, new)
     if not is_dry:
         print(one_line(f"{file}: written; the former text is in {replacement.kept_path}"))
     return Exit.OK
 
 
-def _check(file: str, data: bytes, loader: Loader) -> LoadedConfig | None:
-    """What the changed text says; None: there are errors beside the values, which have been said. Raises `ConfigError`."""
+def _load_former(file: str, data: bytes, loader: Loader) -> LoadedConfig | None:
+    """What the text says before the change; None: there are errors in it."""
+    try:
+        return load(file, loader, data)
+    except ConfigError:
+        return None
+
+
+def _check(file: str, data: bytes, old: LoadedConfig | None, loader: Loader) -> LoadedConfig | None:
+    """What the changed text says; None: there are errors beside the values. Says them, and warnings that are new. Raises
+    `ConfigError`."""
     try:
         new = load(file, loader, data)
     except ConfigError as error:
         raise ConfigError(file, error.line, f"{error.text}; the file was not changed") from None
-    if not say_advice(file, new, time.time()):
+    if not say_advice(file, new, time.time(), old):
         complain(f"{file} was not changed; the lines are those of the changed text")
         return None
     return new
@@ -112,12 +123,8 @@ def _replace(replacement: Replacement, data: bytes, file: str) -> None:
         raise StartError(exit_code_of(error), text) from None
 
 
-def _say_changes(file: str, old_data: bytes, new: LoadedConfig, loader: Loader) -> None:
+def _say_changes(file: str, old: LoadedConfig, new: LoadedConfig) -> None:
     """What the change means for a running server."""
-    try:
-        old = load(file, loader, old_data)
-    except ConfigError:
-        return  # it was no good file: no server runs with it
     changes = what_changed(old.effective, new.effective)
     for change in changes:
         place = f"{file}:{change.line}" if change.line else file

@@ -95,8 +95,9 @@ it, NAME=VALUE, changed together.
 
 The changed text is checked as `config check` does, before it is written: with
 an error the file stays as it is (78), and so it does if another program has
-changed it meanwhile (75). The former text is kept in FILE~. Owner, mode and
-symbolic links are kept. It says whether SIGHUP is enough."""
+changed it meanwhile (75). Warnings are those that the change brings. The
+former text is kept in FILE~. Owner, mode and symbolic links are kept. It says
+whether SIGHUP is enough."""
 
 SET_EPILOG = """\
 examples:

@@ -104,6 +104,20 @@ def test_a_refusal_stops_the_whole_profile(tmp_path: Path) -> None:
     assert len(desk.owner.lines) == 1  # nothing weaker is tried
 
 
+def test_a_host_that_broke_the_rules_and_leaves_did_no_less(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "SCRAM-SHA-256")
+    desk.begin("SCRAM-SHA-256")
+    assert desk.attempt.failure_when_lost(b"timed out").reply.text == b"authentication as joe failed: timed out"
+    nonce = base64.b64decode(desk.owner.lines[0].split()[2]).rpartition(b"r=")[2]
+    desk.reply(b"334 " + base64.b64encode(b"r=%bX,s=c2FsdA==,i=1000000000" % nonce))
+    assert desk.owner.lines[1:] == [b"*\r\n"]
+    failure = desk.attempt.failure_when_lost(b"timed out")
+    assert failure.reply.text.startswith(
+        b"authentication as joe failed: host %b broke the rules: its count of iterations" % LABEL
+    )
+    assert failure.scope is Scope.HOST
+
+
 def test_a_refusal_of_a_secret_that_was_renewed_since_stops_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "XOAUTH2")
     desk.begin("XOAUTH2")

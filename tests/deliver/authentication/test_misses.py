@@ -70,5 +70,5 @@ def test_each_failure_is_logged_once_an_hour() -> None:
         misses.note(ANN, LABEL, REFUSED, 3600.0)
         misses.note(JOE, LABEL, changed(refused(REFUSED, "secret", version(1))), 3600.0)  # nothing waits
     texts = [formatEvent(event) for event in events if event["log_level"] is LogLevel.warn]
-    words = f"Mail for {LABEL.decode()} waits: 451 4.7.8 authentication as joe failed: 535 no"
-    assert texts == [words] * 3
+    words = f"Mail for {LABEL.decode()} as {{}} waits: 451 4.7.8 authentication as joe failed: 535 no"
+    assert texts == [words.format(user) for user in ("joe", "joe", "ann")]

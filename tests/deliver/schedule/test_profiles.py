@@ -385,12 +385,12 @@ def test_refusals_are_bounded_in_number() -> None:
 
 
 def test_what_the_log_says_of_tls_tells_a_miss_of_tls_from_one_of_credentials() -> None:
-    for met_tls, words in ((False, b"!encrypt"), (True, b"encrypt")):
+    for met_tls, words in ((False, b", tls=!encrypt"), (True, b", tls=encrypt")):
         one = desk()
         one.add(1, next_hop=ENCRYPT_HOP)
         (connection,) = one.opened
         destination = one.schedule.destinations[ENCRYPT_HOP]
-        assert destination.tls_of_failure() == b""
+        assert destination.fields_of_failure() == b""
         one.schedule.destdb.leave(connection)
         one.schedule.destdb.note_missed(connection, MISSED, one.now, met_tls=met_tls)
-        assert destination.tls_of_failure() == words
+        assert destination.fields_of_failure() == words

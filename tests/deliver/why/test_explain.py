@@ -39,6 +39,7 @@ def sentence(bench: Bench, queue_id: str) -> str:
     return bench.why()[queue_id].sentence.decode()
 
 
+LEVEL = "TLS: opportunistic, by the default of <tls>"
 ONE, TWO = "0000000100000001-1", "0000000100000002-1"
 
 
@@ -290,12 +291,28 @@ def test_a_domain_without_entries() -> None:
     bench.put(b"r@b.example")
     bench.run(1)
     lines = [line.decode() for line in bench.queue.explanations().of_domain(b"b.example")]
-    assert lines[0] == "the hosts of b.example: 1 connection, 2 allowed now, at most 5 with each host"
-    assert lines[1] == "the hosts of b.example: at most 6 messages a minute"
-    assert lines[2].startswith("waits for mx.b.example[192.0.2.1]:25: no session since ")
-    assert lines[3] == "mx2.b.example[192.0.2.2]:25: 1 connection, 0 messages queued on them"
-    assert bench.queue.explanations().of_domain(b"c.example") == []
+    assert lines[0] == f"b.example: mail goes to its mail hosts (MX); {LEVEL}"
+    assert lines[1] == "the hosts of b.example: 1 connection, 2 allowed now, at most 5 with each host"
+    assert lines[2] == "the hosts of b.example: at most 6 messages a minute"
+    assert lines[3].startswith("waits for mx.b.example[192.0.2.1]:25: no session since ")
+    assert lines[4] == "mx2.b.example[192.0.2.2]:25: 1 connection, 0 messages queued on them"
+    unused = bench.queue.explanations().of_domain(b"c.example")
+    assert unused == [f"c.example: mail goes to its mail hosts (MX); {LEVEL}".encode()]
     assert bench.queue.explanations().of_domain(b"home.example") == [b"home.example is local: its mail goes into maildirs"]
+
+
+def test_a_domain_whose_mail_goes_to_a_relay_that_had_none_yet() -> None:
+    bench = started()
+    (line,) = bench.queue.explanations().of_domain(b"c.example")
+    assert line.decode() == f"c.example: mail goes to relay 192.0.2.1; {LEVEL}"
+    bench.sink()
+    bench.put(b"r@b.example")
+    bench.run(1)
+    lines = [line.decode() for line in bench.queue.explanations().of_domain(b"c.example")]
+    assert lines[1:] == [
+        "relay 192.0.2.1: 1 connection, 2 allowed now, at most 20 with each host",
+        "192.0.2.1[192.0.2.1]:25: 1 connection, 0 messages queued on them",
+    ]
 
 
 def test_a_machine_that_makes_no_connections() -> None:
