@@ -65,6 +65,15 @@ def _tarpit(seed: int, has_load: bool) -> World:
     return World(healthy | sites, load * has_load + _small(seed, 1000, 20.0, BEGINS_S, list(healthy)))
 
 
+def _singles(seed: int, has_load: bool) -> World:
+    addresses = Addresses()
+    healthy = _healthy(addresses)
+    slow = Habits(Kind.SLOW, reply_s=1.0, dot_s=1.0)
+    sites: dict[str, Site | None] = {domain(number): addresses.site(f"slow{number}", 1, slow) for number in range(60)}
+    load = [Arrival(BEGINS_S, BIG, b"s@big.example", [b"r%d@%b" % (n, domain(n % 60).encode())]) for n in range(600)]
+    return World(healthy | sites, load * has_load + _small(seed, 300, 10.0, BEGINS_S + 15.0, list(healthy)))
+
+
 def _silent(count: int, senders: int = 1) -> Callable[[int, bool], World]:
     """So many messages to silent domains, of one sender or more in turn."""
 
@@ -101,6 +110,12 @@ def _newsletter(seed: int, has_load: bool) -> World:
 CASES = (
     Case("envelopes", "15 envelopes of 400 recipients over 50 hosts, 1 s a reply", _envelopes),
     Case("tarpit", "3,000 messages to one tarpit, 30 s a reply", _tarpit),
+    Case(
+        "singles",
+        "600 messages of one sender to 60 hosts, 1 s a reply, 20 connections; small mail from 15 s later on",
+        _singles,
+        {"maxconnections": 20},
+    ),
     Case(
         "silent-200",
         "200 messages of one sender to domains with silent name servers; small mail needs look-ups",

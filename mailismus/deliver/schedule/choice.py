@@ -77,7 +77,7 @@ def _choose_of(hosts: Sequence[Host], job: Job, limits: DestinationLimits, pool:
     with_room = [found for host in hosts if (found := host.newest_with_room()) is not None]
     if with_room:
         return max(with_room, key=_age)
-    if not pool.allows(job.concurrency):
+    if not pool.allows_job(job):
         return _free_ride(hosts) or _WORKER
     idle = [next(reversed(host.idle)) for host in hosts if host.idle]
     if idle:

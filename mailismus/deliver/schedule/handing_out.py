@@ -94,7 +94,7 @@ class HandingOut(Placing):
 
     def _is_for_others(self, job: Job, host: Host) -> bool:
         """Whether a job that waits in the line may have a worker, and not this host alone."""
-        return host not in self.destinations[job.next_hop].labels and self.pool.allows(job.concurrency)
+        return host not in self.destinations[job.next_hop].labels and self.pool.allows_job(job)
 
     def must_yield(self, connection: Connection, now: float) -> bool:
         """Whether a connection ends after its transaction, so that its worker becomes free. Either the message of its next

@@ -43,7 +43,7 @@ class Connection:
 
     __slots__ = (
         *("begun", "carrier", "host", "idle_number", "is_idle", "is_leaving", "is_listed", "is_standing", "jobs"),
-        *("made_at", "mx_set", "number", "place", "queue"),
+        *("made_at", "mx_set", "number", "place", "queue", "sender"),
     )
 
     def __init__(self, number: int, host: Host, mx_set: MxSet, made_at: float) -> None:
@@ -73,6 +73,12 @@ class Connection:
         """Connections that became idle later have higher ones."""
         self.is_leaving = False
         """Whether it takes no more jobs."""
+        self.sender: bytes | None = None
+        """The sender of the small message for which it was made, or used again; None: it was another one, or it is idle."""
+
+    def charge(self, sender: bytes | None) -> None:
+        """Note for whose small message it is used."""
+        self.sender = sender
 
     def set_listed(self, *, is_listed: bool) -> None:
         """Note whether it gets jobs."""

@@ -159,6 +159,7 @@ class Placing:
         host.add_job(connection, job)
         if was_idle:
             self.pool.woke(connection)
+            self.pool.charge(connection, job)
             carrier = connection.carrier
             assert carrier is not None
             carrier.begin()
@@ -173,6 +174,7 @@ class Placing:
         assert limits is not None
         connection = self.destdb.connect(host, limits.mx_set, now)
         self.pool.opened()
+        self.pool.charge(connection, job)
         self._give(job, connection)
         self._owner.open_connection(connection, destination)
 
@@ -181,7 +183,7 @@ class Placing:
         if job.concurrency is not None:
             job.concurrency.wait()
         pool = self.pool
-        if pool.is_full and pool.idle and pool.soon_free < len(self.line) and pool.allows(job.concurrency):
+        if pool.is_full and pool.idle and pool.soon_free < len(self.line) and pool.allows_job(job):
             carrier = next(iter(pool.idle)).carrier  # the one that has been idle longest makes room
             assert carrier is not None
             carrier.quit()

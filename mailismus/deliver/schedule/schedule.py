@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mailismus.deliver.job import Job
-from mailismus.deliver.route import HOST_NONE
+from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.choice import Choice, choose
 from mailismus.deliver.schedule.destdb import HostFailure
 from mailismus.deliver.schedule.destination import Destination
@@ -29,6 +29,8 @@ SLOW_AFTER_S = 5.0
 500 entries a second."""
 PATIENCE_S = 1.0
 """A connection that is silent for so long keeps no job that could begin elsewhere."""
+_QueuedAt = dict[Host, dict[NextHop, list[tuple[Job, Connection]]]]
+"""The jobs in the queues of a host's connections by next hop, the last ones of each first."""
 MOST_PLACED = 250
 """Waiting destinations, or crowded hosts, that one call of `serve` looks at; the others follow."""
 
@@ -102,7 +104,7 @@ class Schedule(HandingOut):
             return
         if connection.is_idle:
             self.pool.woke(connection)
-        self.pool.left()
+        self.pool.left(connection)
         self.destdb.leave(connection)
         self._make_homeless(connection, label)
         self._owner.want_service()
@@ -161,11 +163,13 @@ class Schedule(HandingOut):
                 return
 
     def _may_go(self, job: Job) -> bool:
-        return self.pool.allows(job.concurrency)
+        return self.pool.allows_job(job)
 
     def _spread(self, now: float) -> None:
         """Let jobs of crowded connections make others, or go to some with fewer jobs, where limits and workers allow it.
         Each one that moves makes the crowd smaller."""
+        if self.pool.is_full or now < self._paused_until:
+            return
         for host in list(self._crowded)[:MOST_PLACED]:
             del self._crowded[host]
             while (crowded := host.most_crowded()) is not None:
@@ -196,7 +200,7 @@ class Schedule(HandingOut):
 
     def _move(self, job: Job, crowded: Connection, now: float) -> bool:
         """Move a job of a crowded connection to another one, if it gets one that is better. Whether it did."""
-        if self.pool.is_full or now < self._paused_until:
+        if self.pool.is_full:
             return False
         destination = self.destinations[job.next_hop]
         choice = choose(job, destination, self.pool, now, self._pick)
@@ -251,9 +255,10 @@ class Schedule(HandingOut):
     def excess(self, reserve: int, room: int, now: float) -> list[tuple[Job, Destination]]:
         """Remove and return jobs that can't be tried now, while there is room for less than `reserve` entries: those that
         wait for a limit or a trial, and of slow destinations those beyond as many entries as there is room; without a
-        session, all. A job that has not waited for as long itself stays: a destination is slow, too, while the jobs of a big
-        message wait for workers."""
+        session, all. A job that has not waited for as long itself stays, and one that has got a connection at last: a
+        destination is slow, too, while the jobs of a big message wait for workers."""
         found: list[tuple[Job, Destination]] = []
+        queued: _QueuedAt = {}
         for destination in list(self.destinations.values()):
             if room >= reserve:
                 break
@@ -261,12 +266,12 @@ class Schedule(HandingOut):
             for job in self._drain_parked(destination) if is_slow or destination.parked else ():
                 room += len(job.entries)
                 found.append((job, destination))
-            if is_slow:
-                held = destination.entries
-                for job, connection in self._not_begun(destination):
+            held = destination.entries
+            if is_slow and not _may_stay(destination, held, room, reserve):
+                for job, connection in self._not_begun(destination, queued, now):
                     if now - job.queued_at <= SLOW_AFTER_S:
                         continue
-                    if held <= room and (destination.is_served or room >= reserve):
+                    if _may_stay(destination, held, room, reserve):
                         break
                     if connection is None:
                         destination.unlocated.remove(job)
@@ -283,16 +288,27 @@ class Schedule(HandingOut):
             self._parked.remove(destination)
         return jobs
 
-    def _not_begun(self, destination: Destination) -> list[tuple[Job, Connection | None]]:
-        """Its jobs that wait for its hosts or on connections, the last ones first."""
-        next_hop = destination.next_hop
+    def _not_begun(self, destination: Destination, queued: _QueuedAt, now: float) -> list[tuple[Job, Connection | None]]:
+        """Its jobs that wait for its hosts or on connections, the last ones first; without those of connections that are
+        made just now: they are tried. `queued`: the queues that were listed for other destinations. Hosts are shared: each
+        one's are listed once, however many destinations have it."""
         found: list[tuple[Job, Connection | None]] = [(job, None) for job in reversed(destination.unlocated)]
         for host in destination.labels:
-            for connection in host.with_jobs():
-                found += [(job, connection) for job in reversed(connection.queue) if job.next_hop == next_hop]
+            if host not in queued:
+                by_hop = queued[host] = {}
+                for connection in host.with_jobs():
+                    is_new = not connection.is_standing and now - connection.made_at <= SLOW_AFTER_S
+                    for job in () if is_new else reversed(connection.queue):
+                        by_hop.setdefault(job.next_hop, []).append((job, connection))
+            found += queued[host].get(destination.next_hop, ())
         return found
 
     @property
     def has_work(self) -> bool:
         """Whether a job waits anywhere but on a connection."""
         return bool(self.line or self._parked or self._homeless or self._unlocated)
+
+
+def _may_stay(destination: Destination, held: int, room: int, reserve: int) -> bool:
+    """Whether a slow destination with so many entries keeps them while there is room for so many others."""
+    return held <= room and (destination.is_served or room >= reserve)

@@ -156,6 +156,10 @@ def share(used: int, most: int) -> str:
     return f"waits for a connection: its message has {used} of {most}, its share"
 
 
+def share_of_sender(used: int, most: int) -> str:
+    return f"waits for a connection: small messages of its sender have {used} of {most}, their share"
+
+
 def looked_up(domain: str, since: str) -> str:
     return f"waits for name servers: the hosts of {domain} are looked up since {since}"
 

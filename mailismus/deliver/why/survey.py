@@ -231,7 +231,7 @@ def crowding_of(job: Job, destination: Destination, connection: Connection, view
     if connection.jobs <= view.schedule.limits.backlog:
         return limit_of(destination, len(job.entries), times) if is_throttled(destination, connection) else None
     pool = view.schedule.pool
-    if not pool.allows(job.concurrency) or not pool.has_worker:
+    if not pool.allows_job(job) or not pool.has_worker:
         return no_worker(job, view)
     return limit_of(destination, len(job.entries), times)
 
@@ -271,10 +271,15 @@ def _local(place: JobPlace, view: View, times: Times) -> Reason:
 
 
 def no_worker(job: Job | None, view: View) -> Reason:
-    """No worker is free, or the message of this job has its share."""
+    """No worker is free, or the message of this job or its sender has the share."""
     pool, most = view.schedule.pool, view.schedule.limits.max_connections
-    if job is not None and job.concurrency is not None and pool.has_worker:
-        return Reason(Hold.SHARE, CONNECTION_POOL, sentences.share(len(job.concurrency.workers), most))
+    if job is not None and pool.has_worker:
+        concurrency = job.concurrency
+        if concurrency is not None and not pool.allows(concurrency):
+            return Reason(Hold.SHARE, CONNECTION_POOL, sentences.share(len(concurrency.workers), most))
+        if not pool.allows_job(job):
+            sender = job.message.sender
+            return Reason(Hold.SHARE, CONNECTION_POOL, sentences.share_of_sender(pool.of_sender(sender), most))
     return Reason(Hold.WORKERS, CONNECTION_POOL, sentences.workers(pool.open - len(pool.idle), most))
 
 

@@ -9,6 +9,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 
 HOP = NextHop("one.example", 25)
+MANY = 1000
 OTHER_HOP = NextHop("other.example", 25)
 
 
@@ -19,10 +20,11 @@ def job(
     next_hop: NextHop = HOP,
     concurrency: Concurrency | None = None,
     put_backs: int = 0,
+    whole: int = MANY,
 ) -> Job:
-    """A job of a message of this sender."""
+    """A job of a message of this sender. `whole`: the recipients of the message, if it has a concurrency."""
     entries = [Entry(number, b"%d@y.example" % number, Area.INCOMING, 0.0) for number in range(1, recipients + 1)]
-    of = Message(SpoolId(message), sender, b"", False, 0.0, 1000, recipients, entries)
+    of = Message(SpoolId(message), sender, b"", False, 0.0, 1000, recipients if concurrency is None else whole, entries)
     made = Job(of, entries, 0.0, next_hop, concurrency)
     made.put_backs = put_backs
     return made

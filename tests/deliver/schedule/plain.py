@@ -21,6 +21,8 @@ class PlainConnection:
     idle_since: int | None = None
     is_leaving: bool = False
     is_trial: bool = False
+    sender: bytes | None = None
+    """For whose small message it was made, or used again after it was idle."""
 
     @property
     def is_active(self) -> bool:
@@ -60,6 +62,9 @@ class PlainRequest:
     now: float
     workers: int
     """Workers of the message."""
+    sender: bytes
+    recipients: int
+    """Of the message."""
     put_backs: int
     backlog: int
     max_concurrency: int
@@ -110,7 +115,15 @@ def _of_working(hosts: Sequence[PlainHost], request: PlainRequest) -> PlainChoic
 def _allowed_new_worker(pool: Sequence[PlainConnection], request: PlainRequest) -> bool:
     free_workers = max(0, request.max_connections - len(pool)) + sum(one.is_idle for one in pool)
     max_message_concurrency = min(request.max_concurrency, max(1, request.max_connections // 2))
-    return request.workers < max_message_concurrency or request.workers < request.scale * free_workers
+    if not (request.workers < max_message_concurrency or request.workers < request.scale * free_workers):
+        return False
+    if request.recipients > max_message_concurrency:
+        return True
+    workers_of_sender = sum(one.sender == request.sender for one in pool if not one.is_leaving and not one.is_idle)
+    kept = min(20, request.max_connections // 5)
+    if free_workers <= kept:
+        return workers_of_sender < max(1, kept // 4)
+    return workers_of_sender < max_message_concurrency or workers_of_sender < request.scale * free_workers
 
 
 def _free_ride(active: Sequence[PlainConnection]) -> PlainConnection | None:

@@ -416,3 +416,14 @@ def test_a_job_that_was_put_back_has_no_free_ride() -> None:
     assert world.choose([host], put_backs=FRESH_AFTER) is Wait.LIMIT
     world.active(world.unused())
     assert world.choose([host], put_backs=FRESH_AFTER) is Wait.WORKER
+
+
+def test_a_job_of_a_sender_with_his_share_has_a_free_ride_or_waits() -> None:
+    world = World(ScheduleLimits(max_connections=20))
+    for _ in range(16):
+        world.charged(world.unused())
+    host, full = world.unused(), world.unused()
+    crowded = world.active(full, jobs=9)
+    assert world.choose([host], sender=b"a") is Wait.WORKER
+    assert world.choose([full], sender=b"a") is crowded
+    assert world.choose([host], sender=b"b") is host

@@ -22,6 +22,8 @@ from tests.deliver.schedule.world import REFUSED, window
 
 HOSTS = 5
 ANY = st.integers(0, 59)
+SENDERS = st.sampled_from([b"a", b"b"])
+RECIPIENTS = st.sampled_from([1, 1, 3, 5, 50])
 
 
 class ChoiceMachine(RuleBasedStateMachine):
@@ -66,17 +68,22 @@ class ChoiceMachine(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(number=st.integers(0, HOSTS - 1), of=st.integers(0, 1))
-    def connect(self, number: int, of: int) -> None:
+    @rule(number=st.integers(0, HOSTS - 1), of=st.integers(0, 1), sender=SENDERS, recipients=RECIPIENTS)
+    def connect(self, number: int, of: int, sender: bytes, recipients: int) -> None:
         host, plain = self.hosts[number], self.plain[number]
         if plain.dead_until > self.now or plain.is_on_trial:
             return
         connection = self.destdb.connect(host, self.of[of].mx_set, self.now)
         self.pool.opened()
+        self.pool.charge(connection, job(sender=sender, concurrency=concurrency(0), whole=recipients))
         is_trial = plain.has_died and not any(one.is_standing for one in plain.connections)
-        made = PlainConnection(connection.number, plain, is_trial=is_trial)
+        made = PlainConnection(connection.number, plain, is_trial=is_trial, sender=self._sender(sender, recipients))
         plain.connections.append(made)
         self.pairs.append((connection, made))
+
+    def _sender(self, sender: bytes, recipients: int) -> bytes | None:
+        """The sender if his message is small."""
+        return sender if recipients <= min(self.limits.max_concurrency, max(1, self.limits.max_connections // 2)) else None
 
     @rule(number=ANY)
     def stand(self, number: int) -> None:
@@ -86,12 +93,14 @@ class ChoiceMachine(RuleBasedStateMachine):
             plain.is_standing, plain.is_trial = True, False
             plain.host.has_died, plain.host.dead_until = False, 0.0
 
-    @rule(number=ANY, jobs=st.integers(1, 4))
-    def add(self, number: int, jobs: int) -> None:
+    @rule(number=ANY, jobs=st.integers(1, 4), sender=SENDERS, recipients=RECIPIENTS)
+    def add(self, number: int, jobs: int, sender: bytes, recipients: int) -> None:
         if pair := self._pair(number, is_leaving=False):
             connection, plain = pair
             if connection.is_idle:
                 self.pool.woke(connection)
+                self.pool.charge(connection, job(sender=sender, concurrency=concurrency(0), whole=recipients))
+                plain.sender = self._sender(sender, recipients)
             plain.idle_since = None
             for _ in range(jobs):
                 connection.host.add_job(connection, job())
@@ -129,7 +138,7 @@ class ChoiceMachine(RuleBasedStateMachine):
     def _leave(self, connection: Connection, plain: PlainConnection) -> None:
         if connection.is_idle:
             self.pool.woke(connection)
-        self.pool.left()
+        self.pool.left(connection)
         self.destdb.leave(connection)
         self.destdb.leave(connection)
         plain.is_leaving, plain.is_trial = True, False
@@ -187,19 +196,28 @@ class ChoiceMachine(RuleBasedStateMachine):
         levels=st.lists(st.lists(st.integers(0, HOSTS - 1), min_size=1), min_size=1, max_size=3),
         of=st.integers(0, 1),
         workers=st.integers(0, 9),
+        sender=SENDERS,
+        recipients=RECIPIENTS,
         put_backs=st.integers(0, 3),
         picked=ANY,
     )
-    def choose(self, levels: list[list[int]], of: int, workers: int, put_backs: int, picked: int) -> None:
-        self._choose(levels, of, workers, put_backs, picked)
+    def choose(
+        self, levels: list[list[int]], of: int, workers: int, sender: bytes, recipients: int, put_backs: int, picked: int
+    ) -> None:
+        self._choose(levels, of, workers, sender, recipients, put_backs, picked)
 
     @rule(of=st.integers(0, 1), picked=ANY)
     def choose_as_usual(self, of: int, picked: int) -> None:
-        """Over all hosts, by messages with each number of workers around the limits."""
+        """Over all hosts, by messages with each number of workers around the limits, and by small ones of each sender."""
         for workers in range(self.limits.scale * self.limits.max_connections + 2):
-            self._choose([list(range(HOSTS))], of, workers, 0, picked)
+            self._choose([list(range(HOSTS))], of, workers, b"", 50, 0, picked)
+        for sender in (b"a", b"b"):
+            for host in range(HOSTS):
+                self._choose([[host]], of, 0, sender, 1, 0, picked)
 
-    def _choose(self, levels: list[list[int]], of: int, workers: int, put_backs: int, picked: int) -> None:
+    def _choose(
+        self, levels: list[list[int]], of: int, workers: int, sender: bytes, recipients: int, put_backs: int, picked: int
+    ) -> None:
         limits = self.of[of]
         destination = Destination(HOP)
         found = [FoundHost("mx", level, self.hosts[one]) for level, ones in enumerate(levels) for one in ones]
@@ -215,6 +233,8 @@ class ChoiceMachine(RuleBasedStateMachine):
         request = PlainRequest(
             self.now,
             workers,
+            sender,
+            recipients,
             put_backs,
             self.limits.backlog,
             self.limits.max_concurrency,
@@ -226,7 +246,7 @@ class ChoiceMachine(RuleBasedStateMachine):
             lambda hosts: hosts[picked % len(hosts)],
         )
         expected = plain_choose(plain_levels, request)
-        wanted = job(concurrency=concurrency(workers), put_backs=put_backs)
+        wanted = job(sender=sender, concurrency=concurrency(workers), put_backs=put_backs, whole=recipients)
         ours = choice.choose(wanted, destination, self.pool, self.now, self._pick(picked))
         if isinstance(ours, Connection):
             assert isinstance(expected, PlainConnection)

@@ -584,13 +584,54 @@ def test_a_slow_destination_keeps_as_many_entries_as_there_is_room() -> None:
     desk.give_back(excess)
 
 
+def test_without_a_session_a_slow_destination_keeps_nothing_while_room_is_short() -> None:
+    desk = Desk()
+    desk.schedule.known.of(HOP).note_moved(desk.now, 0.0)
+    waiting = desk.add(1)
+    desk.now += 2 * SLOW_AFTER_S
+    assert [one for one, _ in desk.schedule.excess(10, 9, desk.now)] == [waiting]
+
+
+def test_only_jobs_of_a_slow_destination_go_back_though_others_wait_for_the_same_host() -> None:
+    desk = Desk(server_limit=1)
+    desk.hosts_of[OTHER_HOP] = desk.hosts_of[HOP]
+    for hop in (HOP, OTHER_HOP):
+        desk.schedule.known.of(hop).note_moved(desk.now, 0.0)
+    jobs = [desk.add(message, next_hop=hop) for message, hop in enumerate((HOP, OTHER_HOP, HOP, OTHER_HOP), 1)]
+    desk.now += 2 * SLOW_AFTER_S
+    desk.schedule.known.of(OTHER_HOP).note_moved(desk.now, 0.0)
+    assert [one for one, _ in desk.schedule.excess(10, 0, desk.now)] == [jobs[2], jobs[0]]
+
+
 def test_a_job_that_has_just_come_stays_though_its_destination_is_slow() -> None:
     desk = Desk()
     desk.schedule.known.of(HOP).note_moved(desk.now, 2 * SLOW_AFTER_S)
-    late = desk.add(1)  # its connection is being made
+    late = desk.add(1)
     late.queued_at = desk.now - SLOW_AFTER_S
+    desk.opened[0].made_at = desk.now - 2 * SLOW_AFTER_S  # it is still being made
     assert not desk.schedule.excess(10, 0, desk.now)
     assert [one for one, _ in desk.schedule.excess(10, 0, desk.now + 0.1)] == [late]
+
+
+def test_a_job_that_waited_long_and_has_a_connection_at_last_stays_while_that_is_made() -> None:
+    desk = Desk()
+    desk.schedule.known.of(HOP).note_moved(desk.now, 2 * SLOW_AFTER_S)
+    late = desk.add(1)
+    late.queued_at = desk.now - 10 * SLOW_AFTER_S
+    desk.now += SLOW_AFTER_S
+    assert not desk.schedule.excess(10, 0, desk.now)
+    desk.now += 0.1
+    assert [one for one, _ in desk.schedule.excess(10, 0, desk.now)] == [late]
+
+
+def test_jobs_behind_others_on_a_session_go_back_though_their_connection_is_new() -> None:
+    desk = Desk(server_limit=1)
+    desk.schedule.known.of(HOP).note_moved(desk.now, 2 * SLOW_AFTER_S)
+    jobs = [desk.add(message) for message in range(3)]
+    for one in jobs:
+        one.queued_at = desk.now - 2 * SLOW_AFTER_S
+    desk.stand(desk.opened[0])
+    assert [one for one, _ in desk.schedule.excess(10, 0, desk.now)] == [jobs[2], jobs[1]]
 
 
 def test_a_next_hop_without_jobs_is_forgotten_when_its_hosts_would_be_looked_up_again() -> None:
@@ -617,3 +658,23 @@ def test_a_next_hop_with_jobs_or_a_look_up_is_not_forgotten() -> None:
     assert desk.add(3).next_hop == HOP
     desk.schedule.collect(desk.now + 1000.0)
     assert set(desk.schedule.destinations) >= {HOP}
+
+
+def test_a_connection_counts_for_the_sender_of_the_small_message_for_which_it_is_used() -> None:
+    desk = Desk()
+    desk.hosts_of[OTHER_HOP] = (("198.51.100.1",),)
+    of_sender = desk.schedule.pool.of_sender
+    desk.add(1, b"a", is_sole=True)
+    desk.add(2, b"b", is_sole=True)  # rides on it
+    assert (of_sender(b"a"), of_sender(b"b")) == (1, 0)
+    (only,) = desk.opened
+    desk.stand(only)
+    desk.deliver(only)
+    desk.deliver(only)
+    assert only.is_idle
+    assert of_sender(b"a") == 0
+    desk.add(3, b"b", is_sole=True)
+    assert (of_sender(b"a"), of_sender(b"b")) == (0, 1)
+    desk.deliver(only)
+    desk.add(4, b"b")
+    assert of_sender(b"b") == 0

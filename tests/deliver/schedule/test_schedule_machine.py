@@ -17,6 +17,7 @@ from mailismus.deliver.schedule.destdb import HostFailure
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.deliver.schedule.schedule import SLOW_AFTER_S
 from tests.deliver.schedule.desk import Desk
 from tests.deliver.schedule.world import first
 
@@ -27,7 +28,7 @@ ADDRESSES = [f"192.0.2.{number}" for number in range(4)]
 LEVELS = st.lists(st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3, unique=True), min_size=1, max_size=2)
 LIMITS = st.builds(
     ScheduleLimits,
-    max_connections=st.integers(1, 6),
+    max_connections=st.integers(1, 12),
     max_messages=st.sampled_from([1, 2, 100]),
     max_concurrency=st.integers(1, 4),
     scale=st.integers(1, 3),
@@ -75,10 +76,11 @@ class ScheduleMachine(RuleBasedStateMachine):
         for _ in range(count):
             self.added[self.desk.add(message, b"%d" % (message % 3), 1, hop)] = None
 
-    @rule(hop=st.sampled_from(HOPS))
-    def add_sole(self, hop: NextHop) -> None:
-        self.number += 1
-        self.added[self.desk.add(self.number, b"sole", 1, hop, is_sole=True)] = None
+    @rule(hop=st.sampled_from(HOPS), sender=st.sampled_from([b"0", b"1"]), count=st.integers(1, 4))
+    def add_sole(self, hop: NextHop, sender: bytes, count: int) -> None:
+        for _ in range(count):
+            self.number += 1
+            self.added[self.desk.add(self.number, sender, 1, hop, is_sole=True)] = None
 
     # ------------------------------------------------------------------ sessions
 
@@ -156,7 +158,36 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     @rule(room=st.integers(0, 100))
     def excess(self, room: int) -> None:
-        self._give_back([job for job, _ in self.desk.schedule.excess(100, room, self.desk.now)])
+        expected = self._plain_excess(room)
+        found = [job for job, _ in self.desk.schedule.excess(100, room, self.desk.now)]
+        assert found == expected
+        self._give_back(found)
+
+    def _plain_excess(self, room: int) -> list[Job]:
+        """The same, without a thought for what it costs: everything is listed for each destination."""
+        now, found = self.desk.now, list[Job]()
+        for destination in self.desk.schedule.destinations.values():
+            if room >= 100:
+                break
+            is_slow = destination.slow_s(now) > SLOW_AFTER_S
+            parked = list(destination.parked)
+            found += parked
+            room += sum(len(job.entries) for job in parked)
+            waiting = list(reversed(destination.unlocated))
+            for host in destination.labels:
+                for connection in host.with_jobs():
+                    if not connection.is_standing and now - connection.made_at <= SLOW_AFTER_S:
+                        continue
+                    waiting += [job for job in reversed(connection.queue) if job.next_hop == destination.next_hop]
+            held = destination.entries
+            for job in waiting if is_slow else ():
+                if now - job.queued_at <= SLOW_AFTER_S:
+                    continue
+                if held <= room and (destination.is_served or room >= 100):
+                    break
+                room, held = room + len(job.entries), held - len(job.entries)
+                found.append(job)
+        return found
 
     def _give_back(self, jobs: list[Job]) -> None:
         self.desk.give_back(jobs)
@@ -211,6 +242,8 @@ class ScheduleMachine(RuleBasedStateMachine):
         sessions = desk.sessions
         assert schedule.pool.open == len(sessions)
         assert set(schedule.pool.idle) == {one for one in sessions if one.is_idle}
+        assert all(one.sender is None for one in sessions if one.is_idle or one.is_leaving)
+        assert schedule.pool.by_sender == Counter(one.sender for one in sessions if one.sender is not None)
         hosts, sets = Counter(one.host for one in sessions), Counter(one.mx_set for one in sessions if not one.is_leaving)
         for host in desk.destdb.hosts():
             assert host.connections == hosts[host]
@@ -259,7 +292,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         is_paused = desk.now < schedule._paused_until  # the machine's own pause
         assert not schedule._homeless
         for job in [] if is_paused else list(schedule.line):
-            if schedule.pool.allows(job.concurrency) and schedule.pool.has_worker:
+            if schedule.pool.allows_job(job) and schedule.pool.has_worker:
                 choice = self._choice(job, schedule.destinations[job.next_hop])
                 assert type(choice) is not Connection
                 assert type(choice) is not Host or schedule.pool.is_full

@@ -94,6 +94,12 @@ class World:
         self.rest(connection)
         return connection
 
+    def charged(self, host: Host, sender: bytes = b"a") -> Connection:
+        """Another connection of this host, made for a message of one recipient."""
+        connection = self.active(host)
+        self.pool.charge(connection, job(sender=sender))
+        return connection
+
     def rest(self, connection: Connection) -> None:
         """Let an active connection become idle."""
         self._idle_number += 1
@@ -111,7 +117,7 @@ class World:
             return
         if connection.is_idle:
             self.pool.woke(connection)
-        self.pool.left()
+        self.pool.left(connection)
         self.destdb.leave(connection)
 
     def close(self, connection: Connection, now: float = NOW) -> None:
@@ -123,11 +129,17 @@ class World:
     # ------------------------------------------------------------------ the choice
 
     def choose(
-        self, *levels: Sequence[Host], workers: int = 0, put_backs: int = 0, pick: PickOne = first, now: float = NOW
+        self,
+        *levels: Sequence[Host],
+        workers: int = 0,
+        put_backs: int = 0,
+        pick: PickOne = first,
+        now: float = NOW,
+        sender: bytes | None = None,
     ) -> Choice:
-        """The choice for a job of a message with so many workers."""
+        """The choice for a job of a message with so many workers, or of a message of one recipient of this sender."""
         destination = Destination(HOP)
         found = [FoundHost(host.address, number, host) for number, level in enumerate(levels) for host in level]
         destination.set_hosts(found, self.of)
-        wanted = job(concurrency=concurrency(workers), put_backs=put_backs)
+        wanted = job(concurrency=concurrency(workers), put_backs=put_backs) if sender is None else job(sender=sender)
         return choice.choose(wanted, destination, self.pool, now, pick)
