@@ -41,7 +41,7 @@ from mailismus.journal.batch import (
     looks_torn,
     padded_size,
 )
-from mailismus.journal.segment import Segment
+from mailismus.journal.segment import READY_NAME, Segment
 
 SUFFIX = ".mqj"
 
@@ -216,6 +216,12 @@ def named_number(path: str) -> int:
     """The number in the name of a segment; 0: none."""
     stem = os.path.basename(path).removesuffix(SUFFIX)
     return int(stem) if stem.isascii() and stem.isdigit() and len(stem) <= _MOST_DIGITS else 0
+
+
+def freed_number(path: str) -> int:
+    """The number that a free segment had, by its name (`free_name`); 0: none."""
+    folder, name = os.path.split(path)
+    return named_number(os.path.join(folder, name.removeprefix(READY_NAME))) if name.startswith(READY_NAME) else 0
 
 
 def _order(segment: FoundSegment) -> tuple[int, bool, int]:

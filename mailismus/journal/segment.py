@@ -1,7 +1,8 @@
 """Segments: the journal's files, created, used and reused.
 
 A segment is written once with zeros before its first use, so that no later barrier has to allocate blocks or record a
-length; then it is reused, each time under a new number, nonce and name. The name is for people: the header decides.
+length; then it is reused, each time under a new number, nonce and name. The name is for people: the header decides
+whether and where a segment counts. Only the name of a free one says more: that of the number in its header is over.
 
     free --begin--> current --full--> used --horizon passes it--> free
                        \\--barrier fails--> sick --horizon passes it--> gone
@@ -18,7 +19,7 @@ from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
 from mailismus.journal.batch import BLOCK, SegmentHeader
 
 READY_NAME = "ready-"
-"""Prefix of the name of a segment that was never used."""
+"""Prefix of the name of a segment that is free: it was never used, or it was given such a name (`free_name`)."""
 
 SMALLEST = 1 << 20
 """Bytes of a segment, at least."""
@@ -97,6 +98,11 @@ class Segment:
 def file_name(number: int) -> str:
     """The name of the segment of this number."""
     return f"{number:08d}.mqj"
+
+
+def free_name(number: int) -> str:
+    """The name of a segment that had this number, and is free."""
+    return READY_NAME + file_name(number)
 
 
 def make_segment(disk: IDisk, directory: str, name: str, size_bytes: int) -> Segment:

@@ -7,7 +7,7 @@ import pytest
 from mailismus.journal.batch import BLOCK
 from tests.log.test_seed import Story
 
-FREED = "/q/log/00000001.mqj"
+USED, FREED = "/q/log/00000001.mqj", "/q/log/ready-00000001.mqj"
 RENAMED = "/q/log/00000099.mqj"
 
 
@@ -27,7 +27,7 @@ def story() -> Story:
 def begin_anew(story: Story, *blocks: int) -> None:
     """Rename the first segment as the writer does, and leave these blocks of it as zeros."""
     disk = story.harness.disk
-    disk.rename(FREED, RENAMED)
+    disk.rename(FREED if disk.exists(FREED) else USED, RENAMED)
     disk.sync_directory("/q/log")
     for block in blocks:
         disk.damage(RENAMED, block * BLOCK, bytes(BLOCK))
@@ -45,6 +45,18 @@ def test_what_is_left_of_its_earlier_use_is_over(story: Story, blocks: tuple[int
     assert set_aside(story) == []
     assert story.bench.take_ids() == []
     assert story.queue.parts.opened.writer.segments.keys().isdisjoint((1, 99))
+
+
+def test_a_free_segment_has_a_name_that_says_so_and_counts_for_nothing(story: Story) -> None:
+    """A crash may undo the next rename and write the first batch of the next use over those of the earlier one."""
+    disk = story.harness.disk
+    assert disk.exists(FREED)
+    assert not disk.exists(USED)
+    disk.damage(FREED, BLOCK, b"\xa5" * 2 * BLOCK)
+    story.crash()
+    story.harness.wait(story.queue.parts.loading.learn())
+    assert set_aside(story) == []
+    assert story.bench.take_ids() == []
 
 
 @pytest.mark.parametrize("block", [0, 1], ids=["header", "first batch"])

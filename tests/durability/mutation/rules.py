@@ -398,8 +398,16 @@ RULES: dict[str, Rule] = {
     "the log: a segment is free when positions do not need it": _log(
         "control/rounds",
         "        if (suffix, runners, ignored) != self._written:\n",
-        "        segments.free(suffix, {one.segment for one in ledger.unmarked})\n"
+        "        segments.free(segments.over(suffix, {one.segment for one in ledger.unmarked}))\n"
         "        if (suffix, runners, ignored) != self._written:\n",
+    ),
+    "the log: a segment is begun anew when the name that calls it free is durable": _log(
+        "control/rounds",
+        "            segment.path = path\n    disk.sync_directory(directory)\n",
+        "            segment.path = path\n",
+    ),
+    "the log: a segment whose name calls it free does not count": _log(
+        "recovery/begun_anew", "(freed == header.number and not segment.is_guessed) or ", ""
     ),
     "the log: a segment is free when its marks are durable": _log(
         "control/segments", " and number not in unmarked and", " and"

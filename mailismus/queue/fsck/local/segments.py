@@ -23,7 +23,7 @@ from mailismus.journal.batch import (
     padded_size,
 )
 from mailismus.journal.load import ReplayedJournal
-from mailismus.journal.replay import SUFFIX, Damage, FoundSegment, Journal, arrange, look_at_file
+from mailismus.journal.replay import SUFFIX, Damage, FoundSegment, Journal, arrange, freed_number, look_at_file
 from mailismus.journal.segment import READY_NAME, SMALLEST, file_name
 from mailismus.observe.text import shown
 from mailismus.queue.fsck.local import actions
@@ -225,7 +225,7 @@ def _explain(checking: Checking, state: JournalState[L]) -> Iterator[FileProblem
             yield problem(checking.kinds["SEGMENT_UNKNOWN"], segment.path, 0, partial(actions.move_at_end, segment.path))
         elif segment.is_unreadable:
             yield problem(checking.kinds["SEGMENT_HEADER"], segment.path, 0, partial(actions.remove_at_end, segment.path))
-        elif segment.header is not None:
+        elif segment.header is not None and segment.header.number != freed_number(segment.path):
             yield problem(checking.kinds["SEGMENT_BEGUN"], segment.path, 0, partial(actions.remove_at_end, segment.path))
     if journal.used and journal.used[-1].is_torn:
         last = journal.used[-1]

@@ -5,7 +5,8 @@
 
 *Rules*: a mark is written when a record about its envelope is durable, in file order, to segments that are complete.
 Positions are written after the sync of all marks that they vouch for. Segments are freed, and failed ones removed, after the
-sync of positions that do not need them. A segment whose marks can't be synced has failed: what lives in it is moved.
+sync of positions that do not need them; they get the names of free ones then, and are begun anew only when these are
+durable. A segment whose marks can't be synced has failed: what lives in it is moved.
 
 Each rule, with the crash that it prevents: `docs/decisions/0026-the-log-is-the-queue`.
 """
@@ -22,7 +23,7 @@ from twisted.logger import Logger
 from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
-from mailismus.journal.segment import Segment
+from mailismus.journal.segment import Segment, free_name
 from mailismus.queue.providers.log.commit.items import ILogOwner, StartItem
 from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, IPositionsFile, LogChoices
 from mailismus.queue.providers.log.control.compaction import TURN_S, Compaction
@@ -98,6 +99,17 @@ def remove_segments(disk: IDisk, directory: str, segments: Sequence[Segment]) ->
     disk.sync_directory(directory)
     for segment in segments:
         close_read(segment.file)
+
+
+def name_free(disk: IDisk, directory: str, segments: Sequence[Segment]) -> None:
+    """Give segments that are over the names of free ones, durably: what a crash leaves of the beginning of their next use is
+    no damage. Blocks. Raises OSError."""
+    for segment in segments:
+        path = os.path.join(directory, free_name(segment.number))
+        if path != segment.path and segment.has_name():
+            disk.rename(segment.path, path)
+            segment.path = path
+    disk.sync_directory(directory)
 
 
 class MarkRounds:
@@ -312,4 +324,8 @@ class MarkRounds:
             finally:
                 self._lock.release()
             ledger.drop_unmarked({one for one in ledger.unmarked if one.segment in ignored})
-        segments.free(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable
+        over = segments.over(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable
+        if over:
+            await self._worker.run(lambda: name_free(self._disk, self._directory, over))
+            segments.free(over)
+        segments.top_up()

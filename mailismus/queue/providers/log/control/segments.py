@@ -1,9 +1,9 @@
 """Segments of the log that are in use: which of them have failed, and which nobody needs any more.
 
-*Rules*: marks are written to segments that are complete and have not failed. A segment is free when no live envelope and no
+*Rules*: marks are written to segments that are complete and have not failed. A segment is over when no live envelope and no
 content of one is in it, all marks in it are durable, and durable positions begin behind it. Its header may deny batches of
-the segment before it: it is free only when that one has not failed. A failed segment is removed,
-durably, and never used again.
+the segment before it: it is over only when that one has not failed. It is free, and may be begun anew, when its name says so
+durably. A failed segment is removed, durably, and never used again.
 """
 
 from __future__ import annotations
@@ -78,19 +78,25 @@ class LogSegments:
             self._resting.forget_segment(segment.number)
             del self._writer.segments[segment.number]
 
-    def free(self, suffix: int, unmarked: Collection[int]) -> None:
-        """Free what nobody needs. `suffix`: where durable positions begin; `unmarked`: segments with marks that are not
-        durable yet."""
+    def over(self, suffix: int, unmarked: Collection[int]) -> list[Segment]:
+        """Return what nobody needs any more. `suffix`: where durable positions begin; `unmarked`: segments with marks that
+        are not durable yet."""
         self._writer.move_horizon(suffix - 1)
         before = self._before()
+        over = []
         for segment in self.unneeded():
             number = segment.number
             denies = before[number] in self._failed
             if segment.last_sequence < suffix and number not in self._failed and number not in unmarked and not denies:
-                del self._writer.segments[segment.number]
-                self._resting.forget_segment(number)
-                self._pool.adopt(segment)
-        self._pool.top_up()
+                over.append(segment)
+        return over
+
+    def free(self, segments: Collection[Segment]) -> None:
+        """Hand these segments to the pool: they are over, and have the names of free ones durably."""
+        for segment in segments:
+            del self._writer.segments[segment.number]
+            self._resting.forget_segment(segment.number)
+            self._pool.adopt(segment)
 
     @property
     def is_known(self) -> bool:

@@ -1,33 +1,34 @@
-"""Segments that were free and were being begun anew at a crash: what is left of their earlier use is over.
+"""Segments that are free, and those that were being begun anew at a crash: what is left of their earlier use is over.
 
-    free -> renamed to its new number -> header and first batch written -> barrier
+    over -> gets the name of a free one, durably -> renamed to its new number -> header and first batch written -> barrier
 
-A crash before that barrier leaves the new name, any part of the new header, and any part of the first batch, over batches of
-the earlier use. With the earlier header, or one derived from an earlier batch, these would count, and bytes between them
-would look like damage. Blocks.
+A crash before that barrier leaves one of the two names, any part of the new header, and any part of the first batch, over
+batches of the earlier use. With the earlier header, or one derived from an earlier batch, these would count, and bytes
+between them would look like damage. Blocks.
 """
 
 from __future__ import annotations
 
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import BLOCK, Batch
-from mailismus.journal.replay import FoundSegment, Journal, named_number, read_batches
+from mailismus.journal.replay import FoundSegment, Journal, freed_number, named_number, read_batches
 from mailismus.queue.providers.log.format.record import ENVELOPES, read_records
 
 
 def set_free(journal: Journal) -> None:
-    """Let such segments not count. All of this must hold, so that none is taken for one that is damaged: its name is that of
-    a later use; its header, or its first batch, does not check; its batches lie before the working suffix, and all of their
+    """Let such segments not count. One with the name of a free one, and the number of that name in its header, is free. Of
+    others all of this must hold, so that none is taken for one that is damaged: its name is that of a free one, or of a
+    later use; its header, or its first batch, does not check; its batches lie before the working suffix, and all of their
     envelopes are garbage. Raises OSError."""
     begins = [(one.header.number, one.header.first_sequence) for one in journal.used if one.header and not one.is_guessed]
     for segment in list(journal.used):
-        header, named = segment.header, named_number(segment.path)
+        header, named, freed = segment.header, named_number(segment.path), freed_number(segment.path)
         assert header is not None
         if segment.is_guessed:
-            is_renamed = any(number < named and first > header.first_sequence for number, first in begins)
+            is_renamed = bool(freed) or any(number < named and first > header.first_sequence for number, first in begins)
         else:
             is_renamed = header.number < named
-        if is_renamed and _is_over(segment, journal.horizon):
+        if (freed == header.number and not segment.is_guessed) or (is_renamed and _is_over(segment, journal.horizon)):
             segment.set_free()
             journal.used.remove(segment)
             journal.others.append(segment)
