@@ -65,6 +65,7 @@ def test_one_that_is_whole_counts_whatever_its_name() -> None:
     story = Story()
     spool_id = story.bench.put(content=b"x" * 10_000)
     (queue_id,) = story.bench.take_ids()
+    story.complete_segment()
     story.bench.defer([queue_id], story.bench.now() + 3600)
     for _ in range(2):
         story.complete_segment()
