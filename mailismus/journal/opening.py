@@ -76,6 +76,8 @@ class JournalOpener:
     random_bytes: RandomBytes
     has_marks: bool = False
     """The records have marks (`journal.frame`)."""
+    keeps_for_a_start: bool = False
+    """A free segment is kept for the barrier of the next start, which needs no free space then."""
 
     def begin_journal(
         self,
@@ -114,7 +116,9 @@ class JournalOpener:
         """Pool and writer, which have no segment yet."""
         disk, settings = self.disk, self.settings
         size = segment_size_for(settings.segmentsize, settings.maxsize, disk.space(self.directory).size_bytes)
-        pool = SegmentPool(disk, self.directory, size, self.worker, self.reactor, presence)
+        pool = SegmentPool(
+            disk, self.directory, size, self.worker, self.reactor, presence, for_a_start=int(self.keeps_for_a_start)
+        )
         writer = JournalWriter(
             disk,
             self.directory,

@@ -1,11 +1,13 @@
 """The pool of free segments: created ahead, so that a batch seldom waits for one and deliveries never need space.
 
 *Rules*: `RESERVE` segments are for settlements alone. With no more than those left, and none that can be created, mail is
-refused (452) while settlements go on.
+refused (452) while settlements go on. A pool may keep another one for the barrier of the next start: that needs no free
+space then.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 
@@ -47,8 +49,12 @@ class SegmentPool:
         worker: IWorker,
         reactor: IReactorTime,
         presence: Presence | None = None,
+        *,
+        for_a_start: int = 0,
     ) -> None:
-        """`presence`: whether the journal's directory has its name; no segment is created without it. None: not checked."""
+        """`presence`: whether the journal's directory has its name; no segment is created without it. None: not checked.
+        `for_a_start`: how many free segments are kept for the next start."""
+        self._for_a_start = for_a_start
         self._disk = disk
         self._directory = directory
         self.size_bytes = size_bytes
@@ -57,6 +63,8 @@ class SegmentPool:
         self._presence = presence
         self._free: deque[Segment] = deque()
         self._is_making = False
+        self._is_ensured = False
+        """The next segment taken may be the last one."""
         self._made = 0
         self.segments_made = 0
         """Number created in the background so far."""
@@ -68,17 +76,21 @@ class SegmentPool:
 
     def take(self, claim: Claim) -> Segment:
         """A free segment. Raises `NoSegment`."""
-        if claim is Claim.ANY or len(self._free) > RESERVE:
-            try:
-                return self._free.popleft()
-            except IndexError:
-                pass
+        kept = 0 if self._is_ensured else self._for_a_start if claim is Claim.ANY else self.reserve
+        if len(self._free) > kept:
+            self._is_ensured = False
+            return self._free.popleft()
         raise NoSegment(is_coming=self.error is None)
+
+    @property
+    def reserve(self) -> int:
+        """How many free segments mail does not get."""
+        return RESERVE + self._for_a_start
 
     @property
     def is_short(self) -> bool:
         """No more than the reserve is left, and no further segment could be created."""
-        return len(self._free) <= RESERVE and self.error is not None
+        return len(self._free) <= self.reserve and self.error is not None
 
     def adopt(self, segment: Segment) -> None:
         """Take over a free segment. One of another size, or above `MOST_FREE`, is removed."""
@@ -89,8 +101,8 @@ class SegmentPool:
             self._free.append(segment)
 
     def trim(self) -> None:
-        """Remove free segments above `READY`."""
-        while len(self._free) > READY:
+        """Remove free segments above `READY`, and those for a start."""
+        while len(self._free) > READY + self._for_a_start:
             self.remove(self._free.pop())
 
     def remove(self, segment: Segment) -> None:
@@ -123,10 +135,18 @@ class SegmentPool:
         self._log.warn("A journal segment can't be removed: {path}: {error}", path=path, error=failure.value)
 
     def ensure(self, batch_bytes: int) -> None:
-        """Make sure that the next segment taken has room for such a batch; creates one, blocking, if necessary. Raises
-        OSError."""
-        if not self._free or self.size_bytes < BLOCK + batch_bytes:
-            self._free.appendleft(self._make(max(self.size_bytes, BLOCK + batch_bytes)))
+        """Make sure that the next segment taken has room for such a batch, and may be taken; creates one, blocking, if
+        necessary: one for this batch alone where the disk has no room for more. Raises OSError."""
+        needed = BLOCK + batch_bytes
+        if not self._free or self.size_bytes < needed:
+            try:
+                made = self._make(max(self.size_bytes, needed))
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT) or needed >= self.size_bytes:
+                    raise
+                made = self._make(needed)
+            self._free.appendleft(made)
+        self._is_ensured = True
 
     def close(self) -> None:
         """Close the free segments after a start that failed."""
@@ -134,9 +154,9 @@ class SegmentPool:
             close_read(self._free.popleft().file)
 
     def top_up(self) -> None:
-        """Create segments in the background until `READY` are free. To be called now and then: a segment that could not be
-        begun leaves the pool without a durable batch."""
-        if not self._is_making and len(self._free) < READY:
+        """Create segments in the background until `READY` are free, and those for a start. To be called now and then: one
+        that could not be begun leaves the pool without a durable batch."""
+        if not self._is_making and len(self._free) < READY + self._for_a_start:
             self._is_making = True
             made: Deferred[Segment] = self._worker.run(lambda: self._make(self.size_bytes))
             made.addCallbacks(self._on_made, self._on_failed)

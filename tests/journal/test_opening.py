@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 
 import pytest
@@ -13,7 +14,7 @@ from mailismus.journal.batch import Batch
 from mailismus.journal.load import ReplayedJournal, load_into
 from mailismus.journal.opening import JournalOpener, OpenJournal, Reuse
 from mailismus.journal.replay import FoundSegment, survey
-from mailismus.journal.writer import Written
+from mailismus.journal.writer import Claim, NoSegment, Written
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import ClockWorker
 
@@ -68,6 +69,7 @@ class Place:
             ClockWorker(self.clock),
             self.clock,
             lambda size: next(self._random).to_bytes(size, "big"),
+            keeps_for_a_start=True,
         )
         return lines, opener.begin_journal(lines.found, lines, reuse)
 
@@ -132,3 +134,43 @@ def test_a_start_that_fails_loses_nothing(place: Place) -> None:
 
 def _no_random(size: int) -> bytes:
     raise OSError(5, "no random bytes")
+
+
+def _full(act: str, path: str) -> OSError | None:
+    return OSError(errno.ENOSPC, "No space left on device") if act == "create" else None
+
+
+def test_a_start_on_a_full_disk_has_a_segment_that_settlements_left_to_it(place: Place) -> None:
+    journal = place.start()[1]
+    append(journal, b"one")
+    for _ in range(20):
+        journal.pool.top_up()
+        place.clock.advance(1)
+    place.disk.fault = _full
+    while len(journal.pool) > 1:
+        journal.writer.turn_over()
+        journal.writer.append([b"two\n"], 4, Claim.ANY)
+    journal.writer.turn_over()
+    with pytest.raises(NoSegment):
+        journal.writer.append([b"two\n"], 4, Claim.ANY)
+    lines, journal = place.start(Reuse.WHAT_NEVER_COUNTED)
+    assert lines.lines[:2] == [b"one", b"two"]
+    assert len(journal.pool) == 0
+
+
+def test_a_start_needs_no_whole_segment_on_a_disk_that_is_nearly_full(place: Place) -> None:
+    place.start()[1].writer.append([b"one\n"], 4)
+    made: list[str] = []
+
+    def fault(act: str, path: str) -> OSError | None:
+        if act == "create":
+            made.append(path)
+        elif act == "write" and len(made) == 1:
+            return OSError(errno.ENOSPC, "No space left on device")
+        return None
+
+    place.disk.fault = fault
+    journal = place.start()[1]
+    assert journal.writer.current is not None
+    assert journal.writer.current.size_bytes < SETTINGS.segmentsize
+    assert place.start()[0].lines == [b"one"]

@@ -36,6 +36,7 @@ def turn_over(story: Story, kept: int = 1) -> None:
 
 
 def is_over(story: Story, spool_id: SpoolId, kept: int = 1) -> None:
+    story.bench.wait(story.queue.parts.loading.learn())
     taken = story.bench.take_ids()
     assert QueueId(spool_id, 1) in taken
     for _ in range(3):

@@ -40,6 +40,7 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "AHEAD_S", 0.0)
     monkeypatch.setattr(loading, "PIECE_BYTES", 4096)
     monkeypatch.setattr(loading, "PIECES_A_TAKE", 1000)
+    monkeypatch.setattr(loading, "TAKE_S", 1000.0)
 
 
 @pytest.mark.usefixtures("little_memory")

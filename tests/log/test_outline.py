@@ -36,3 +36,17 @@ def test_outlines_tell_what_all_lines_tell(monkeypatch: pytest.MonkeyPatch) -> N
     rest.bench.queue = rest.harness.crash(rest.bench.queue)
     assert _known(rest) == by_outlines
     assert rest.queue.next_due(Area.DEFERRED) == pytest.approx(due_at, abs=1)
+
+
+def test_outlines_are_enough_when_the_clock_may_have_been_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = Rest()
+    now = rest.bench.now()
+    for at in range(4):
+        rest.bench.put()
+        rest.bench.defer(rest.bench.take_ids(), now + 36_000 + 1000 * at, attempts=at + 1)
+    rest.fill_segment()
+    rest.bench.queue = rest.harness.restart(rest.bench.queue)
+    monkeypatch.setattr(loading, "read_piece", lambda *_, **__: pytest.fail("all lines are read"))
+    rest.queue.hasten(lambda area, attempts, due_at: min(due_at, now + 30_000 + (attempts or 100) * 1000), now)
+    rest.harness.wait(rest.queue.parts.loading.learn())
+    assert rest.queue.next_due(Area.DEFERRED) == pytest.approx(now + 31_000, abs=1)

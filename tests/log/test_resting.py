@@ -9,6 +9,7 @@ from mailismus.queue.interface import Area, Filter
 from mailismus.queue.providers.log.control import ledger, loading, rounds
 from mailismus.queue.providers.log.provider import LogQueue
 from tests.contracts.bench import Bench, addresses
+from tests.fakes.shares import Most
 from tests.log.harness import LogHarness
 
 
@@ -130,3 +131,28 @@ def test_a_message_with_several_envelopes_survives_failed_segments(rest: Rest) -
     rest.harness.advance(30)
     assert rest.bench.take_ids(Area.DEFERRED) == [second, third]
     assert rest.bench.read(spool_id).startswith(b"Received")
+
+
+def test_what_was_held_back_for_its_sender_is_read_as_soon_as_there_is_room(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "PIECE_BYTES", 4096)
+    monkeypatch.setattr(loading, "MOST_LOADED", 20)
+    monkeypatch.setattr(loading, "MOST_NEAR", 10)
+    due_at = rest.bench.now() + 100
+    for _ in range(100):
+        rest.bench.put()
+        rest.bench.defer(rest.bench.take_ids(), due_at)
+    rest.harness.advance(101)
+    began_s, seen = rest.bench.now(), 0
+    for _ in range(200):
+        taken = rest.bench.take_ids(Area.DEFERRED, limit=10, shares=Most(2))
+        assert rest.loaded <= 23
+        rest.bench.remove(taken)
+        seen += len(taken)
+        rest.queue.room_again()
+        if seen == 100:
+            break
+    assert seen == 100
+    assert rest.bench.now() - began_s < 2
+    assert rest.queue.parts.loading.pieces_read <= 500  # of 100

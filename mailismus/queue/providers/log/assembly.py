@@ -135,7 +135,8 @@ def build(
         lock=lock,
         choices=choices,
     )
-    lines.read_by(loading.visit)
+    waiters.listen(loading.tell_news)
+    lines.read_by(loading.visit_slowly)
     admission = LogAdmission(commits, opened.pool, space, pressure)
     closing = LogClosing(commits, pressure, reactor, opened.release)
 

@@ -84,8 +84,7 @@ class LogQueue:
         parts.pressure.start()
         parts.presence.start()
         parts.rounds.start()
-        parts.loading.start()
-        parts.release.scan_if_needed()
+        parts.loading.start(parts.release.scan_if_needed)
         return succeed(None)
 
     def close(self) -> Deferred[None]:

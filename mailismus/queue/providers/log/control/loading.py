@@ -40,9 +40,6 @@ MOST_NEAR = MOST_LOADED // 2
 """Entries in memory that are not out, beyond which only those are loaded that are due, and of senders that are not passed
 over."""
 
-LEARN_AFTER_S = 0.1
-"""Seconds after a start until the log is read: who sends mail comes first."""
-
 MOST_PAUSE_S = 0.1
 """Seconds between two pieces that are learnt, at most: as long as the one before took, so that other work comes first."""
 
@@ -50,7 +47,13 @@ COUNTED_S = 0.05
 """Seconds for which the number of entries that are out is good enough."""
 
 PIECES_A_TAKE = 8
-"""Pieces that one take reads at most."""
+"""Pieces that one take loads from at most."""
+
+TAKE_S = 0.05
+"""Seconds after which a take that has something reads no further piece."""
+
+WAIT_S = 0.25
+"""Seconds that a take waits at least for what is being learnt, while there is mail in another area alone."""
 
 
 @attrs.frozen
@@ -161,6 +164,9 @@ class PieceLoading:
         self._waiting: list[Deferred[None]] = []
         self._timer: IDelayedCall | None = None
         self._visits: list[_Visit] = []
+        self._sleeping: list[Deferred[None]] = []
+        """Takes that wait for news."""
+        self._on_learnt_once: Callable[[], object] = _nothing
         self.pieces_read = 0
         self.bad = 0
         """Lines, records and stretches of bytes that did not check."""
@@ -187,28 +193,75 @@ class PieceLoading:
     def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]] | list[Message]:
         """As `IQueue.take`."""
         working_set = self._ledger.working_set
-        if self._resting.is_empty or self._resting.due_piece(area, now) is None or not self.has_room:
+        if self._resting.is_empty or not self.has_room:
             return working_set.take(area, limit, now, shares)
+        if self._due_piece(area, now) is None:
+            taken = working_set.take(area, limit, now, shares)
+            if taken or not self._is_to_be_learnt:
+                return taken
         return Deferred.fromCoroutine(self._take(area, limit, now, shares))
 
     async def _take(self, area: Area, limit: int, now: float, shares: Shares | None) -> list[Message]:
-        working_set = self._ledger.working_set
+        began_s = self._reactor.seconds()
+        while True:
+            taken = await self._take_due(area, limit, now, shares)
+            has_waited = self._reactor.seconds() - began_s >= WAIT_S
+            if taken or not self._is_to_be_learnt or (has_waited and self._has_others(area)):
+                return taken
+            news: Deferred[None] = Deferred()
+            self._sleeping.append(news)
+            await news
+
+    async def _take_due(self, area: Area, limit: int, now: float, shares: Shares | None) -> list[Message]:
+        """Take what is in memory, and what is known to be due. Of pieces of which nothing is known, read those alone that
+        the positions lead to."""
+        working_set, began_s, pieces = self._ledger.working_set, self._reactor.seconds(), 0
         taken = working_set.take(area, limit, now, shares)
         limit -= sum(len(message.entries) for message in taken)
-        for _ in range(PIECES_A_TAKE):
-            piece = self._resting.due_piece(area, now)
-            if limit <= 0 or piece is None or not self.has_room:
+        while limit > 0 and not self._is_stopped and (piece := self._due_piece(area, now)) is not None and self.has_room:
+            if taken and self._reactor.seconds() - began_s >= TAKE_S:
                 break
             if not piece.is_known and await self._outline(piece):
                 due_in = piece.due_in(area) if self._resting.has(piece) else None
-                if due_in is None or due_in > now:
-                    continue  # it is known now, and nothing in it is due
-            if not await self._load(piece, now):
+                if due_in is not None and due_in <= now:
+                    continue  # it is due
+                if self._is_to_be_learnt and self._has_others(area):
+                    break
+            elif pieces == PIECES_A_TAKE or not await self._load(piece, now):
                 break
+            else:
+                pieces += 1
             more = working_set.take(area, limit, now, shares)
             limit -= sum(len(message.entries) for message in more)
             taken += more
+        if limit > 0:
+            self._due_piece(area, now)  # one that is released is due when the caller asks again
         return taken
+
+    def _due_piece(self, area: Area, now: float) -> Piece | None:
+        """Return a piece to read. One that was held back for its senders' sake is due as soon as there is room again: one at
+        a time, so that none is read in vain."""
+        piece = self._resting.due_piece(area, now, is_learnt_anyway=self._is_to_be_learnt)
+        if piece is None and self._resting.has_held(area) and self._has_room(MOST_NEAR // 2):
+            return self._resting.release(area)
+        return piece
+
+    def _has_others(self, area: Area) -> bool:
+        """Whether something of another area may be taken."""
+        now, working_set = self._now(), self._ledger.working_set
+        for other in Area:
+            due_at = working_set.next_due(other)
+            if other is not area and (
+                working_set.has_ready(other) or (due_at is not None and due_at <= now) or self._resting.has_due(other, now)
+            ):
+                return True
+        return False
+
+    def tell_news(self) -> None:
+        """Something may be taken now, or is known: takes that wait look again."""
+        sleeping, self._sleeping = self._sleeping, []
+        for news in sleeping:
+            news.callback(None)
 
     async def _load(self, piece: Piece, now: float) -> bool:
         """Read a piece, and load what is due or nearly so. Return whether it could be read."""
@@ -253,10 +306,19 @@ class PieceLoading:
             if self._resting.has(piece):
                 await self._read(piece, is_wanted, self._now())
 
-    def start(self) -> None:
-        """Begin soon to learn what rests (`learn`)."""
-        if not self._resting.is_known:
-            self._timer = self._reactor.callLater(LEARN_AFTER_S, self.learn)
+    def start(self, on_learnt: Callable[[], object]) -> None:
+        """Begin to learn what rests (`learn`), in a turn of its own. Call `on_learnt` when that has ended, at once if all is
+        known."""
+        if self._resting.is_known:
+            on_learnt()
+        else:
+            self._on_learnt_once = on_learnt
+            self._timer = self._reactor.callLater(0, self.learn)
+
+    @property
+    def _is_to_be_learnt(self) -> bool:
+        """Whether what rests is being learnt, or soon will be."""
+        return self._is_learning or (self._timer is not None and self._timer.active())
 
     def learn(self) -> Deferred[None]:
         """Read, beside all other work, every piece of which nothing is known. Fires when that has ended."""
@@ -274,6 +336,9 @@ class PieceLoading:
         waiting, self._waiting = self._waiting, []
         for ended in waiting:
             ended.callback(None)
+        self.tell_news()
+        on_learnt, self._on_learnt_once = self._on_learnt_once, _nothing
+        on_learnt()
 
     def is_busy(self) -> bool:
         """Whether it is still being read."""
@@ -284,6 +349,7 @@ class PieceLoading:
         self._is_stopped = True
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
+        self.tell_news()
 
     async def _learn_all(self) -> None:
         for piece in self._resting.all():
@@ -293,10 +359,20 @@ class PieceLoading:
                 began_s = self._reactor.seconds()
                 if not await self._outline(piece):
                     await self._read(piece, lambda one, due_at: False, self._now())
-                await deferLater(self._reactor, min(MOST_PAUSE_S, max(0.0, self._reactor.seconds() - began_s)), _nothing)
+                self.tell_news()
+                await self._pause(began_s)
 
-    async def visit(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
-        """Have every resting envelope looked at, but those that are written meanwhile. Return whether all could be read."""
+    async def _pause(self, began_s: float) -> None:
+        """Give way to other work, for as long as it took since then."""
+        await deferLater(self._reactor, min(MOST_PAUSE_S, max(0.0, self._reactor.seconds() - began_s)), _nothing)
+
+    async def visit_slowly(self, look: Callable[[FoundEnvelope, Piece], None]) -> bool:
+        """As `visit`, at half speed."""
+        return await self.visit(look, is_slow=True)
+
+    async def visit(self, look: Callable[[FoundEnvelope, Piece], None], *, is_slow: bool = False) -> bool:
+        """Have every resting envelope looked at, but those that are written meanwhile. Return whether all could be read.
+        `is_slow`: at half speed, for work that nobody waits for."""
         is_whole = True
         visit = _Visit(look, self._commits.applied_sequence)
         self._visits.append(visit)
@@ -304,12 +380,15 @@ class PieceLoading:
             for piece in self._resting.all():
                 if not self._resting.has(piece):
                     continue
+                began_s = self._reactor.seconds()
 
                 def see(one: FoundEnvelope, _: float, piece: Piece = piece) -> bool:
                     visit.look_at(one, piece)
                     return False
 
                 is_whole = await self._read(piece, see, self._now(), visit) and is_whole
+                if is_slow:
+                    await self._pause(began_s)
         finally:
             self._visits.remove(visit)
         return is_whole
@@ -414,6 +493,7 @@ class PieceLoading:
             resting.split(piece, *read.end, rested)
         resting.replace(piece, dues, counts, refers, is_flushed=is_flushed)
         piece.hold_back(is_again=bool(held))
+        resting.hold(piece, {one.entries[0].area for one in held})
         return True
 
     async def _outline(self, piece: Piece) -> bool:
@@ -423,7 +503,7 @@ class PieceLoading:
             segment = self._segments.in_use().get(piece.segment)
             if segment is None or not self._resting.has(piece) or piece.is_known:
                 return True
-            if piece.flushes or piece.limits:
+            if piece.flushes:
                 return False
             stretch = self._stretch(piece, segment)
             self._resting.begin_reading(piece)
@@ -434,7 +514,7 @@ class PieceLoading:
                 )
             except OSError:
                 return False
-            if read is None or piece.flushes or piece.limits:
+            if read is None or piece.flushes:
                 return False
             self.pieces_read += 1
             self._learn(piece, read)
@@ -462,7 +542,8 @@ class PieceLoading:
                 refers.add(one.content_segment)
             for area, count in one.counts.items():
                 counts[area] += count
-            for area, due_at in one.dues.items():
+            for (area, attempts), stored_at in one.dues.items():
+                due_at = piece.limited(one.place.sequence, area, attempts, stored_at)
                 runner = runner_of(area, one.interval)
                 dues[runner] = min(dues.get(runner, due_at), due_at)
         if read.end is not None:

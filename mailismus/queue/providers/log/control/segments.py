@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from mailismus.journal.pool import RESERVE, SegmentPool
+from mailismus.journal.pool import SegmentPool
 from mailismus.journal.segment import Segment
 from mailismus.journal.writer import JournalWriter
 from mailismus.queue.providers.log.index.garbage import LogUse, SegmentUse
@@ -114,8 +114,8 @@ class LogSegments:
 
     @property
     def free_beyond_reserve(self) -> int:
-        """How many free segments there are beside those that are kept for settlements."""
-        return len(self._pool) - RESERVE
+        """How many free segments there are beside those that are kept for settlements and the next start."""
+        return len(self._pool) - self._pool.reserve
 
     def is_needed(self, number: int) -> bool:
         """Whether it is in use, and something lives in it."""

@@ -21,6 +21,11 @@ class LogWaiters:
     def __init__(self, working_set: WorkingSet, resting: Resting, now: Callable[[], float]) -> None:
         self._working_set, self._resting, self._now = working_set, resting, now
         self._waiting: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
+        self._on_news: Callable[[], None] = lambda: None
+
+    def listen(self, on_news: Callable[[], None]) -> None:
+        """Call `on_news` whenever something may be taken."""
+        self._on_news = on_news
 
     def ready(self, area: Area) -> Deferred[None]:
         """As `IQueue.ready`."""
@@ -41,6 +46,7 @@ class LogWaiters:
 
     def fire(self, areas: Collection[Area]) -> None:
         """Fire the waiters of these areas."""
+        self._on_news()
         for area in areas:
             waiting, self._waiting[area] = self._waiting[area], {}
             for deferred in waiting:
@@ -52,3 +58,4 @@ class LogWaiters:
         for area, waiting in self._waiting.items():
             if waiting and (area in touched or self._has_ready(area)):
                 self.fire((area,))
+        self._on_news()

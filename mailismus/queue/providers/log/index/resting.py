@@ -123,13 +123,18 @@ class Piece:
 
     def due_at(self, sequence: int, message: Message, entry: Entry) -> float:
         """When an entry that rests in this batch is due."""
-        due_at = entry.due_at
-        for newest, latest in self.limits:
-            due_at = due_at if sequence > newest else latest(entry.area, entry.attempts, due_at)
+        due_at = self.limited(sequence, entry.area, entry.attempts, entry.due_at)
         if entry.area is Area.DEFERRED and self.flushes:
             for newest, one in self.flushes:
                 if sequence <= newest and one.spool_id in (None, message.spool_id) and one.matches(message, entry):
                     return 0.0
+        return due_at
+
+    def limited(self, sequence: int, area: Area, attempts: int, due_at: float) -> float:
+        """Until when entries of this batch may wait that stand there after so many attempts, the earliest of them until
+        `due_at`."""
+        for newest, latest in self.limits:
+            due_at = due_at if sequence > newest else latest(area, attempts, due_at)
         return due_at
 
 
@@ -146,6 +151,8 @@ class Resting:
         self._unknown: deque[Piece] = deque()
         self._hints: dict[Area, deque[int]] = {area: deque() for area in Area}
         """Segments that are read first for an area."""
+        self._held: dict[Area, dict[Piece, None]] = {area: {} for area in Area}
+        """Pieces with due entries that were not loaded for their senders' sake; those that have waited longest first."""
 
     # what rests
 
@@ -274,21 +281,51 @@ class Resting:
         found = self._first(area)
         return found[0] if found is not None else None
 
-    def due_piece(self, area: Area, until: float) -> Piece | None:
-        """Return a piece with something of this area that is due by then, or of which nothing is known."""
+    def has_due(self, area: Area, until: float) -> bool:
+        """Whether something of this area is known to be due by then."""
+        found = self._first(area)
+        return found is not None and found[0] <= until
+
+    def due_piece(self, area: Area, until: float, *, is_learnt_anyway: bool) -> Piece | None:
+        """Return a piece with something of this area that is due by then, or of which nothing is known.
+        `is_learnt_anyway`: of the latter only those that a runner of this area leads to; others are read without a take."""
         found = self._first(area)
         if found is not None and found[0] <= until:
             return found[1]
-        return self._first_unknown(area)
+        return self._first_unknown(area, is_learnt_anyway=is_learnt_anyway)
 
-    def _first_unknown(self, area: Area) -> Piece | None:
+    def hold(self, piece: Piece, areas: Collection[Area]) -> None:
+        """A piece was read, and due entries of these areas were not loaded: their senders were passed over."""
+        for area, held in self._held.items():
+            held.pop(piece, None)
+            if area in areas:
+                held[piece] = None
+
+    def has_held(self, area: Area) -> bool:
+        """Whether there may be such a piece."""
+        return bool(self._held[area])
+
+    def release(self, area: Area) -> Piece | None:
+        """Let such a piece be due at once: there is room in memory again. None: there is none."""
+        held = self._held[area]
+        while held:
+            piece = next(iter(held))
+            del held[piece]
+            runners = [runner for runner in piece.dues if area_of(runner) is area]
+            if runners and self.has(piece):
+                for runner in runners:
+                    self._lower(piece, runner, 0.0)
+                return piece
+        return None
+
+    def _first_unknown(self, area: Area, *, is_learnt_anyway: bool) -> Piece | None:
         hints = self._hints[area]
         while hints:
             unknown = [piece for piece in self._pieces.get(hints[0], ()) if not piece.is_known]
             if unknown:
                 return unknown[0]
             hints.popleft()
-        return self._unknown[0] if not self.is_known else None
+        return self._unknown[0] if not is_learnt_anyway and not self.is_known else None
 
     def _first(self, area: Area) -> tuple[float, Piece] | None:
         heap = self._heaps[area]

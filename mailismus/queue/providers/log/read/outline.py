@@ -12,7 +12,7 @@ from mailismus.errors import Corrupt
 from mailismus.journal.batch import Batch
 from mailismus.journal.frame import FRAME
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.files.recipient_line import due_and_size
+from mailismus.queue.files.recipient_line import due_attempts_size
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.record import (
     ENVELOPES,
@@ -37,8 +37,8 @@ class Outline:
     """0: a message file."""
     content_bytes: int = 0
     record_bytes: int = 0
-    dues: dict[Area, float] = attrs.field(factory=dict)
-    """Earliest due time in each area."""
+    dues: dict[tuple[Area, int], float] = attrs.field(factory=dict)
+    """Earliest due time of the entries of each area after so many attempts: by these `IQueue.hasten` tells them apart."""
     counts: dict[Area, int] = attrs.field(factory=dict)
     """Entries in each area."""
 
@@ -47,8 +47,10 @@ class Outline:
         self.record_bytes += FRAME.size + len(record.text)
         for line in lines.split(b"\n")[:-1]:
             self.counts[area] = self.counts.get(area, 0) + 1
-            due_at, stored_bytes = due_and_size(line)
-            self.dues[area] = min(due_at, self.dues.get(area, due_at))
+            due_at, attempts, stored_bytes = due_attempts_size(line)
+            group = area, attempts
+            if due_at < self.dues.get(group, due_at + 1):
+                self.dues[group] = due_at
             if self.content_segment:
                 self.content_bytes = stored_bytes
 

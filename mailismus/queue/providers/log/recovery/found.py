@@ -41,7 +41,8 @@ class FoundLog:
     unread: list[tuple[int, int]] = attrs.field(factory=list)
     """Segments that may hold further envelopes, in order: the number of each, and a sequence number before its batches."""
     hints: list[tuple[Area, int]] = attrs.field(factory=list)
-    """Segments in which the runners of an area had something to come: they are read first."""
+    """Segments that are read first: those in which the runners of an area had something to come, the shortest intervals
+    first, then those of the suffix."""
     damages: list[SegmentDamage] = attrs.field(factory=list)
     missing: set[LogPlace] = attrs.field(factory=set)
     """Envelopes that work was going on, and that are nowhere."""
@@ -58,6 +59,8 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundLo
     wanted = [place.sequence for place in replayed.works]
     found.missing.update(place for place, work in replayed.works.items() if not work.is_garbage)
     behind = 0
+    led: dict[int, int] = {}
+    news: list[int] = []
     for segment in replayed.journal.used:
         assert segment.header is not None
         if segment.header.number in ignored:
@@ -67,13 +70,18 @@ def find_messages(replayed: ReplayedLog, positions: Positions | None) -> FoundLo
             _read(found, replayed, segment, behind)
         if last >= first and last > behind:
             found.unread.append((segment.header.number, behind))
-        for runner, place in sorted(positions.runners.items()) if positions is not None else ():
+        if last > replayed.horizon:  # what has come since the positions were written
+            news.append(segment.header.number)
+        for runner, place in positions.runners.items() if positions is not None else ():
             if behind < place.sequence <= last:
-                found.hints.append((area_of(runner), segment.header.number))
+                led[runner] = segment.header.number
         behind = max(behind, last)
     if replayed.last_shift is not None:
         sequence, number, _ = replayed.last_shift
         found.unread.append((number, sequence - 1))
+        news.append(number)
+    found.hints += [(area_of(runner), number) for runner, number in sorted(led.items())]
+    found.hints += [(area, number) for number in news for area in Area]
     return found
 
 

@@ -111,7 +111,7 @@ def opener_of(
     """The opener of the log. Its length has no limit, so no share of one bounds its segments."""
     journal = attrs.evolve(settings.journal, maxsize=_SEGMENTS_OF_A_JOURNAL * settings.journal.segmentsize)
     directory = os.path.join(settings.rootpath, LOG)
-    return JournalOpener(disk, directory, journal, files, reactor, random_bytes, has_marks=True)
+    return JournalOpener(*(disk, directory, journal, files, reactor, random_bytes), has_marks=True, keeps_for_a_start=True)
 
 
 def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) -> OpenedLog:
