@@ -54,7 +54,7 @@ class Pool:
 
     def charge(self, connection: Connection, job: Job) -> None:
         """Count a connection that was made, or used again, for this job, as one of its sender."""
-        if self.is_small(job):
+        if job.concurrency is None or self.is_small(job):  # the usual case first
             sender = job.message.sender
             connection.charge(sender)
             self.by_sender[sender] = self.by_sender.get(sender, 0) + 1

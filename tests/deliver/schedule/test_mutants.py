@@ -137,7 +137,7 @@ MUTANTS = (
     ),
     Mutant(pool, "        if left:\n            self.by", "        if True:\n            self.by"),
     Mutant(pool, "        connection.charge(None)\n", ""),
-    Mutant(pool, "        if self.is_small(job):\n", "        if True:\n"),
+    Mutant(pool, "if job.concurrency is None or self.is_small(job):", "if True:"),
     Mutant(pool, " - self.open) + len(self.idle)", " - self.open)"),
     Mutant(pool, "self.open < self._limits.max_connections or bool(self.idle)", "self.open < self._limits.max_connections"),
     Mutant(pool, "self.open >= self._limits.max_connections", "self.open > self._limits.max_connections"),

@@ -152,6 +152,17 @@ def test_the_share_of_one_message() -> None:
     assert bench.task.holds.begun[Hold.SHARE] == 1
 
 
+def test_the_share_of_one_sender() -> None:
+    bench = started(maxconnections=12, has_relay=False)
+    for number in range(12):
+        bench.names.mx(f"d{number}.example", (10, f"mx.d{number}.example", f"192.0.2.{number + 1}"))
+        bench.sink(MUTE, f"192.0.2.{number + 1}")
+        bench.put(b"r@d%d.example" % number, sender=b"many@a.example")
+    bench.run(2)
+    assert holds(bench) == {"underway": 10, "share": 2}
+    assert "waits for a connection: small messages of its sender have 10 of 12, their share" in str(bench.why())
+
+
 def test_name_servers_that_are_silent() -> None:
     bench = started(has_relay=False)
     bench.names.domains["b.example"] = Deferred()
