@@ -108,7 +108,8 @@ def build(
     ledger.adopt(found.working, found.unmarked)
     segments = LogSegments(opened.writer, opened.pool, found.holds, resting)
     for number in opened.ignored:
-        segments.fail(number)
+        if number in segments.in_use():  # else it was removed before the crash
+            segments.fail(number)
     damage = LogDamage(disk, corrupt, files)
     contents = LogContents(disk, spool_root, files, working_set, segments.in_use(), corrupt, damage)
 
