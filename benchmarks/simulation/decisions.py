@@ -98,10 +98,10 @@ class _Host:
         self.schedule.place(self.job(), self.destination, NOW)
 
     def job(self) -> Job:
-        """A new job of a message of its own."""
+        """A new job of a message and a sender of its own."""
         self._number += 1
         entry = Entry(0, b"u@a.example", Area.INCOMING, NOW)
-        message = Message(SpoolId(self._number), b"s@b.example", b"-", False, NOW, 1000, 1, [entry])
+        message = Message(SpoolId(self._number), b"s%d@b.example" % self._number, b"-", False, NOW, 1000, 1, [entry])
         return Job(message, message.entries, NOW, HOP)
 
     def begin(self, connection: Connection) -> None:
