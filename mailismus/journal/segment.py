@@ -58,6 +58,11 @@ class Segment:
         except OSError:
             return False
 
+    def rename(self, disk: IDisk, path: str) -> None:
+        """Give the file another name, which is durable when its directory is synced. Raises OSError."""
+        disk.rename(self.path, path)
+        self.path = path
+
     def is_whole(self) -> bool:
         """Whether its name leads to it and it has its full length; False where that is not known. A file that was cut can be
         written and synced beyond its end without any error, and the bytes between are lost."""

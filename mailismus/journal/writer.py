@@ -251,8 +251,7 @@ class JournalWriter:
             self._number += 1
             path = os.path.join(self._directory, file_name(self._number))
         if path != segment.path:
-            self._disk.rename(segment.path, path)
-            segment.path = path
+            segment.rename(self._disk, path)
 
 
 def most_records_size(segment_bytes: int) -> int:

@@ -373,7 +373,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "journal.opening": ("last_sequence", "of the segment that the start denies"),
     "journal.pool": ("header", "a segment that is free again"),
     "journal.replay": ("limit header counts is_guessed last_sequence end is_torn damages", _PARTS),
-    "journal.writer": ("last_sequence end is_given_up path", "segments are the writer's own; " + _HOT),
+    "journal.writer": ("last_sequence end is_given_up", "segments are the writer's own; " + _HOT),
     "net.dispatch": ("doIteration wakeUp", "the reactor's round and its wake-up, before it runs"),
     "net.tls": ("protocol", "Twisted: a transport's protocol is exchanged so"),
     "queue.due.entries": ("since", "records of the index; " + _HOT),

@@ -403,8 +403,8 @@ RULES: dict[str, Rule] = {
     ),
     "the log: a segment is begun anew when the name that calls it free is durable": _log(
         "control/rounds",
-        "            segment.path = path\n    disk.sync_directory(directory)\n",
-        "            segment.path = path\n",
+        "            segment.rename(disk, path)\n    disk.sync_directory(directory)\n",
+        "            segment.rename(disk, path)\n",
     ),
     "the log: a segment whose name calls it free does not count": _log(
         "recovery/begun_anew", "(freed == header.number and not segment.is_guessed) or ", ""

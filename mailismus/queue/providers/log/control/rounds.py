@@ -107,8 +107,7 @@ def name_free(disk: IDisk, directory: str, segments: Sequence[Segment]) -> None:
     for segment in segments:
         path = os.path.join(directory, free_name(segment.number))
         if path != segment.path and segment.has_name():
-            disk.rename(segment.path, path)
-            segment.path = path
+            segment.rename(disk, path)
     disk.sync_directory(directory)
 
 
