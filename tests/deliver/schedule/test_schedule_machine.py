@@ -285,7 +285,8 @@ class ScheduleMachine(RuleBasedStateMachine):
     def _waiting(self) -> tuple[int, ...]:
         schedule = self.desk.schedule
         parked = [len(destination.parked) for destination in schedule.destinations.values()]
-        return (len(schedule.line), len(schedule.pool.idle), *parked)
+        queued = [len(connection.queue) for connection in self.desk.sessions]  # one host's job may now go to another's
+        return (len(schedule.line), len(schedule.pool.idle), *parked, *queued)
 
     def _check_that_nothing_waits(self) -> None:
         desk, schedule = self.desk, self.desk.schedule
