@@ -138,6 +138,7 @@ def turn(options: argparse.Namespace, at: Stage, name: str, more: Extras = NOTHI
         fill_s = time.monotonic() - began_s
         time.sleep(SETTLE_S)
         at_rest(server.account, REST_S)
+        os.sync()  # else the kernel writes back what the filling left while the queue drains: more, the faster it was filled
         say(f"{name}: {messages} messages deferred in {fill_s:.0f} s")
         generator = trial.start_generator(server.port, 10_000_000, options.rate, 1)
         time.sleep(BEFORE_S)

@@ -1,8 +1,8 @@
 """Fills a stopped queue through the queue's seam, faster than by SMTP: `python -m benchmarks.queue_builder CONFIG ENTRIES`.
 
-Every message has 4 KiB and 1,000 recipients; each recipient is committed like any mail (in the clustered queue: one journal
-batch, one barrier), and is in the queue's files when this ends. `--area deferred`: tried once and due in `--due-in` seconds;
-`incoming`: due.
+Every message has 4 KiB and 1,000 recipients, or `--recipients`; each recipient is committed like any mail (in the clustered
+queue: one journal batch, one barrier), and is in the queue's files when this ends. `--area deferred`: tried once and due in
+`--due-in` seconds; `incoming`: due.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from mailismus.providers import PROVIDERS
 from mailismus.queue.interface import Area, IDraft, IQueue, Placement, Submission
 from mailismus.start.server import Reactor
 
-RECIPIENTS, SIZE_BYTES, AT_ONCE = 1000, 4096, 8
+RECIPIENTS, SIZE_BYTES, AT_ONCE = 1000, 4096, 8000
+"""Of one message; of its content; entries that are committed at a time."""
+MOST_AT_ONCE = 200
+"""Messages that are committed at a time, at most."""
 DOMAIN = b"to.bench.example"
 REPLY = Reply(451, b"4.4.1", b"connect to 127.0.0.1 failed: Connection refused")
 
@@ -39,15 +42,15 @@ def content(number: int) -> bytes:
     return (head + (b"x" * 62 + b"\r\n") * lines)[: SIZE_BYTES - 2] + b"\r\n"
 
 
-def submission(draft: IDraft, number: int, area: Area, due_in_s: float) -> Submission:
-    """One message. Its recipients are numbered through all messages."""
-    first = number * RECIPIENTS
-    recipients = tuple(b"%dbuilt@%s" % (first + index, DOMAIN) for index in range(RECIPIENTS))
+def submission(draft: IDraft, number: int, count: int, area: Area, due_in_s: float) -> Submission:
+    """One message with so many recipients, numbered through all messages."""
+    first = number * count
+    recipients = tuple(b"%dbuilt@%s" % (first + index, DOMAIN) for index in range(count))
     now, placements = time.time(), None
     if area is Area.DEFERRED:
         host = b"127.0.0.1[127.0.0.1]:25"
         due_at = now + due_in_s
-        placements = tuple(Placement(index, area, due_at, 1, REPLY, host) for index in range(1, RECIPIENTS + 1))
+        placements = tuple(Placement(index, area, due_at, 1, REPLY, host) for index in range(1, count + 1))
     return Submission(draft, Envelope(b"sender@from.bench.example", recipients, b"127.0.0.1"), now, placements)
 
 
@@ -62,16 +65,17 @@ async def draft_of(queue: IQueue, reactor: Reactor) -> IDraft:
             await deferLater(reactor, 0.1)
 
 
-async def build(queue: IQueue, reactor: Reactor, messages: int, area: Area, due_in_s: float) -> None:
-    """Commits all messages, `AT_ONCE` at a time."""
-    for start in range(0, messages, AT_ONCE):
+async def build(queue: IQueue, reactor: Reactor, messages: int, count: int, area: Area, due_in_s: float) -> None:
+    """Commits all messages, each with so many recipients."""
+    at_once = min(MOST_AT_ONCE, max(1, AT_ONCE // count))
+    for start in range(0, messages, at_once):
         done: list[Deferred[Any]] = []
-        for number in range(start, min(start + AT_ONCE, messages)):
+        for number in range(start, min(start + at_once, messages)):
             draft = await draft_of(queue, reactor)
             pause = draft.write(content(number))
             if pause is not None:
                 await pause
-            done.append(queue.commit([submission(draft, number, area, due_in_s)], ()))
+            done.append(queue.commit([submission(draft, number, count, area, due_in_s)], ()))
         await gatherResults(done)
 
 
@@ -81,10 +85,11 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     served = chosen(options)
     providers = PROVIDERS.extended(**{served.name: served.module}) if served.module else PROVIDERS
     settings = load(options.config, Loader(providers=providers.names)).settings.queue
-    opened = providers.configured(settings).open(settings, reactor, WallClock(reactor))
+    opened = providers.configured(settings).open(settings, reactor, WallClock(reactor), lambda recipient: False)
     queue = opened.queue
     await opened.begin()
-    await build(queue, reactor, options.entries // RECIPIENTS, Area(options.area), options.due_in)
+    messages = options.entries // options.recipients
+    await build(queue, reactor, messages, options.recipients, Area(options.area), options.due_in)
     await queue.close()
     opened.end()
 
@@ -94,7 +99,8 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.queue_builder")
     add_option(parser)
     parser.add_argument("config", help="the server's configuration; it must be stopped")
-    parser.add_argument("entries", type=int, help="how many, rounded down to 1,000")
+    parser.add_argument("entries", type=int, help="how many, rounded down to whole messages")
+    parser.add_argument("--recipients", type=int, default=RECIPIENTS, help="of each message (default: %(default)s)")
     parser.add_argument("--area", choices=("deferred", "incoming"), default="deferred")
     parser.add_argument("--due-in", type=float, default=14400.0, help="seconds until deferred entries are due")
     return parser

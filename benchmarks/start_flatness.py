@@ -8,6 +8,9 @@ With `--area deferred` the entries wait for hours; the *entry of the queue* whos
 1,000 recipients that was deferred before the kill, rests in a cluster, and is due at the start. With `--area incoming` all
 are due at once, as after a long `delay_start`, and the load of their delivery is on the start; `queue count` is left out.
 What the load left before the kill goes out before the fresh message: both are new mail, the oldest first.
+
+With `--recipients 1` each entry is a message of its own. With `--drop-caches` the system forgets all pages of files before
+each start (needs root), and so reads all from the disk; the interpreter's imports are read again before the start.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import signal
 import smtplib
 import statistics
@@ -29,7 +33,7 @@ import attrs
 
 from benchmarks.measure.costs import at_rest, pss_bytes
 from benchmarks.results.content import recipient
-from benchmarks.results.flatness import Counting, Measured, Start, broken, markdown
+from benchmarks.results.flatness import Counting, Listing, Measured, Start, broken, markdown
 from benchmarks.results.workloads import SENDER, WORKLOADS, Connections, Workload
 from benchmarks.sinks.recorded import first_arrival, recipients_in, recording
 from benchmarks.stage.directories import Stage, say, stage
@@ -106,15 +110,16 @@ def build(bed: Bed, entries: int) -> None:
         server = bed.server(HOURS)
         server.configure(bed.place)
         argv = [sys.executable, "-m", "benchmarks.queue_builder", str(server.config), str(entries), "--area", area]
-        argv += ["--provider", server.provider.name]
+        argv += ["--provider", server.provider.name, "--recipients", str(bed.options.recipients)]
         with start("builder", argv, bed.place.logs, cwd=TREE) as builder:
             if builder.wait(BUILD_TIMEOUT_S):
                 raise TrialError(builder.complaint())
         server.close()
     else:
         with bed.running(HOURS, "0" if area == "deferred" else "1d") as server:
-            messages = entries // RECIPIENTS
-            send(Workload("build", SIZE_BYTES, RECIPIENTS, Connections.ONE_MESSAGE, messages, 0), messages, server.port,
+            count = bed.options.recipients
+            messages = entries // count
+            send(Workload("build", SIZE_BYTES, count, Connections.ONE_MESSAGE, messages, 0), messages, server.port,
                  bed.place.logs, BUILD_TIMEOUT_S)  # fmt: skip
             wait_until(lambda: queue_counts(server)[area] == entries, BUILD_TIMEOUT_S, f"{entries} entries", 1.0)
     say(f"{entries} entries built in {time.monotonic() - began_s:.1f} s")
@@ -147,12 +152,15 @@ def kill_under_load(bed: Bed, seed: int) -> None:
 
 
 class Greeted(threading.Thread):
-    """Waits for the first 220 and sends a message then."""
+    """Waits for the first 220 and sends a message then. A subclass may look at the server at that moment."""
 
     def __init__(self, port: int, number: int) -> None:
         super().__init__(daemon=True)
         self._port, self._number = port, number
         self.at_s = 0.0
+
+    def on_greeting(self) -> None:
+        """Called at the greeting."""
 
     def run(self) -> None:
         """Tries to connect every few milliseconds."""
@@ -161,6 +169,7 @@ class Greeted(threading.Thread):
             try:
                 with smtplib.SMTP("127.0.0.1", self._port, "fresh.bench.example", 60) as client:
                     self.at_s = time.monotonic()
+                    self.on_greeting()
                     to = recipient(self._number, 0).decode()
                     client.sendmail(SENDER, [to], b"Subject: fresh\r\n\r\nfresh\r\n")
                 return
@@ -170,6 +179,9 @@ class Greeted(threading.Thread):
 
 def measured_start(bed: Bed, server: Ours) -> Start:
     """Starts the server over what the killed one left. Raises: TrialError."""
+    if bed.options.drop_caches:
+        os.sync()
+        Path("/proc/sys/vm/drop_caches").write_text("3\n")
     imports_s, number = import_s(), bed.fresh
     bed.fresh += 1
     with recording(bed.place.logs, bed.relay_port) as backlog:
@@ -194,6 +206,7 @@ class Counts:
 
     server: Ours
     entries: int
+    messages: int
     is_exact: bool = True
 
     def run(self) -> float:
@@ -201,7 +214,7 @@ class Counts:
         began_s = time.monotonic()
         text = administer(self.server, "queue", "count", "--json", timeout_s=300.0)
         took_s, found = time.monotonic() - began_s, json.loads(text)
-        wanted = {"entries": self.entries, "messages": self.entries // RECIPIENTS}
+        wanted = {"entries": self.entries, "messages": self.messages}
         told = {name: found["deferred"][name] for name in wanted}
         if told != wanted or found["exact"] is not True:
             self.is_exact = False
@@ -229,9 +242,38 @@ def load(bed: Bed, server: Ours) -> Iterator[tuple[Process, Callable[[], int]]]:
         sink.close()
 
 
-def count_under_load(bed: Bed, server: Ours, entries: int) -> Counting:
-    """Rates of delivery in windows before, with and after one `queue count`. Raises: TrialError."""
-    counts = Counts(server, entries)
+@attrs.define
+class Lists:
+    """Runs `queue list --json` and counts what it says."""
+
+    server: Ours
+    found: int = 0
+    peak_bytes: int = 0
+
+    def run(self) -> float:
+        """One list; gives its seconds."""
+        began_s, self.found = time.monotonic(), 0
+        command = self.server.command("queue", "list", "--json")
+        with subprocess.Popen(command, env=self.server.environment(), stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                self.found += sum(len(at["recipients"]) for at in [json.loads(line)] if at["queue_name"] == "deferred")
+            _, code, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(code)
+        if process.returncode:
+            raise TrialError(f"queue list: exit code {process.returncode}")
+        self.peak_bytes = used.ru_maxrss << 10
+        return time.monotonic() - began_s
+
+
+def disk_bytes(directory: Path) -> int:
+    """Bytes that the files below it have on the disk."""
+    return sum(path.lstat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
+
+
+def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Listing | None]:
+    """Rates of delivery in windows before, with and after one `queue count`, and one `queue list`. Raises: TrialError."""
+    counts, lists = Counts(server, entries, entries // bed.options.recipients), Lists(server)
     quiet_s = counts.run()
     with load(bed, server) as (generator, delivered):
 
@@ -248,7 +290,13 @@ def count_under_load(bed: Bed, server: Ours, entries: int) -> Counting:
         before, _ = window(float)
         beside, took_s = window(counts.run)
         after, _ = window(float)
-    return Counting(quiet_s, took_s, counts.is_exact, (before + after) / 2, beside)
+        without = (before + after) / 2
+        listing = None
+        if bed.options.list:
+            beside_list, list_s = window(lists.run)
+            share = beside_list / without if without else 0.0
+            listing = Listing(list_s, lists.found == entries, lists.peak_bytes, share)
+    return Counting(quiet_s, took_s, counts.is_exact, without, beside), listing
 
 
 def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras = NOTHING_MORE) -> Measured:
@@ -261,7 +309,8 @@ def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras =
         trial.start_sink()
         bed = Bed(options, place, trial, more)
         build(bed, entries)
-        starts, counting = list[Start](), None
+        starts, counting, listing = list[Start](), None, None
+        used = disk_bytes(place.queue)
         rounds = options.starts if options.area == "deferred" else 1
         for number in range(rounds):
             kill_under_load(bed, number + 1)
@@ -270,14 +319,14 @@ def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras =
                 starts.append(measured_start(bed, server))
                 say(f"{entries} entries, start {number + 1}/{rounds}: {starts[-1]}")
                 if number + 1 == rounds and options.area == "deferred" and not options.no_count:
-                    counting = count_under_load(bed, server, entries)
-                    say(f"{entries} entries: {counting}")
+                    counting, listing = count_under_load(bed, server, entries)
+                    say(f"{entries} entries: {counting} {listing or ''}")
                 if number + 1 < rounds:
                     server.stop()
             finally:
                 server.close()
             wait_until(lambda: not listeners(place.port), 20, "the port to be free")
-        return Measured(entries, tuple(starts), counting)
+        return Measured(entries, tuple(starts), counting, listing, used)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -298,6 +347,9 @@ def arguments() -> argparse.ArgumentParser:
         "--load-rate", type=float, default=0.0, help="messages a second beside a count (default: as fast as it goes)"
     )
     parser.add_argument("--rest-timeout", type=float, default=120.0, help="seconds until the server must be at rest")
+    parser.add_argument("--recipients", type=int, default=RECIPIENTS, help="of each message (default: %(default)s)")
+    parser.add_argument("--drop-caches", action="store_true", help="before each start; needs root")
+    parser.add_argument("--list", action="store_true", help="measure `queue list` too")
     parser.add_argument("--no-count", action="store_true", help="leave `queue count` out")
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="where the queue lies")
     return parser

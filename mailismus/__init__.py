@@ -15,12 +15,14 @@ first; a package imports only packages above it in this list (`docs/architecture
     net         sockets: accept, listen, send, close, TLS
     journal     write-ahead log of the queue: batches, segments, group commit, replay
     spool       message files in 32 silo directories, and when each may be removed
+    chunks      many writers, a new file for each write: unique names, write handlers, access points
     maildir     delivery into a maildir
     queue       entries and messages: the provider interface, the manager, the providers
     submit      SMTP reception: from a client into the queue
     deliver     from the queue to a mail host or a maildir
     report      non-delivery reports
     admin       commands about the queue, the admin socket, the shell
+    inject      a program of this machine puts a message into the queue: the command `inject`
     probe       what other servers show of TLS: the command `mailismus tls`
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
     providers   the table of queue providers, each imported when it is asked for

@@ -23,6 +23,8 @@ from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find
 from mailismus.config.values.settings import Settings
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import ConfigError, StartError, StorageError
+from mailismus.inject.command import InjectTools
+from mailismus.inject.command import register as register_inject
 from mailismus.probe.command import ProbeTools
 from mailismus.probe.command import register as register_probe
 from mailismus.providers import PROVIDERS, Providers
@@ -145,6 +147,7 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     tools = CommandTools(context.load_settings, context.providers, context.dump, context.explain_stopped, complain)
     register_admin(commands, tools)
     register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
+    register_inject(commands, InjectTools(context.load_settings, context.providers))
     register_probe(commands, ProbeTools(context.load_or_default, context.make_locator))
     manual.register(commands, build_parser)
     return parser
@@ -180,7 +183,8 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
     try:
         parsed = build_parser(context).parse_args(given)
         status = int(parsed.run(parsed))
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it was closed by the shell
+            sys.stdout.flush()
         return status
     except BrokenPipeError:
         give_up_output()  # the reader closed the pipe: no error

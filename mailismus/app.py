@@ -42,11 +42,12 @@ from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import DnsReactor
 from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.errors import StartError
+from mailismus.mail.directory import DirectoryInUse
 from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.manager import QueueManager
-from mailismus.queue.provider import IOpenedQueue, IProviders
+from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
 from mailismus.start.observation import Observation
 from mailismus.start.server import Listening, Reactor
@@ -117,8 +118,9 @@ class MailServer:
         observation: Observation,
         bound: Sequence[tuple[str, str, int]],
         stop_timeout_s: float,
+        directory: DirectoryInUse,
     ) -> None:
-        self._opened = opened
+        self._opened, self._directory = opened, directory
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
         self._admin, self._snapshot = tasks.admin, tasks.snapshot
@@ -152,6 +154,7 @@ class MailServer:
 
         def take_over() -> None:
             self._submit.reload(terms)
+            self._directory.reload(settings.directory)
             self._deliver.reload(settings.deliver, settings.message_store, settings.directory, locator, deaths)
             self._report.reload(settings.report)
             self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
@@ -202,16 +205,19 @@ def build(
     shorten_dispatch(reactor)
     clock = WallClock(reactor)
     begun_at = time.monotonic()
-    opened = open_queue(settings.queue, reactor, clock, providers)
+    directory = DirectoryInUse(settings.directory)
+    opened = open_queue(settings.queue, reactor, clock, providers, directory.is_local)
     opening_s = time.monotonic() - begun_at
     try:
-        return _build(settings, reactor, clock, maillog, privileged, opened, opening_s)
+        return _build(settings, reactor, clock, maillog, privileged, opened, opening_s, directory)
     except BaseException:
         opened.release()
         raise
 
 
-def open_queue(settings: QueueSettings, reactor: Reactor, clock: IReactorTime, providers: IProviders) -> IOpenedQueue:
+def open_queue(
+    settings: QueueSettings, reactor: Reactor, clock: IReactorTime, providers: IProviders, is_local: IsLocal
+) -> IOpenedQueue:
     """Return the queue, locked and opened by its provider. Raises `StartError`."""
     try:
         provider = providers.configured(settings)
@@ -219,7 +225,7 @@ def open_queue(settings: QueueSettings, reactor: Reactor, clock: IReactorTime, p
         provider = providers.named(settings.provider)  # the provider refuses the directory too, and tells the remedy
     except OSError as error:
         raise StartError(os.EX_IOERR, f"the queue can't be opened: {error}") from error
-    return provider.open(settings, reactor, clock)
+    return provider.open(settings, reactor, clock, is_local)
 
 
 def _build(
@@ -230,6 +236,7 @@ def _build(
     privileged: Callable[[], AbstractContextManager[None]],
     opened: IOpenedQueue,
     opening_s: float,
+    directory: DirectoryInUse,
 ) -> MailServer:
     """Make the rest of the server, over an opened queue. Until it returns, the caller must release that queue."""
     host = settings.application.announcehost
@@ -261,6 +268,7 @@ def _build(
         observation.bind()
         admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock, time.monotonic)
         admin.show_settings(settings.effective)
+        admin.take_messages(submit.new_injection)
         admin.bind()
     except BaseException:
         observation.close()
@@ -293,7 +301,8 @@ def _build(
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()
     tasks = Tasks(submit, deliver, report, admin, snapshot)
-    return MailServer(opened, manager, tasks, locator_of, observation, bound, settings.application.stop_timeout_s)
+    stop_timeout_s = settings.application.stop_timeout_s
+    return MailServer(opened, manager, tasks, locator_of, observation, bound, stop_timeout_s, directory)
 
 
 def build_locator(

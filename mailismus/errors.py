@@ -55,6 +55,16 @@ class ProtocolError(MailismusError):
 
 
 @attrs.frozen
+class MailboxFull(MailismusError):
+    """A mailbox has no room for a message. `is_too_large`: it never has."""
+
+    is_too_large: bool
+
+    def __str__(self) -> str:
+        return "the mailbox is full"
+
+
+@attrs.frozen
 class SecretError(MailismusError):
     """The secret in a file can't be had. `why`: what is wrong with the file; `remedy`: what to do about it; `is_missing`:
     there is no file of that name."""

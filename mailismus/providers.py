@@ -19,6 +19,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Corrupt, StartError
+from mailismus.queue.files.conversion import refuse_between
 from mailismus.queue.files.mark import Mark, read_mark, refuse_format, refuse_other
 from mailismus.queue.provider import IProvider
 
@@ -49,6 +50,7 @@ class Providers:
     def configured(self, settings: QueueSettings) -> IProvider:
         provider = self.named(settings.provider)
         path = settings.rootpath
+        refuse_between(self._disk, path)
         try:
             mark = read_mark(self._disk, path)
         except (Corrupt, OSError):
@@ -60,6 +62,7 @@ class Providers:
         return provider
 
     def found_in(self, queue_path: str) -> IProvider:
+        refuse_between(self._disk, queue_path)
         try:
             mark = read_mark(self._disk, queue_path)
         except (Corrupt, OSError) as error:
@@ -109,6 +112,7 @@ PROVIDERS = Providers(
     {
         "clustered": "mailismus.queue.providers.clustered.entry",
         "log": "mailismus.queue.providers.log.entry",
+        "chunk": "mailismus.queue.providers.chunk.entry",
     }
 )
 """The providers that can be configured, the default one first."""

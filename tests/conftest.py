@@ -2,11 +2,15 @@
 the umask as it was: commands change that of their process. Tests send SIGINT, which a shell's background job ignores, and so
 would every process that it starts.
 
+A module that leaves many descriptors open fails: all tests together may have no more than select(2) takes, 1024.
+
 Where CI is set hypothesis loads a profile of its own, which is as patient, and repeatable.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -28,3 +32,26 @@ def _umask_as_it_was() -> Iterator[None]:
     os.umask(before)
     yield
     os.umask(before)
+
+
+MAY_STAY_OPEN = 32
+"""Descriptors that a module of tests may leave open: of what it made once for the process."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _descriptors_are_closed() -> Iterator[None]:
+    before = _descriptors()
+    yield
+    if len(_descriptors()) > len(before) + MAY_STAY_OPEN:
+        gc.collect()
+        left = _descriptors()
+        assert len(left) <= len(before) + MAY_STAY_OPEN, sorted(name for fd, name in left.items() if fd not in before)
+
+
+def _descriptors() -> dict[int, str]:
+    """What every descriptor of this process leads to."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # that of the listing
+            found[int(name)] = os.readlink(f"/proc/self/fd/{name}")
+    return found

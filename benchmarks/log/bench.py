@@ -42,6 +42,7 @@ def settings_of(directory: Path, choice: Choice, segment_bytes: int) -> QueueSet
         provider="log",
         rootpath=str(directory / "queue"),
         maxclustersize=256_000,
+        conf_split=23,
         maxmemoryqueue=0,
         retry=RetrySettings(maxtime_s=259_200, maxtime_reports_s=86_400, delays_s=(900.0,)),
         minfree=MinFree(0.0, 0),

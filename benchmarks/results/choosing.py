@@ -32,7 +32,13 @@ _LOADS = "load"
 MOST_OTHERS = 20.0
 """Percent of the machine that others may use while a rate is measured."""
 _RATES = ("accepted/s", "delivered/s", "CPU ms/msg")
-COLOURS = {"clustered": "#0b6e99", "clustered-links": "#7fb3c8", "log": "#b8560f", "log-spool": "#e3a877"}
+COLOURS = {
+    "clustered": "#0b6e99",
+    "clustered-links": "#7fb3c8",
+    "log": "#b8560f",
+    "log-spool": "#e3a877",
+    "chunk": "#4f7a28",
+}
 
 
 def fair(runs: Sequence[Figures], figure: str) -> list[Figures]:

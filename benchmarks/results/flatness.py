@@ -47,12 +47,26 @@ class Counting:
 
 
 @attrs.frozen
+class Listing:
+    """`queue list --json`, beside a delivery load. `share`: what is left of the delivery rate meanwhile; `peak_bytes`:
+    resident, of the command."""
+
+    seconds: float
+    is_complete: bool
+    peak_bytes: int
+    share: float
+
+
+@attrs.frozen
 class Measured:
-    """All of one queue. `counting` is None where it was not measured."""
+    """All of one queue. `counting` and `listing` are None where they were not measured. `disk_bytes`: of all its files
+    before the first start."""
 
     entries: int
     starts: tuple[Start, ...]
     counting: Counting | None
+    listing: Listing | None = None
+    disk_bytes: int = 0
 
 
 TIMES: tuple[tuple[str, Callable[[Start], float]], ...] = (
@@ -101,6 +115,11 @@ def broken(measured: Sequence[Measured]) -> list[str]:
             check(slowest_s < COUNT_S, f"{name}: queue count took {slowest_s:.1f} s")
             check(counting.is_exact, f"{name}: queue count was not exact")
             check(counting.share >= RATE_SHARE, f"{name}: deliveries beside a count: {counting.share:.2f}")
+        listing = queue.listing
+        if listing is not None:
+            check(listing.is_complete, f"{name}: queue list was not complete")
+            check(listing.share >= RATE_SHARE, f"{name}: deliveries beside a list: {listing.share:.2f}")
+            check(listing.peak_bytes < PSS_BYTES, f"{name}: queue list needs {listing.peak_bytes / 1e6:.0f} MB")
     return found
 
 
@@ -116,9 +135,17 @@ def markdown(measured: Sequence[Measured]) -> str:
         else:
             cells += [number(counting.quiet_s), number(counting.loaded_s), "yes" if counting.is_exact else "**no**"]
             cells += [f"{counting.rate_without:.0f}", f"{counting.share:.2f}"]
-        rows.append([str(queue.entries), *cells])
-    limits = ["limit", "", f"import + {GREETING_BEYOND_IMPORT_S:g}", f"{DELIVERY_S:g}", f"{DELIVERY_S:g}"]
+        listing = queue.listing
+        if listing is None:
+            cells += ["-"] * 3
+        else:
+            seconds = number(listing.seconds) if listing.is_complete else f"{number(listing.seconds)} **incomplete**"
+            cells += [seconds, f"{listing.peak_bytes / 1e6:.0f}", f"{listing.share:.2f}"]
+        rows.append([str(queue.entries), f"{queue.disk_bytes / (1 << 20):.0f}", *cells])
+    limits = ["limit", "", "", f"import + {GREETING_BEYOND_IMPORT_S:g}", f"{DELIVERY_S:g}", f"{DELIVERY_S:g}"]
     limits += [f"{PSS_BYTES / 1e6:g}"] * 2 + [f"{COUNT_S:g}"] * 2 + ["yes", "", f"{RATE_SHARE:g}"]
-    header = ["entries", "imports, s", *(name for name, _ in (*TIMES, *MEMORY))]
+    limits += ["", f"{PSS_BYTES / 1e6:g}", f"{RATE_SHARE:g}"]
+    header = ["entries", "disk, MiB", "imports, s", *(name for name, _ in (*TIMES, *MEMORY))]
     header += ["count, s", "beside a load", "exact", "delivered/s", "share beside a count"]
+    header += ["list, s", "its MB", "share beside a list"]
     return table(header, [*rows, limits])

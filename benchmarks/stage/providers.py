@@ -61,7 +61,14 @@ LOG = ServedProvider(
     made=(".msg", ".mqj"),
     has_spool=True,
 )
-SERVED = {provider.name: provider for provider in (CLUSTERED, LOG, NAIVE)}
+CHUNK = ServedProvider(
+    "chunk",
+    twistd=CLUSTERED.twistd,
+    command=CLUSTERED.command,
+    leftovers=("/todo/*", "/mess/*/*", "/info/*/*"),
+    made=("",),
+)
+SERVED = {provider.name: provider for provider in (CLUSTERED, LOG, CHUNK, NAIVE)}
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import attrs
 
 from benchmarks.measure.disk_calls import Counted
-from benchmarks.stage.providers import CLUSTERED, LOG, ServedProvider
+from benchmarks.stage.providers import CHUNK, CLUSTERED, LOG, ServedProvider
 from benchmarks.stage.servers import Extras, Ours
 
 
@@ -41,5 +41,6 @@ VARIANTS = {
         Variant("clustered-links", "clustered, hard links", CLUSTERED, spool="<hardlinks>Y</hardlinks>"),
         Variant("log", "log", LOG),
         Variant("log-spool", "log, all contents in the spool", LOG, "<journal><largemsgsize>0</largemsgsize></journal>"),
+        Variant("chunk", "files of its own for each message", CHUNK),
     )
 }

@@ -1,11 +1,12 @@
-"""Delivery: from the queue to mail hosts and maildirs.
+"""Delivery: from the queue to mail hosts, and to maildirs or an LMTP server.
 
 Modules, each with what it is:
 
     queue_seam  the queue manager as delivery uses it
     context     reactor, clocks, threads and chance
     security    what a host must show before it gets mail. Pure
-    route       a recipient's route: local, relay, MX, or none. Pure
+    mailboxes   the names under which an LMTP server knows our users. Pure
+    route       a recipient's route: local, LMTP, relay, MX, or none. Pure
     concurrency  how many workers have a job of a message. Pure
     conversion  8-bit messages as 7-bit content: what is measured, remembered, converted on its way
     job         the recipients of a message for one next hop
@@ -28,6 +29,7 @@ Modules, each with what it is:
     connector   makes the connection of a session, and says why there is none
     content     reads a content in pieces, as there is room
     protocol    a session that takes mail, one job after another
+    lmtp_session  a session with an LMTP server: one outcome a recipient
     giving_back  jobs that leave delivery, and which go back to the queue untried
     verdicts    what follows when a transaction or a session has ended
     sessions    all sessions: carries out what the schedule decides

@@ -12,11 +12,11 @@ import errno
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.error import TimeoutError  # noqa: A004  # Twisted's name for it
-from twisted.internet.interfaces import IAddress, IConnector, IReactorTCP
+from twisted.internet.interfaces import IAddress, IConnector, IReactorTCP, IReactorUNIX
 from twisted.internet.protocol import ClientFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -45,7 +45,7 @@ class ConnectionOwner(Protocol[S_contra]):
 
 
 class Connector:
-    """Makes connections. `name`: this host's name for EHLO."""
+    """Makes connections. `name`: this host's name for EHLO. `tcp`: it connects with Unix sockets too, as Twisted's do."""
 
     _log = Logger()
 
@@ -76,7 +76,11 @@ class Connector:
         self._counters.count_connection()
         host = session.connection.host
         factory = _SessionFactory(session, partial(self._failed, owner, session))
-        self._tcp.connectTCP(host.address, host.port, factory, timeout=self._settings.client.timeout_connect_s)
+        timeout_s = self._settings.client.timeout_connect_s
+        if host.port:
+            self._tcp.connectTCP(host.address, host.port, factory, timeout=timeout_s)
+        else:
+            cast(IReactorUNIX, self._tcp).connectUNIX(host.address, factory, timeout=timeout_s)
 
     def note_failed(self, session: HostSession, reply: Reply) -> None:
         """Count and log that there was no session."""

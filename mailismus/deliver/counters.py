@@ -39,6 +39,8 @@ class DeliveryCounters:
         """Sessions that were not, by kind."""
         self.transactions = 0
         self.local_deliveries = 0
+        self.stored = 0
+        """Recipients to whom an LMTP server has delivered."""
         self.lookups = 0
 
     def count_taken(self, entries: int) -> None:
@@ -83,3 +85,6 @@ class DeliveryCounters:
 
     def count_local_delivery(self) -> None:
         self.local_deliveries += 1
+
+    def count_stored(self) -> None:
+        self.stored += 1

@@ -71,6 +71,7 @@ _IDLE, _QUITTING, _GONE = ClientSessionState.IDLE, ClientSessionState.QUITTING, 
 _SETUP_STEPS = {
     ClientState.GREETING: "its greeting",
     ClientState.EHLO: "its reply to EHLO",
+    ClientState.LHLO: "its reply to LHLO",
     ClientState.HELO: "its reply to HELO",
     ClientState.STARTTLS: "its reply to STARTTLS",
     ClientState.HANDSHAKE: "the TLS handshake",
@@ -102,6 +103,9 @@ class HostSessionOwner(Seam[S_contra]):
 
     def session_left(self, session: S_contra) -> None:
         """Note that it takes no more jobs: it sent QUIT, or its connection is gone. Called once for each session."""
+
+    def is_worker_wanted(self, session: S_contra) -> bool:
+        """Whether mail waits for the worker of a session that sent QUIT: it does not wait for the reply."""
 
     def session_closed(self, session: S_contra) -> None:
         """Note that its connection is closed or being aborted. Called once for each session, after `session_left`."""
@@ -244,11 +248,14 @@ class HostSession(Protocol):
         self.give_up(b"timed out")
 
     def quit(self) -> None:
-        """Send QUIT; no transaction is under way."""
+        """Send QUIT; no transaction is under way. RFC 5321 4.1.1.10 asks a client to wait for the reply where it can: a slow
+        host would keep a worker for that time that other mail waits for."""
         self.state = _QUITTING
         self.deadline = self._monotonic() + QUIT_S
         self.client.quit()
         self._owner.session_left(self)
+        if self._owner.is_worker_wanted(self):
+            self._socket.loseConnection()
 
     def give_up(self, why: bytes) -> None:
         """End it now; the engine decides about an open transaction."""

@@ -19,18 +19,8 @@ class Job(Transaction):
     """Entries of one message with the same route."""
 
     __slots__ = (
-        *(
-            "begun_at",
-            "concurrency",
-            "entries",
-            "fields",
-            "form",
-            "message",
-            "next_hop",
-            "put_backs",
-            "queued_at",
-            "setup_s",
-        ),
+        *("begun_at", "concurrency", "entries", "fields", "form", "message"),
+        *("next_hop", "put_backs", "queued_at", "setup_s"),
     )
 
     def __init__(
@@ -98,22 +88,26 @@ class Job(Transaction):
         self.left = len(self.recipients)
         self.utf8 = False
 
+    def name_recipients(self, recipients: list[bytes]) -> None:
+        """Use these addresses for the recipients, in their order, for this host."""
+        self.recipients = recipients
+
     def charge(self, setup_s: float) -> None:
         """Note how much of its wait was the set-up of the connection, in seconds."""
         self.setup_s = setup_s
 
     def remaining(self) -> list[Entry]:
-        """Entries that were not refused at RCPT, in order."""
-        refused = self.refused
-        if not refused:
+        """Entries without an outcome of their own, in order."""
+        settled = self.settled
+        if not settled:
             return self.entries
-        return [entry for position, entry in enumerate(self.entries) if position not in refused]
+        return [entry for position, entry in enumerate(self.entries) if position not in settled]
 
     def rewind(self) -> None:
-        """Reset the job for another connection, without its refused recipients."""
+        """Reset the job for another connection, without its settled recipients."""
         self.entries = self.remaining()
         self.recipients = [entry.recipient for entry in self.entries]
-        self.refused = None
+        self.settled = None
         self.put_backs += 1
         if self.form is not None:
             self.form = None

@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
+from mailismus.chunks.generator import process_generator
 from mailismus.config.values.settings import MessageStoreSettings
 from mailismus.deliver.blame import Event, judge
 from mailismus.deliver.context import DeliveryContext
@@ -31,11 +32,13 @@ from mailismus.deliver.schedule.shares import PoolShares
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.turns import Turns
 from mailismus.deliver.watch import HangWatch
-from mailismus.errors import StorageError
+from mailismus.disk.posix import PosixDisk
+from mailismus.errors import MailboxFull, StorageError
 from mailismus.mail.ids import QueueId
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
-from mailismus.maildir.names import NameSource
+from mailismus.maildir.names import strategy_of
+from mailismus.maildir.store import MaildirStore
 
 _USUAL = RetryClass.USUAL  # a name of the module: an attribute of an enum is slow in Python 3.11
 CHECK_S = 5.0
@@ -141,21 +144,26 @@ class LocalDeliveries:
         self._schedule_check()
 
     def reload(self, store: MessageStoreSettings) -> None:
-        """Use another location of maildirs for later deliveries."""
-        self._deposits.reload(store)
+        """Use another location of maildirs for later deliveries. Jobs that have not begun are given back where it changes:
+        their mail may go to an LMTP server now."""
+        if self._deposits.reload(store):
+            self._give_back_all()
         self._watch.reload()
 
     def stop(self) -> Deferred[None]:
         """Begin no more; fires when all deliveries under way are over."""
         self._is_stopping = True
-        for job in self._turns.take_all():
-            self._settling.give_back(job, 0.0)
-            self._held.free(job.message.sender, 1)
+        self._give_back_all()
         if not self._underway:
             self._cancel_check()
             return succeed(None)
         self._when_empty = Deferred()
         return self._when_empty
+
+    def _give_back_all(self) -> None:
+        for job in self._turns.take_all():
+            self._settling.give_back(job, 0.0)
+            self._held.free(job.message.sender, 1)
 
     def abort(self) -> None:
         """Settle the deliveries under way as in doubt."""
@@ -229,6 +237,8 @@ class LocalDeliveries:
             else:
                 await self._deposits.put_pieces(job, user, content, lambda is_reading: self._step(job, is_reading))
             return DELIVERED
+        except MailboxFull as full:
+            return self._deposits.reply_to_full(full)
         except OSError as error:
             self._log.warn(
                 "{spool_id}: a local delivery failed: {error}", spool_id=f"{job.message.spool_id:016X}", error=str(error)
@@ -288,6 +298,7 @@ def local_deliveries(
 ) -> LocalDeliveries:
     """Local deliveries with all that they need. `name`: this host's, for names of files."""
     clock, monotonic, workers = context.clock, context.monotonic, context.local_workers
-    deposits = Deposits(store, NameSource(name), workers, clock.seconds, monotonic)
+    maildirs = MaildirStore(PosixDisk(), strategy_of(store.names, name), process_generator())
+    deposits = Deposits(store, maildirs, workers, clock, monotonic, name)
     watch = HangWatch(deposits, FileSystems(deposits, workers))
     return LocalDeliveries(deposits, watch, queue, settling, clock, monotonic, held, limits)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
 from mailismus.deliver.route import HOST_NONE, HostFinding, NextHop
@@ -70,16 +70,19 @@ class Locator:
         self._known: dict[str, tuple[MxHost, ...]] = {}
 
     def locate(self, next_hop: NextHop) -> Located | Deferred[Located]:
-        """The hosts of a next hop, without a Deferred if they are known. Never raises, never fails."""
-        if next_hop.finding is HostFinding.ADDRESS and is_address(next_hop.host):
-            return (MxHost(next_hop.host, 0, (next_hop.host,)),)
+        """The hosts of a next hop, without a Deferred if they are known. Never raises, never fails; may be cancelled, and is
+        an outcome then."""
+        written = _written(next_hop)
+        if written is not None:
+            return written
         return _unwrap(Deferred.fromCoroutine(self._locate(next_hop)))
 
     def known(self, next_hop: NextHop) -> Located | None:
         """The same without asking name servers; None: they have to be asked. Never raises."""
         host = next_hop.host
-        if next_hop.finding is HostFinding.ADDRESS and is_address(host):
-            return (MxHost(host, 0, (host,)),)
+        written = _written(next_hop)
+        if written is not None:
+            return written
         try:
             if next_hop.finding is HostFinding.MX:
                 return self._mx.known(host)
@@ -94,6 +97,8 @@ class Locator:
             if next_hop.finding is HostFinding.MX:
                 return await self._mx.locate(next_hop.host)
             return self._relay(next_hop.host, await self._relays.find(next_hop.host))
+        except CancelledError:
+            return UNKNOWN
         except Exception:  # a bug must not block the mail
             self._log.failure("The hosts of {host} could not be looked up", host=next_hop.host)
             return UNKNOWN
@@ -107,6 +112,14 @@ class Locator:
         else:
             return found
         return self._known[host]
+
+
+def _written(next_hop: NextHop) -> Located | None:
+    """The host of a next hop that is an address or a path; None: it has to be looked up."""
+    host = next_hop.host
+    if next_hop.finding is HostFinding.ADDRESS and is_address(host):
+        return (MxHost(host, 0, (host,)),)
+    return (MxHost("localhost", 0, (host,)),) if next_hop.finding is HostFinding.SOCKET else None
 
 
 @attrs.frozen

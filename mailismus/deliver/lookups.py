@@ -9,6 +9,8 @@
   `KEPT` workers are for senders that have few.
 - A destination whose look-up took longer than `SLOW_S` last time is *slow*. Those have a line of their own, behind the
   other one, and at most `MOST_SLOW` workers: whatever their number, they delay only each other.
+- While all workers are busy and others wait for one, a look-up that takes longer than `SLOW_S` is ended, and its destination
+  waits in that line. So no number of senders with silent domains keeps the workers for longer.
 - Waiting for a worker costs a job nothing: no time-out runs, no attempt is used. While some wait, look-ups have less time.
 
 *Not here*: how names are looked up (`locator`), the order (`schedule.line`), what is allowed (`schedule.shares`).
@@ -42,6 +44,8 @@ KEPT = LIMIT // 11
 SLOW_S = 1.0
 """A look-up that takes longer is slow: recursive name servers mostly answer within some tenths of a second."""
 MOST_SLOW = LIMIT // 4
+MOST_ENDED = 10
+"""Slow look-ups that one tick ends: a turn of the reactor must be short."""
 MAX_SLOW = 10_000
 """Next hops that are remembered as slow; the ones found slow longest ago are forgotten."""
 LOCATED_S = 10.0
@@ -64,14 +68,17 @@ class Lookups:
         self._locator, self._schedule, self._owner = locator, schedule, owner
         self._monotonic = monotonic
         self._shares = PoolShares(schedule.limits, LIMIT, KEPT)
-        self._underway: dict[Destination, tuple[Message, float]] = {}
-        """Destinations that are looked up, the message whose worker does it, and since when."""
+        self._underway: dict[Destination, tuple[Message, float, Deferred[Located]]] = {}
+        """Destinations that are looked up, the earliest first: the message whose worker does it, since when, and the
+        look-up."""
         self._line, self._slow_line = Line(is_by_job=True), Line(is_by_job=True)
         self._waiting: dict[Destination, dict[SpoolId, Job]] = {}
         """The jobs in the lines, by destination and message."""
         self._slow: dict[NextHop, None] = {}
         """Next hops whose last look-up was slow, in that order."""
         self._slow_underway: set[Destination] = set()
+        self._ended: set[Destination] = set()
+        """Destinations whose look-up is being ended, since it is slow."""
         self._forgiven: dict[NextHop, None] = {}
         """Next hops whose mail was flushed while their hosts were not known."""
         self._is_serving = self._is_stopped = False
@@ -161,22 +168,54 @@ class Lookups:
         """Note that a worker of this job's message looks up a destination."""
         destination.begin_locating()
         self._shares.hold(job.message)
-        self._underway[destination] = job.message, self._monotonic()
+        self._underway[destination] = job.message, self._monotonic(), located
         if destination.next_hop in self._slow:
             self._slow_underway.add(destination)
         located.addCallback(self._located, destination)
 
     def _located(self, located: Located, destination: Destination) -> None:
-        message, began_at = self._underway.pop(destination)
+        message, began_at, _ = self._underway.pop(destination)
         self._shares.release(message)
         self._slow_underway.discard(destination)
         now = self._monotonic()
         self._note_time(destination.next_hop, now - began_at)
         if self._is_stopped:
             destination.end_locating()
+            return
+        if destination in self._ended:
+            self._wait_again(destination, now)
         else:
             self._tell(located, destination, now)
-            self._serve()
+        self._serve()
+
+    def end_slow(self, now: float) -> None:
+        """End slow look-ups while others wait for their workers, some in each call. Call it at each tick."""
+        if self._is_stopped or self._free or not self._line:
+            return
+        slow: list[Destination] = []
+        for destination, (_, began_at, _) in self._underway.items():
+            if now - began_at <= SLOW_S or len(slow) == MOST_ENDED:
+                break
+            if destination in self._slow_underway:
+                continue
+            if len(self._slow_underway) < MOST_SLOW:
+                self._slow_underway.add(destination)
+            else:
+                slow.append(destination)
+        for destination in slow:
+            if destination in self._underway:
+                self._ended.add(destination)
+                self._underway[destination][2].cancel()
+
+    def _wait_again(self, destination: Destination, now: float) -> None:
+        """Let a destination whose look-up was ended wait for another one, among the slow ones."""
+        self._ended.discard(destination)
+        destination.end_locating()
+        if destination.is_served:  # the hosts found earlier still serve
+            destination.set_located(now + LOCATED_S)
+        for job in destination.unlocated:
+            self._line_up(destination, job)
+        self._schedule.known.forget_if_unused(destination)
 
     def _note_time(self, next_hop: NextHop, seconds: float) -> None:
         """Note how long a look-up took."""

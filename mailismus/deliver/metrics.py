@@ -42,6 +42,9 @@ METRICS: tuple[Metric[DeliverTask], ...] = (
         "result",
     ),
     counter("mailismus_deliver_local_total", "Messages put into maildirs.", lambda t: t.counters.local_deliveries),
+    counter(
+        "mailismus_deliver_lmtp_total", "Recipients to whom the LMTP server has delivered.", lambda t: t.counters.stored
+    ),
     gauge(
         "mailismus_deliver_local_stuck",
         "Local deliveries without progress for a minute: a file system does not answer.",

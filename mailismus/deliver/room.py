@@ -6,6 +6,8 @@ want it. A hundredth of all room is for small holders: with many large holders t
 hold a part of it, so that a new holder that wants much does not take what is for small ones, and that the second message
 of a sender, or for a destination, does not wait for the end of the first one.
 
+Freed room goes to those first that hold least: whoever is asked first gets more of a little room.
+
 What one message holds its sender holds: so messages need no rule of their own.
 """
 

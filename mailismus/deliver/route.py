@@ -1,10 +1,11 @@
-"""The route of a recipient: a local user, a relay, its domain's mail hosts, or none (pure).
+"""The route of a recipient: a local user, a local domain's LMTP server, a relay, its domain's mail hosts, or none (pure).
 
-*Rules*: the first match decides: a local domain; the relay whose `senders` name the exact sender; the relay whose `senders`
-name the sender's domain; the relay whose `destdomains` name the recipient's domain exactly; the default relay; MX. A relay
-for senders matches only if the client's address is in its `sendernets`. Case is ignored. The null reverse-path matches no
-`senders`; mail made here is in every network. A route grants no permission: reception decides which mail is taken. Each
-attempt looks up the route again, so a corrected configuration applies to waiting mail.
+*Rules*: the first match decides: a local domain, whose mail goes to the LMTP server if there is one; the relay whose
+`senders` name the exact sender; the relay whose `senders` name the sender's domain; the relay whose `destdomains` name the
+recipient's domain exactly; the default relay; MX. An LMTP server decides about local users: none is unknown here then. A
+relay for senders matches only if the client's address is in its `sendernets`. Case is ignored. The null reverse-path
+matches no `senders`; mail made here is in every network. A route grants no permission: reception decides which mail is
+taken. Each attempt looks up the route again, so a corrected configuration applies to waiting mail.
 
 A next hop has the profile that `security.policy` gives: next hops that differ in it share no connection. Mail through a
 relay that has the limits of a `<destination>` has a next hop of its own.
@@ -20,10 +21,12 @@ from typing import NamedTuple
 
 import attrs
 
-from mailismus.config.values.settings import RelaySettings
+from mailismus.config.values.settings import LmtpSettings, RelaySettings
+from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.limits.domains import NO_DESTINATIONS, Destinations
+from mailismus.deliver.mailboxes import Mailboxes
 from mailismus.deliver.security.policy import TlsPolicy
-from mailismus.deliver.security.profile import PLAIN, Profile
+from mailismus.deliver.security.profile import PLAIN, Profile, Profiles, Requirement
 from mailismus.mail.address import domain_of
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
@@ -56,12 +59,14 @@ class HostFinding(enum.Enum):
     """A host: an IP address, or a name with addresses."""
     MX = "mx"
     """A domain, by its MX records, or an address literal in brackets."""
+    SOCKET = "socket"
+    """A Unix socket of this host: its path stands in the place of the address, and the port is 0."""
 
     __hash__ = object.__hash__  # by identity: an enum's own hash is slow, and next hops are keys in the hot path
 
 
 class NextHop(NamedTuple):
-    """A relay, or a domain for its mail hosts. A tuple, because it is a key in the hot path."""
+    """A relay, an LMTP server, or a domain for its mail hosts. A tuple, because it is a key in the hot path."""
 
     host: str
     port: int
@@ -87,6 +92,13 @@ class _SenderRule:
         return self.networks is None or client == b"-" or client.decode("ascii", "replace") in self.networks
 
 
+def lmtp_hop(server: LmtpSettings, directory: Directory, profiles: Profiles) -> NextHop:
+    """The next hop of local mail that goes to an LMTP server."""
+    finding = HostFinding.ADDRESS if server.port else HostFinding.SOCKET
+    profile = profiles.of(Requirement(TlsLevel.NONE, "LMTP"), None, Mailboxes(directory))
+    return NextHop(server.host, server.port, finding, profile)
+
+
 class Router:
     """The routes of one configuration. `mx_port`: the port of hosts that no relay rule names. `policy` None: no TLS."""
 
@@ -97,8 +109,11 @@ class Router:
         mx_port: int,
         policy: TlsPolicy | None = None,
         destinations: Destinations = NO_DESTINATIONS,
+        lmtp: NextHop | None = None,
     ) -> None:
+        """`lmtp`: the server that takes all local mail; None: it goes into maildirs."""
         self._directory = directory
+        self._lmtp = lmtp
         self._mx_port = mx_port
         self._policy = policy
         self._destinations = destinations
@@ -152,6 +167,8 @@ class Router:
             return known
         domain = domain_of(recipient)
         if domain in self._directory.domains or not domain:
+            if self._lmtp is not None:
+                return self._lmtp
             user = self._directory.owner_of(recipient)
             return Local(user) if user else UNKNOWN_USER
         if sender and self._by_sender:

@@ -29,6 +29,7 @@ from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.host_session import ClientSessionState
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
+from mailismus.deliver.lmtp_session import LmtpSession
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.lookups import Lookups
 from mailismus.deliver.protocol import ClientSession
@@ -229,7 +230,8 @@ class Sessions(SessionVerdicts):
 
     def open_connection(self, connection: Connection, destination: Destination) -> None:
         found, label = destination.names[connection.host], destination.labels[connection.host]
-        session = ClientSession(self, connection, found, label, self.connector.name, self._settings.client)
+        kind = ClientSession if connection.host.profile.mailboxes is None else LmtpSession
+        session = kind(self, connection, found, label, self.connector.name, self._settings.client)
         connection.carry(session)
         self._all[session] = None
         self.connector.connect(session, self)
@@ -254,7 +256,7 @@ class Sessions(SessionVerdicts):
         """Make no connections for so long: this machine has no room for more."""
         self.schedule.pause(self.monotonic() + seconds)
 
-    # ------------------------------------------------------------------ called by sessions (`protocol.ClientSessionOwner`)
+    # ------------------------------------------------------------------ called by sessions (`lmtp_session.LmtpSessionOwner`)
 
     def tls_established(self, session: ClientSession, *, is_resumed: bool) -> None:
         self._settling.counters.count_tls_session(session.connection.host.profile.level.value, is_resumed=is_resumed)
@@ -304,6 +306,9 @@ class Sessions(SessionVerdicts):
             done, self._when_empty = self._when_empty, None
             self._end_ticks()
             done.callback(None)
+
+    def is_worker_wanted(self, session: ClientSession) -> bool:
+        return self.schedule.is_worker_wanted(session.connection)
 
     def session_closed(self, session: ClientSession) -> None:
         del self._all[session]
@@ -377,6 +382,7 @@ class Sessions(SessionVerdicts):
             silent_since = now - PATIENCE_S
             for session in [session for session in self._all if session.connection.queue and session.now <= silent_since]:
                 self.schedule.relieve(session.connection, now)
+            self.lookups.end_slow(now)
             self.schedule.serve(now)
             self.giving_back.give_back_excess(self._settings.queuecache // 4, now)
             self.schedule.collect(now)

@@ -24,7 +24,7 @@ from mailismus.observe.audit import Action
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.audited import audited
-from mailismus.queue.interface import Entry, Message
+from mailismus.queue.interface import Entry
 from mailismus.queue.not_durable import MAX_IN_DOUBT
 from mailismus.queue.outcome.disposition import Disposition
 
@@ -140,23 +140,24 @@ class Settling:
         self._maillog.write_lines(lines)
         if self._audits.logs:
             for (job, entries, outcome), dispositions, age_s in zip(noted, found, ages_s, strict=True):
-                self._audit(job.message, entries, outcome, dispositions, age_s)
+                self._audit(job, entries, outcome, dispositions, age_s)
 
     def _audit(
         self,
-        message: Message,
+        job: Job,
         entries: list[Entry],
         outcome: Outcome,
         dispositions: Sequence[Disposition],
         age_s: float,
     ) -> None:
         """Write audit events of entries that leave the queue now; a bounce leaves it with its report."""
-        audits = self._audits
+        audits, message = self._audits, job.message
+        is_local = outcome.host == _LOCAL or job.next_hop.profile.mailboxes is not None
         received_at = self._clock.seconds() - age_s  # by the present setting of the clock
         for entry, disposition in zip(entries, dispositions, strict=True):
             if disposition is Disposition.SENT:
                 log = audits.delivered
-                action = Action.DELIVERED if outcome.host == _LOCAL else Action.RELAYED
+                action = Action.DELIVERED if is_local else Action.RELAYED
             elif disposition is Disposition.DEFERRED or message.sender:
                 continue
             else:

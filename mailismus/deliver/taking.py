@@ -19,8 +19,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import attrs
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.distribution import JobDistribution
@@ -40,8 +42,31 @@ SHORT_S = 5.0
 _AREAS = (Area.INCOMING, Area.DEFERRED)
 
 
+@attrs.define
+class _AreaState:
+    """How far taking from one area is."""
+
+    is_open: bool = True
+    """It may have entries to take."""
+    empty_takes: int = 0
+    """Takes without any entry, since the last one with some or the last poll."""
+    is_under_way: bool = False
+    """A take of it has not ended."""
+    is_listening: bool = False
+    """The queue will report new entries."""
+
+
+@attrs.frozen
+class _Take:
+    """A take that was begun. `limit`: most entries; `shares`: of senders, None: nobody can get too much."""
+
+    area: Area
+    limit: int
+    shares: SenderShares | None
+
+
 def _nothing() -> None:
-    pass
+    """Nobody listens."""
 
 
 class QueueTaking:
@@ -65,11 +90,7 @@ class QueueTaking:
         self._clock, self._monotonic = clock, monotonic
         self._on_work: Callable[[], None] = _nothing
         self._on_poll = on_poll
-        self._is_open = dict.fromkeys(_AREAS, True)
-        self._empty_takes = dict.fromkeys(_AREAS, 0)
-        self._under_way: set[Area] = set()
-        """Areas with a take that has not ended."""
-        self._listening: set[Area] = set()
+        self._areas = {area: _AreaState() for area in _AREAS}
         self._turn = 0
         self._is_running = self._is_pump_scheduled = self._waits_to_begin = self._has_begun = False
         self._poll: IDelayedCall | None = None
@@ -108,14 +129,17 @@ class QueueTaking:
         settling, held = self._settling, self._held
         return Taking(
             is_begun=self._is_running and self._has_begun,
-            is_full=(any(self._is_open.values()) and held.room() < self._enough_room)
-            or self._monotonic() - self._short_at < SHORT_S,
+            is_full=(self._is_any_open and held.room() < self._enough_room) or self._monotonic() - self._short_at < SHORT_S,
             most=held.limit,
             unreadable_until=self._not_before if self._error else 0.0,
             error=self._error,
             in_doubt=0 if settling.may_begin else settling.in_doubt,
             machine_until=machine_until,
         )
+
+    @property
+    def _is_any_open(self) -> bool:
+        return any(state.is_open for state in self._areas.values())
 
     @property
     def has_failed(self) -> bool:
@@ -148,13 +172,8 @@ class QueueTaking:
                 self._held.wait_for(missing, self.schedule)
             self._poll_in(self._interval_s(is_idle=not missing))
             return
-        limit = min(room - self._left_by[area], BATCH)
-        shares = self._held.begin_take(limit)
-        self._under_way.add(area)
-        taking = self._queue.take(area, limit, shares)
-        taking.addCallbacks(self._taken, self._not_taken, (area, limit, shares), errbackArgs=(area, limit, shares))
-        taking.addErrback(self._on_bug, area, limit, shares)
-        if area in self._under_way:  # it reads: the other area does not wait for it
+        self._begin_take(area, min(room - self._left_by[area], BATCH))
+        if self._areas[area].is_under_way:  # it reads: the other area does not wait for it
             self.schedule()
 
     def _on_may_begin(self, _: None) -> None:
@@ -167,7 +186,8 @@ class QueueTaking:
         missing = 0
         for step in (0, 1):
             area = _AREAS[(self._turn + step) % 2]
-            if self._is_open[area] and area not in self._under_way:
+            state = self._areas[area]
+            if state.is_open and not state.is_under_way:
                 least = self._enough_room + self._left_by[area]
                 if room >= least:
                     self._turn = (self._turn + step + 1) % 2
@@ -175,52 +195,59 @@ class QueueTaking:
                 missing = min(missing or least, least)
         return None, missing
 
-    def _end_take(self, area: Area, limit: int, shares: SenderShares | None, messages: list[Message]) -> int:
-        self._under_way.remove(area)
-        return self._held.end_take(limit, shares, messages)
+    def _begin_take(self, area: Area, limit: int) -> None:
+        take = _Take(area, limit, self._held.begin_take(limit))
+        self._areas[area].is_under_way = True
+        taking = self._queue.take(area, limit, take.shares)
+        taking.addCallbacks(self._taken, self._not_taken, (take,), errbackArgs=(take,)).addErrback(self._on_bug, take)
 
-    def _taken(self, messages: list[Message], area: Area, limit: int, shares: SenderShares | None) -> None:
+    def _end_take(self, take: _Take, messages: list[Message]) -> int:
+        self._areas[take.area].is_under_way = False
+        return self._held.end_take(take.limit, take.shares, messages)
+
+    def _taken(self, messages: list[Message], take: _Take) -> None:
         if not self._is_running:
-            self._end_take(area, limit, shares, [])
+            self._end_take(take, [])
             for message in messages:
                 self._queue.give_back(message, message.entries, 0.0)
             return
         self._error = ""
-        count = self._end_take(area, limit, shares, messages)
+        count, state = self._end_take(take, messages), self._areas[take.area]
+        is_passed_over = take.shares is not None and take.shares.is_passed_over
         if count:
             self._on_work()
-            self._empty_takes[area] = 0
+            state.empty_takes = 0
             self._settling.counters.count_taken(count)
-            if self._distribution.distribute(messages, is_tight=shares is not None):
+            if self._distribution.distribute(messages, is_tight=take.shares is not None):
                 self._short_at = self._monotonic()
                 self._not_before = self._short_at + SURPLUS_PAUSE_S
-        elif shares is None or not shares.is_passed_over:
-            self._empty_takes[area] += 1
-        if shares is not None and shares.is_passed_over:
+        elif not is_passed_over:
+            state.empty_takes += 1
+        if is_passed_over:
             self._short_at = self._monotonic()
-        if count < limit:  # the area is empty: the queue reports new entries
-            self._is_open[area] = False
-            if self._empty_takes[area] > 2:
-                self._clock.callLater(self._settings.interval_low_s, self._listen, area)
+        if count < take.limit:  # the area is empty: the queue reports new entries
+            state.is_open = False
+            if state.empty_takes > 2:
+                self._clock.callLater(self._settings.interval_low_s, self._listen, take.area)
             else:
-                self._listen(area)
-        if any(self._is_open.values()):
+                self._listen(take.area)
+        if self._is_any_open:
             self.schedule()
         else:
             self._poll_in(self._interval_s(is_idle=True))
 
-    def _not_taken(self, failure: object, area: Area, limit: int, shares: SenderShares | None) -> None:
-        self._end_take(area, limit, shares, [])
-        failure.trap(StorageError)  # type: ignore[attr-defined]  # a Failure; Twisted types errbacks loosely
-        self._error = str(failure.value)  # type: ignore[attr-defined]  # as above
+    def _not_taken(self, failure: Failure, take: _Take) -> None:
+        self._end_take(take, [])
+        failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted's
+        self._error = str(failure.value)
         self.log.error("The queue can't be read: {error}", error=self._error)
         self._on_work()
         self._try_again_later()
 
-    def _on_bug(self, failure: object, area: Area, limit: int, shares: SenderShares | None) -> None:
-        if area in self._under_way:
-            self._end_take(area, limit, shares, [])
-        self.log.failure("Taking from the queue failed unexpectedly", failure)  # type: ignore[arg-type]  # a Failure
+    def _on_bug(self, failure: Failure, take: _Take) -> None:
+        if self._areas[take.area].is_under_way:
+            self._end_take(take, [])
+        self.log.failure("Taking from the queue failed unexpectedly", failure)
         self._try_again_later()
 
     def _try_again_later(self) -> None:
@@ -230,17 +257,18 @@ class QueueTaking:
     # ------------------------------------------------------------------ what the queue reports
 
     def _listen(self, area: Area) -> None:
-        if self._is_running and area not in self._listening:
-            self._listening.add(area)
+        state = self._areas[area]
+        if self._is_running and not state.is_listening:
+            state.is_listening = True
             self._queue.ready(area).addCallbacks(self._on_ready, self._not_ready, callbackArgs=(area,), errbackArgs=(area,))
 
     def _not_ready(self, failure: object, area: Area) -> None:
         """Stop listening: the queue is closed or failed; the poll asks again."""
-        self._listening.discard(area)
+        self._areas[area].is_listening = False
 
     def _on_ready(self, _: None, area: Area) -> None:
-        self._listening.discard(area)
-        self._is_open[area] = True
+        state = self._areas[area]
+        state.is_listening, state.is_open = False, True
         self.schedule()
 
     # ------------------------------------------------------------------ polling as a safety net
@@ -267,8 +295,7 @@ class QueueTaking:
 
     def _poll_now(self) -> None:
         if self._not_before <= self._monotonic():
-            for area in _AREAS:
-                self._is_open[area] = True
-                self._empty_takes[area] = 0
+            for state in self._areas.values():
+                state.is_open, state.empty_takes = True, 0
         self._on_poll()
         self.schedule()

@@ -1,4 +1,4 @@
-"""The delivery task: from the queue to mail hosts and maildirs.
+"""The delivery task: from the queue to mail hosts, and to maildirs or an LMTP server.
 
     queue ready -> take -> route -> schedule -> a session, or a maildir -> settle
 
@@ -26,7 +26,7 @@ from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.local import local_deliveries
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.queue_seam import DeliveryQueue
-from mailismus.deliver.route import NextHop, Router
+from mailismus.deliver.route import NextHop, Router, lmtp_hop
 from mailismus.deliver.schedule.destdb import Deaths, DestDb
 from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import Profiles
@@ -87,7 +87,8 @@ class DeliverTask:
         self.local = local_deliveries(store, name, context, queue, self._settling, self._held, self._destdb.limits)
         self._profiles = Profiles()
         self._distribution = JobDistribution(
-            self.sessions, self.local, self._held, self._settling, self._monotonic, *self._routes_of(settings, directory)
+            *(self.sessions, self.local, self._held, self._settling, self._monotonic),
+            *self._routes_of(settings, store, directory),
         )
         self._settings = settings
         self._taking = QueueTaking(
@@ -104,10 +105,11 @@ class DeliverTask:
         self.holds = HoldWatch(self._destdb)
         self._next_look: IDelayedCall | None = None
 
-    def _routes_of(self, settings: DeliverSettings, directory: Directory) -> tuple[Router, int]:
+    def _routes_of(self, settings: DeliverSettings, store: MessageStoreSettings, directory: Directory) -> tuple[Router, int]:
         """The routes of these settings, and how many recipients a transaction may have."""
         policy, destinations = TlsPolicy(settings, self._profiles), Destinations(settings.destinations)
-        router = Router(directory, settings.relays, settings.client.mxport, policy, destinations)
+        lmtp = None if store.lmtp is None else lmtp_hop(store.lmtp, directory, self._profiles)
+        router = Router(directory, settings.relays, settings.client.mxport, policy, destinations, lmtp)
         return router, settings.maxrecips or 1 << 30
 
     @property
@@ -131,7 +133,7 @@ class DeliverTask:
         """Use other settings for later takes, routes and attempts; those under way keep the old ones. `delay_start` is over.
         `locator`, `deaths` None: unchanged."""
         self._settings = settings
-        self._distribution.use(*self._routes_of(settings, directory))
+        self._distribution.use(*self._routes_of(settings, store, directory))
         self._taking.use(settings)
         if locator is not None:
             self.sessions.lookups.use_locator(locator)

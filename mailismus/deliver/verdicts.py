@@ -41,6 +41,7 @@ from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.schedule import Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.tls_clients import TlsClients
+from mailismus.mail.outcome import RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Entry, Message
 from mailismus.smtp.client.starttls import TlsFailure
@@ -52,7 +53,7 @@ _IN_DOUBT = Phase.IN_DOUBT  # a name of the module: an attribute of an enum is s
 
 class SessionVerdicts:
     """The verdicts on the transactions and sessions of a schedule. A session tells its end by the methods of
-    `protocol.ClientSessionOwner` here; those about its begin are in `sessions`."""
+    `lmtp_session.LmtpSessionOwner` here; those about its begin are in `sessions`."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class SessionVerdicts:
             self._settle_failed(session, job, reply, destination, label)
             return
         entries = job.entries
-        if job.refused:
+        if job.settled:
             self._queue_rest(job, destination)
             entries = job.remaining()
         self.giving_back.forget(job, destination, len(entries))
@@ -139,6 +140,20 @@ class SessionVerdicts:
             self._queue_rest(job, destination)
             self.schedule.forget_job(job, destination)
 
+    def settle_answered(self, session: ClientSession, job: Job, position: int, reply: Reply) -> None:
+        destination, retry = self.schedule.destinations[job.next_hop], RetryClass.USUAL
+        if reply.code >= 400:
+            blame = judge(Event.DOT, reply)
+            self._note_sign(session, blame, job, reply)
+            retry = blame.retry
+        destination.entries -= 1
+        self._held.free(job.message.sender, 1)
+        label = destination.labels.get(session.connection.host, session.label)
+        self._settling.settle(job, [job.entries[position]], reply, label, retry=retry)
+
+    def count_stored(self) -> None:
+        self._settling.counters.count_stored()
+
     def settle_some(self, session: ClientSession, job: Job, positions: Sequence[int], reply: Reply) -> None:
         destination = self.schedule.destinations[job.next_hop]
         entries = [job.entries[position] for position in positions]
@@ -172,7 +187,7 @@ class SessionVerdicts:
 
     def _queue_rest(self, job: Job, destination: Destination) -> None:
         """Give the recipients that had no room in this transaction others of the size that this one had."""
-        rest = self._rest.pop(job, None) if job.refused else None
+        rest = self._rest.pop(job, None) if job.settled else None
         if rest is None:
             return
         size = len(job.remaining()) or 1

@@ -5,5 +5,6 @@ Modules, each with what it is:
     interface   `IDisk`, `IFile`: file operations of queue and spool, with the durability of each
     posix       `IDisk` over system calls
     presence    whether open objects still have their names
+    trigger     a named pipe that tells a server to look
     worker      `IWorker`: blocking calls run in threads, their results come back in the reactor's thread
 """

@@ -48,6 +48,9 @@ class NameFacts:
     links: int
     """Number of hard links, in any directory."""
     size_bytes: int
+    changed_at: float = 0.0
+    """When its bytes, its metadata or the number of its names last changed, UTC seconds of this machine's clock, which may
+    jump. 0: the file system does not tell."""
 
 
 class NameStanding(enum.Enum):
@@ -77,6 +80,14 @@ class IFile(INamed, Protocol):
 
     def size(self) -> int:
         """Its length in bytes."""
+
+    def describe(self) -> NameFacts:
+        """Metadata of the open file, whatever its names. No other file gets its inode while it is open; once it is closed
+        and its last name is gone, the next new file may get it."""
+
+    def lock(self) -> bool:
+        """Lock the file for this opening alone, until it is closed or the process ends. False: another opening, of this
+        process or of another one, holds the lock. Not for files that `IDisk.lock` locks."""
 
     def truncate(self, size_bytes: int) -> None:
         """Cut the file to this length. Durable afterwards: nothing."""
@@ -110,7 +121,55 @@ class ILock(INamed, Protocol):
 
 
 class IDirectory(INamed, Protocol):
-    """An open directory. While it is open no other object gets its inode, even after it was removed."""
+    """An open directory, and the names in it. While it is open no other object gets its inode, even after it was removed.
+
+    A name is one part of a path, without a slash. None is followed where it is a symbolic link, and it stays in this
+    directory whatever becomes of the path under which the directory was opened.
+    """
+
+    def open_directory(self, name: str) -> IDirectory:
+        """Open a directory in it. A symbolic link: NotADirectoryError, or OSError with ELOOP."""
+
+    def make_directory(self, name: str) -> None:
+        """Make a directory for its owner alone (0700). Durable afterwards: nothing; sync this one."""
+
+    def describe(self, name: str) -> NameFacts:
+        """Metadata of a name; a symbolic link is not followed."""
+
+    def names(self) -> list[str]:
+        """Names in the directory, in no order."""
+
+    def inode_numbers(self) -> dict[str, int]:
+        """The names in the directory, and the number of the inode that each leads to. No file is looked at."""
+
+    def create(self, name: str) -> IFile:
+        """As `IDisk.create`."""
+
+    def open(self, name: str) -> IFile:
+        """As `IDisk.open`."""
+
+    def link(self, name: str, directory: IDirectory, new_name: str) -> None:
+        """Give a file of this directory another name in that one; FileExistsError if it is taken. Durable afterwards:
+        nothing; sync that directory. After a failure it may be done all the same, over a network: see the number of its
+        links."""
+
+    def append(self, name: str, data: bytes) -> None:
+        """Append to an existing file in one write, so that nothing of another writer comes between. Durable afterwards:
+        nothing."""
+
+    def rename(self, name: str, directory: IDirectory, new_name: str) -> None:
+        """Move a file of this directory to a name in that one, and replace a file of that name. Durable afterwards:
+        nothing; sync both directories."""
+
+    def rename_new(self, name: str, directory: IDirectory, new_name: str) -> None:
+        """Move a file of this directory to a name in that one; FileExistsError if it is taken: nothing is replaced. Durable
+        afterwards: nothing; sync both directories. OSError with EINVAL where the file system has no such call."""
+
+    def unlink(self, name: str) -> None:
+        """Remove the name. Durable afterwards: nothing; sync this directory."""
+
+    def sync(self) -> None:
+        """Durable afterwards: every name made, moved or removed in it before."""
 
     def close(self) -> None:
         """Close it. Harmless when repeated; never fails."""
@@ -138,8 +197,9 @@ class IDisk(Protocol):
     def list_directory(self, path: str) -> list[str]:
         """Names in the directory, in no order."""
 
-    def open_directory(self, path: str) -> IDirectory:
-        """Open an existing directory, to recognize it later. Its last part is never a symbolic link."""
+    def open_directory(self, path: str, *, may_be_link: bool = False) -> IDirectory:
+        """Open an existing directory, to recognize it later or to work in it. Its last part is never a symbolic link, unless
+        it may be one: a path that an administrator wrote."""
 
     def sync_directory(self, path: str) -> None:
         """Durable afterwards: every name made, moved or removed in it before."""
@@ -166,9 +226,13 @@ class IDisk(Protocol):
     def unlink(self, path: str) -> None:
         """Remove the name. Durable afterwards: nothing; sync the directory."""
 
-    def lock(self, path: str) -> ILock | None:
-        """Lock the file of this name for this process alone; None: another process holds the lock. A missing file is
-        created, unless the disk is open for reading only."""
+    def rename_new(self, path: str, new_path: str) -> None:
+        """As `IDirectory.rename_new`."""
+
+    def lock(self, path: str, *, is_shared: bool = False) -> ILock | None:
+        """Lock the file of this name for this process alone, or (`is_shared`) together with others that share it; None:
+        another process holds a lock that excludes this one. A missing file is created, unless the disk is open for reading
+        only."""
 
     def space(self, path: str) -> Space:
         """Size and free space of the file system that holds `path`."""

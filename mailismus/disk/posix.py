@@ -17,9 +17,15 @@ from collections.abc import Sequence
 from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_PATH = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_CREATE = _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL
+_APPEND = _FLAGS | os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
 _KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFDIR: NameKind.DIRECTORY, stat.S_IFLNK: NameKind.LINK}
 _libc = ctypes.CDLL(None, use_errno=True)
-"""For syncfs(2), which Python does not offer. A call through ctypes lets other threads run."""
+"""For syncfs(2) and renameat2(2), which Python does not offer. A call through ctypes lets other threads run."""
+_AT_CWD = -100
+_NOREPLACE = 1
 _MAX_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
 
@@ -41,6 +47,29 @@ def _standing(fd: int, path: str) -> NameStanding:
         if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino):
             return NameStanding.NAMED
     return NameStanding.MOVED if own.st_nlink else NameStanding.REMOVED
+
+
+def _facts_of(found: os.stat_result) -> NameFacts:
+    mode = found.st_mode
+    kind = _KINDS.get(stat.S_IFMT(mode), NameKind.OTHER)
+    changed_at = max(found.st_mtime, found.st_ctime)
+    inode = (found.st_dev, found.st_ino)
+    return NameFacts(kind, found.st_uid, stat.S_IMODE(mode), inode, found.st_nlink, found.st_size, changed_at)
+
+
+def _try_lock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _rename_new(from_fd: int, name: str, to_fd: int, new_name: str) -> None:
+    """renameat2(2), which Python does not offer."""
+    if _libc.renameat2(from_fd, os.fsencode(name), to_fd, os.fsencode(new_name), _NOREPLACE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), name, None, new_name)
 
 
 class PosixFile:
@@ -79,6 +108,12 @@ class PosixFile:
     def size(self) -> int:
         return os.fstat(self._fd).st_size
 
+    def describe(self) -> NameFacts:
+        return _facts_of(os.fstat(self._fd))
+
+    def lock(self) -> bool:
+        return _try_lock(self._fd, fcntl.LOCK_EX)
+
     def truncate(self, size_bytes: int) -> None:
         os.ftruncate(self._fd, size_bytes)
 
@@ -110,18 +145,92 @@ class PosixLock:
 
 
 class PosixDirectory:
-    """An open directory, used only to recognize it later."""
+    """A descriptor that serves as a path (O_PATH), for which the right to search is enough, and `flags` for the files that
+    are opened in it."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    __slots__ = ("_flags", "fd")
+
+    def __init__(self, fd: int, flags: int) -> None:
+        self.fd, self._flags = fd, flags
 
     def standing(self, path: str) -> NameStanding:
-        return _standing(self._fd, path)
+        return _standing(self.fd, path)
+
+    def open_directory(self, name: str) -> IDirectory:
+        return PosixDirectory(os.open(_one_part(name), _PATH | os.O_NOFOLLOW, dir_fd=self.fd), self._flags)
+
+    def make_directory(self, name: str) -> None:
+        os.mkdir(_one_part(name), 0o700, dir_fd=self.fd)
+
+    def describe(self, name: str) -> NameFacts:
+        return _facts_of(os.stat(_one_part(name), dir_fd=self.fd, follow_symlinks=False))
+
+    def names(self) -> list[str]:
+        fd = os.open(".", _DIRECTORY, dir_fd=self.fd)
+        try:
+            return os.listdir(fd)
+        finally:
+            os.close(fd)
+
+    def inode_numbers(self) -> dict[str, int]:
+        fd = os.open(".", _DIRECTORY, dir_fd=self.fd)
+        try:
+            with os.scandir(fd) as entries:
+                return {entry.name: entry.inode() for entry in entries}
+        finally:
+            os.close(fd)
+
+    def create(self, name: str) -> IFile:
+        return PosixFile(os.open(_one_part(name), _CREATE, 0o600, dir_fd=self.fd))
+
+    def open(self, name: str) -> IFile:
+        return PosixFile(os.open(_one_part(name), self._flags | os.O_NONBLOCK, dir_fd=self.fd))
+
+    def link(self, name: str, directory: IDirectory, new_name: str) -> None:
+        to_fd = _fd_of(directory)
+        os.link(_one_part(name), _one_part(new_name), src_dir_fd=self.fd, dst_dir_fd=to_fd, follow_symlinks=False)
+
+    def append(self, name: str, data: bytes) -> None:
+        fd = os.open(_one_part(name), _APPEND, dir_fd=self.fd)
+        try:
+            if os.write(fd, data) < len(data):
+                raise OSError(errno.EIO, "a line was written in part", name)
+        finally:
+            os.close(fd)
+
+    def rename(self, name: str, directory: IDirectory, new_name: str) -> None:
+        os.rename(_one_part(name), _one_part(new_name), src_dir_fd=self.fd, dst_dir_fd=_fd_of(directory))
+
+    def rename_new(self, name: str, directory: IDirectory, new_name: str) -> None:
+        _rename_new(self.fd, _one_part(name), _fd_of(directory), _one_part(new_name))
+
+    def unlink(self, name: str) -> None:
+        os.unlink(_one_part(name), dir_fd=self.fd)
+
+    def sync(self) -> None:
+        fd = os.open(".", _DIRECTORY, dir_fd=self.fd)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def close(self) -> None:
-        fd, self._fd = self._fd, -1
+        fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
+
+
+def _one_part(name: str) -> str:
+    """A name that stays in its directory. Raises OSError for any other."""
+    if not name or "/" in name or "\0" in name or name in (".", ".."):
+        raise OSError(errno.EINVAL, "not a name in a directory", name)
+    return name
+
+
+def _fd_of(directory: IDirectory) -> int:
+    if not isinstance(directory, PosixDirectory):
+        raise TypeError(f"a directory of another disk: {directory!r}")
+    return directory.fd
 
 
 class PosixDisk:
@@ -140,11 +249,7 @@ class PosixDisk:
         return True
 
     def describe(self, path: str) -> NameFacts:
-        found = os.lstat(path)
-        mode = found.st_mode
-        kind = _KINDS.get(stat.S_IFMT(mode), NameKind.OTHER)
-        inode = (found.st_dev, found.st_ino)
-        return NameFacts(kind, found.st_uid, stat.S_IMODE(mode), inode, found.st_nlink, found.st_size)
+        return _facts_of(os.lstat(path))
 
     def make_private(self, path: str, owner: int) -> None:
         facts = self.describe(path)
@@ -163,18 +268,18 @@ class PosixDisk:
     def list_directory(self, path: str) -> list[str]:
         return os.listdir(path)
 
-    def open_directory(self, path: str) -> IDirectory:
-        return PosixDirectory(os.open(path, _FLAGS | os.O_PATH | os.O_DIRECTORY))
+    def open_directory(self, path: str, *, may_be_link: bool = False) -> IDirectory:
+        return PosixDirectory(os.open(path, _PATH if may_be_link else _PATH | os.O_NOFOLLOW), self._flags)
 
     def sync_directory(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(path, _DIRECTORY)
         try:
             os.fsync(fd)
         finally:
             os.close(fd)
 
     def sync_file_system(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(path, _DIRECTORY)
         try:
             while _libc.syncfs(fd):
                 number = ctypes.get_errno()
@@ -184,7 +289,7 @@ class PosixDisk:
             os.close(fd)
 
     def create(self, path: str) -> IFile:
-        return PosixFile(os.open(path, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        return PosixFile(os.open(path, _CREATE, 0o600))
 
     def open(self, path: str) -> IFile:
         return PosixFile(os.open(path, self._flags | os.O_NONBLOCK))
@@ -198,17 +303,20 @@ class PosixDisk:
     def unlink(self, path: str) -> None:
         os.unlink(path)
 
-    def lock(self, path: str) -> ILock | None:
+    def rename_new(self, path: str, new_path: str) -> None:
+        _rename_new(_AT_CWD, path, _AT_CWD, new_path)
+
+    def lock(self, path: str, *, is_shared: bool = False) -> ILock | None:
         create_flag = 0 if self._access is Access.READ_ONLY else os.O_CREAT
         fd = os.open(path, self._flags | create_flag, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
-            return None
+            is_locked = _try_lock(fd, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
         except OSError:
             os.close(fd)
             raise
+        if not is_locked:
+            os.close(fd)
+            return None
         return PosixLock(fd)
 
     def space(self, path: str) -> Space:

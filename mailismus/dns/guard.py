@@ -24,7 +24,9 @@ class Guard:
     """One pass over a message with one question. `steps`: so far, and those that its counts make certain."""
 
     def __init__(self, wire: bytes) -> None:
-        self._wire, self.steps = wire, int(sum(struct.unpack_from("!6x2H", wire)))  # an owner each: too many cost no pass
+        answers, authorities = struct.unpack_from("!6x2H", wire)
+        self._wire = wire
+        self.steps: int = answers + authorities  # an owner each: too many cost no pass
 
     def cut(self, rdtype: RdataType) -> bytes:
         """What is to be read of an answer for this type. Raises ValueError with the reason, IndexError or struct.error."""

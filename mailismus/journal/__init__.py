@@ -11,6 +11,7 @@ Modules, each with what it is:
     commit      group commit: gathers items into batches, tells each item its result
     replay      which batches of the segments found are valid, in order
     load        replay into the state of a provider, in two passes
+    build       a new journal that nobody uses yet, written without a barrier
     opening     how a start goes on with the journal that it replayed: its own barrier
     lenient     reads a journal of which some segments can't be read
     throttle    delays 250s while the journal is longer than `maxsize`

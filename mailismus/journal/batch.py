@@ -159,14 +159,20 @@ def padded_size(records_size: int) -> int:
 
 
 def encode_batch(
-    nonce: bytes, sequence: int, records: Sequence[bytes], records_size: int, *, has_marks: bool = False
+    nonce: bytes,
+    sequence: int,
+    records: Sequence[bytes],
+    records_size: int,
+    *,
+    has_marks: bool = False,
+    is_marked: bool = False,
 ) -> list[bytes]:
     """The buffers to write: head, the given records, padding to the block. No byte of a record is copied. `has_marks`: the
-    records have marks, all of them clear."""
+    records have marks, all of them clear, unless it `is_marked`: then each buffer is a number of whole records."""
     head = _BATCH.pack(_MARKED_MAGIC if has_marks else _BATCH_MAGIC, sequence, records_size, nonce)
     crc = zlib.crc32(head)
     for record in records:
-        crc = zlib.crc32(record, crc)
+        crc = zlib.crc32(without_marks(record) if is_marked else record, crc)
     padding = -(BATCH_HEAD_SIZE + records_size) % BLOCK
     return [head + _CRC.pack(crc), *records, bytes(padding)]
 

@@ -9,7 +9,7 @@ import io
 import os
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IDisk, IFile, NameStanding, close_read
+from mailismus.disk.interface import IDisk, IFile, NameFacts, NameStanding, close_read
 from mailismus.journal.replay import SUFFIX, FoundSegment, Journal, arrange, look_at_file
 
 NotRead = Callable[[str, OSError], None]
@@ -37,6 +37,12 @@ class LenientFile:
 
     def size(self) -> int:
         return self._file.size()
+
+    def describe(self) -> NameFacts:
+        return self._file.describe()
+
+    def lock(self) -> bool:
+        raise io.UnsupportedOperation("it is only read")
 
     def standing(self, path: str) -> NameStanding:
         return self._file.standing(path)

@@ -5,6 +5,9 @@
 mail. So it begins a new segment whose header raises the epoch and denies the last batch found, writes that batch again
 there, and syncs. Until then it reuses only segments that were free by the checkpoint before the newest.
 
+Where there is no free segment, and no space for one, a provider may let a start cut off what segments have behind their last
+batch: most of the segment that the start before has begun. What was acknowledged is not touched.
+
 Nothing it does is needed twice or harmful twice: a start that is stopped anywhere begins anew.
 
 *Not here*: locks and directories, what the records mean.
@@ -25,6 +28,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.journal.batch import padded_size
 from mailismus.journal.load import ReplayedJournal
 from mailismus.journal.pool import SegmentPool
+from mailismus.journal.refusals import is_full
 from mailismus.journal.segment import Segment, segment_size_for
 from mailismus.journal.spool_ids import SpoolIds
 from mailismus.journal.writer import JournalWriter, RandomBytes, Written
@@ -48,6 +52,13 @@ class JournalOwner(Protocol):
         """The last batch found is at this place now: what it holds is read there from now on."""
 
 
+def close_segments(pool: SegmentPool, writer: JournalWriter) -> None:
+    """Close every segment of a journal that no thread works on any more."""
+    pool.close()
+    for segment in (*writer.segments.values(), *writer.spoiled):
+        close_read(segment.file)
+
+
 @attrs.frozen
 class OpenJournal:
     """A journal that can be written."""
@@ -58,10 +69,8 @@ class OpenJournal:
     """Ids of an epoch that no earlier start has used."""
 
     def close(self) -> None:
-        """Close every segment after a start that failed."""
-        self.pool.close()
-        for segment in (*self.writer.segments.values(), *self.writer.spoiled):
-            close_read(segment.file)
+        """Close every segment: after a start that failed, or where no server goes on."""
+        close_segments(self.pool, self.writer)
 
 
 @attrs.frozen
@@ -77,7 +86,8 @@ class JournalOpener:
     has_marks: bool = False
     """The records have marks (`journal.frame`)."""
     keeps_for_a_start: bool = False
-    """A free segment is kept for the barrier of the next start, which needs no free space then."""
+    """A free segment is kept for the barrier of the next start, which needs no free space then. A start that finds none, nor
+    space for one, cuts segments behind their last batch."""
 
     def begin_journal(
         self,
@@ -101,7 +111,14 @@ class JournalOpener:
             if reuse is not Reuse.NOTHING:
                 for segment in free:
                     pool.adopt(segment)
-            _write_first_batch(found, owner, pool, writer, beside_epoch)
+            records = found.last.records if found.last is not None else owner.epoch_record(writer.epoch) + beside_epoch
+            try:
+                pool.ensure(padded_size(len(records)))
+            except OSError as error:
+                if not (self.keeps_for_a_start and is_full(error) and _cut_segments(found, writer)):
+                    raise
+                pool.ensure(padded_size(len(records)))
+            _write_first_batch(found, owner, writer, records)
             writer.move_horizon(found.horizon)
             if reuse is Reuse.WHAT_IS_FREE:
                 for segment in freed_by_last:
@@ -153,18 +170,25 @@ def _sort_segments(found: ReplayedJournal, writer: JournalWriter, reuse: Reuse) 
     return free, freed_by_last
 
 
-def _write_first_batch(
-    found: ReplayedJournal, owner: JournalOwner, pool: SegmentPool, writer: JournalWriter, beside_epoch: bytes
-) -> None:
+def _cut_segments(found: ReplayedJournal, writer: JournalWriter) -> bool:
+    """Cut off what segments in use have behind their last batch; return whether that was anything. Raises OSError."""
+    is_shorter = False
+    for segment in found.journal.used:
+        assert segment.header is not None
+        number = segment.header.number
+        if number in writer.segments and segment.cut():
+            writer.segments[number] = segment.as_segment()
+            is_shorter = True
+    return is_shorter
+
+
+def _write_first_batch(found: ReplayedJournal, owner: JournalOwner, writer: JournalWriter, records: bytes) -> None:
     """Write the last batch again, or the epoch where there is none: one barrier, and the start is sure of what it found."""
     last, last_segment = found.last, found.last_segment
     if last is None or last_segment is None:
-        records = owner.epoch_record(writer.epoch) + beside_epoch
-        pool.ensure(padded_size(len(records)))
         writer.append([records], len(records))
         return
-    pool.ensure(padded_size(len(last.records)))
-    written = writer.say_again(last.sequence, [last.records], len(last.records))
+    written = writer.say_again(last.sequence, [records], len(records))
     assert last_segment.header is not None
     writer.segments[last_segment.header.number].last_sequence = last.sequence - 1  # denied there from now on
     owner.last_batch_moved(written)

@@ -7,7 +7,6 @@ space then.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections import deque
 
@@ -20,6 +19,7 @@ from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.presence import Missing, Presence
 from mailismus.disk.worker import IWorker
 from mailismus.journal.batch import BLOCK
+from mailismus.journal.refusals import is_full
 from mailismus.journal.segment import READY_NAME, Segment, make_segment
 from mailismus.journal.writer import Claim, NoSegment
 
@@ -136,20 +136,24 @@ class SegmentPool:
 
     def ensure(self, batch_bytes: int) -> None:
         """Make sure that the next segment taken has room for such a batch, and may be taken; creates one, blocking, if
-        necessary: one for this batch alone where the disk has no room for more. Raises OSError."""
+        necessary: half as long again and again where the disk has no room for more, at last for this batch alone. Raises
+        OSError."""
         needed = BLOCK + batch_bytes
         if not self._free or self.size_bytes < needed:
-            try:
-                made = self._make(max(self.size_bytes, needed))
-            except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT) or needed >= self.size_bytes:
-                    raise
-                made = self._make(needed)
-            self._free.appendleft(made)
+            self._free.appendleft(self._make_shorter(max(self.size_bytes, needed), needed))
         self._is_ensured = True
 
+    def _make_shorter(self, size_bytes: int, needed: int) -> Segment:
+        while True:
+            try:
+                return self._make(size_bytes)
+            except OSError as error:
+                if not is_full(error) or size_bytes == needed:
+                    raise
+            size_bytes = max(needed, size_bytes // 2 // BLOCK * BLOCK)
+
     def close(self) -> None:
-        """Close the free segments after a start that failed."""
+        """Close the free segments."""
         while self._free:
             close_read(self._free.popleft().file)
 

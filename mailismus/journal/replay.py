@@ -26,6 +26,7 @@ import attrs
 from mailismus.disk.interface import IDisk, IFile, close_read
 from mailismus.errors import newer_format
 from mailismus.journal.batch import (
+    BATCH_HEAD_SIZE,
     BLOCK,
     DENIES_NOTHING,
     NEWEST_FORMAT,
@@ -41,7 +42,7 @@ from mailismus.journal.batch import (
     looks_torn,
     padded_size,
 )
-from mailismus.journal.segment import READY_NAME, Segment
+from mailismus.journal.segment import READY_NAME, Segment, free_name
 
 SUFFIX = ".mqj"
 
@@ -100,6 +101,23 @@ class FoundSegment:
         if self.is_guessed:
             self.header, self.is_guessed = None, False
 
+    def kept_bytes(self) -> int:
+        """Return how many bytes `cut` keeps, if there are more; 0: all. Raises OSError."""
+        end = self.end
+        if end and self.is_torn:
+            end += padded_size(claimed_size(self.file.read_at(end, BATCH_HEAD_SIZE), 0))
+        return end
+
+    def cut(self) -> bool:
+        """Cut off what lies behind the last batch; return whether that was anything. A batch that was begun there stays: it
+        may be damaged. Where the end is not known, all stays. Raises OSError."""
+        end = self.kept_bytes()
+        if not 0 < end < self.size_bytes:
+            return False
+        self.file.truncate(end)
+        self.size_bytes = end
+        return True
+
     def as_segment(self) -> Segment:
         """The segment for a writer, which writes to it only after a new `begin`."""
         segment = Segment(self.path, self.file, self.size_bytes)
@@ -119,6 +137,12 @@ class Journal:
     damages: list[Damage] = attrs.field(factory=list)
     known_horizon: int = 0
     """A durable horizon that the provider has from elsewhere."""
+
+    def leave_out(self, segment: FoundSegment) -> None:
+        """Note that a segment that seemed to count was free, and does not."""
+        segment.set_free()
+        self.used.remove(segment)
+        self.others.append(segment)
 
     @property
     def lost_headers(self) -> int:
@@ -219,9 +243,11 @@ def named_number(path: str) -> int:
 
 
 def freed_number(path: str) -> int:
-    """The number that a free segment had, by its name (`free_name`); 0: none."""
-    folder, name = os.path.split(path)
-    return named_number(os.path.join(folder, name.removeprefix(READY_NAME))) if name.startswith(READY_NAME) else 0
+    """The number that a free segment had, by its name (`free_name`); 0: none. A segment that was never used has a shorter
+    name with a number of another kind (`pool`)."""
+    name = os.path.basename(path)
+    number = named_number(name.removeprefix(READY_NAME))
+    return number if name == free_name(number) else 0
 
 
 def _order(segment: FoundSegment) -> tuple[int, bool, int]:

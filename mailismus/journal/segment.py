@@ -78,6 +78,11 @@ class Segment:
         self.last_sequence = header.first_sequence - 1
         self.file.write_at(0, [header.encode()])
 
+    def pad(self) -> None:
+        """Write zeros behind its last batch up to the smallest size of a segment: a shorter one looks cut."""
+        for offset in range(self.end, SMALLEST, len(_ZEROS)):
+            self.file.write_at(offset, [_ZEROS[: SMALLEST - offset]])
+
     @property
     def nonce(self) -> bytes:
         """Of its present use."""

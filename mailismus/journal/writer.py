@@ -138,9 +138,11 @@ class JournalWriter:
         """Write into segments of this format or a newer one from now on."""
         self.format = max(self.format, number)
 
-    def append(self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY) -> Written:
-        """Write one batch. Durable when it returns. Raises OSError: the batch does not count, and the segment has failed
-        (`sick`); after `NoSegment` and `Missing` it has not."""
+    def append(
+        self, records: Sequence[bytes], records_size: int, claim: Claim = Claim.ANY, *, is_marked: bool = False
+    ) -> Written:
+        """Write one batch. Durable when it returns. `is_marked`: as in `encode_batch`. Raises OSError: the batch does not
+        count, and the segment has failed (`sick`); after `NoSegment` and `Missing` it has not."""
         self.sick = frozenset()
         if self.is_check_due:
             self._check_for(claim)
@@ -151,7 +153,9 @@ class JournalWriter:
         sequence = self.sequence + 1
         begun_at = self._monotonic()
         try:
-            encoded = encode_batch(segment.nonce, sequence, records, records_size, has_marks=self._has_marks)
+            encoded = encode_batch(
+                *(segment.nonce, sequence, records, records_size), has_marks=self._has_marks, is_marked=is_marked
+            )
             segment.file.write_at(offset, encoded)
             segment.file.sync()
         except OSError:
@@ -221,10 +225,11 @@ class JournalWriter:
 
     def say_again(self, sequence: int, records: Sequence[bytes], records_size: int) -> Written:
         """Rewrite the last batch found, the first action of a start: under its own sequence number, in a new segment that
-        denies the old copy. Durable when it returns."""
+        denies the old copy. Marks that it has stay: nothing else may tell that these records are over. Durable when it
+        returns."""
         self.sequence = sequence - 1
         self.turn_over()
-        return self.append(records, records_size)
+        return self.append(records, records_size, is_marked=self._has_marks)
 
     def _begin(self, last_good: int, claim: Claim) -> Segment:
         while not (segment := self._next_segment(claim)).is_whole():

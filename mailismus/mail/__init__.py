@@ -7,6 +7,7 @@ Modules, each with what it is:
     directory   local domains and users
     envelope    sender, recipients, client, whether the content is 8-bit
     ids         spool id of a message, queue id of an entry
+    injected    the end of a message that a program of this machine brought
     networks    a set of IP networks
     outcome     result of one delivery attempt for one entry
     reply       an SMTP reply: code, enhanced status, text

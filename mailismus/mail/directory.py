@@ -67,3 +67,18 @@ class Directory:
             if together.find(b"@%b " % domain) >= 0:
                 return False
         return len(set(map(bytes.lower, addresses))) == len(addresses)
+
+
+class DirectoryInUse:
+    """The directory of the configuration that is in use, for those who ask about one address after a reload too."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+
+    def reload(self, directory: Directory) -> None:
+        """Use another one from now on."""
+        self._directory = directory
+
+    def is_local(self, address: bytes) -> bool:
+        """Whether an address is at a local domain, or the bare postmaster."""
+        return self._directory.owner_of(address) is not None

@@ -1,27 +1,41 @@
-"""Names of messages in a maildir: `time.MusecPpidQn.host`, never the same twice.
+"""The names of files in maildirs: the strategy that the configuration says, and what it counts with. Blocks.
 
-*Rules*: time is UTC seconds, M its microseconds, P the process id, Q counts deliveries of this process. In the host's name
-`/` is written `\\057` and `:` `\\072`, as readers of maildirs expect. No part of an address or a message is in a name. The
-process id is read for each name, because a daemon is another process than the one that made this object.
+*Not here*: which strategies there are (`chunks.names`), which of them the configuration takes (`config.values.names`).
 """
 
 from __future__ import annotations
 
-import itertools
-import os
-from collections.abc import Callable
+from mailismus.chunks.generator import NameGenerator
+from mailismus.chunks.names import NameStrategy, OldStrategy, PartStrategy
+from mailismus.disk.interface import IDisk
+from mailismus.maildir.boots import BootSequence, read_boot_id
+from mailismus.maildir.store import make_directories
+
+OLD = "n_m"
+"""How the configuration writes `OldStrategy`."""
 
 
-class NameSource:
-    """Makes names; safe from several threads (the count is one step of the interpreter)."""
+def strategy_of(names: str, host: bytes) -> NameStrategy:
+    """The strategy with these parts, or the old one. Raises `ValueError` for what the configuration refuses."""
+    return OldStrategy(host) if names == OLD else PartStrategy(names, host)
 
-    def __init__(self, host: bytes, process_id: Callable[[], int] = os.getpid) -> None:
-        text = "".join(chr(byte) if 33 <= byte < 127 else "_" for byte in host) or "localhost"
-        self._host = text.replace("/", r"\057").replace(":", r"\072")
-        self._process_id = process_id
-        self._count = itertools.count(1)
 
-    def next_name(self, now: float) -> str:
-        """A name for a message delivered at `now` (UTC seconds)."""
-        micros = int(now * 1_000_000)
-        return f"{micros // 1_000_000}.M{micros % 1_000_000:06d}P{self._process_id()}Q{next(self._count)}.{self._host}"
+class LateBoots:
+    """A counter of boots that is opened by its first write, for a generator: nothing may block before."""
+
+    def __init__(self, disk: IDisk, userpath: str) -> None:
+        self._disk, self._userpath = disk, userpath
+        self._sequence: BootSequence | None = None
+
+    def __call__(self) -> tuple[int, int]:
+        """As `chunks.generator.BootCounter`."""
+        if self._sequence is None:
+            make_directories(self._disk, self._userpath)
+            self._sequence = BootSequence(self._disk, self._userpath, read_boot_id())
+        return self._sequence.next()
+
+
+def count_boots(generator: NameGenerator, names: str, disk: IDisk, userpath: str) -> None:
+    """Let a generator count boots if these names need that."""
+    wants = {"#", "X"} & set(names) and names != OLD
+    generator.use_boot_counter(LateBoots(disk, userpath) if wants else None)

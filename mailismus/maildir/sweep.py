@@ -6,8 +6,8 @@ then once a day; memory for the times is bounded.
 
 from __future__ import annotations
 
-import os
-import stat
+from mailismus.disk.interface import NameKind
+from mailismus.maildir.store import MaildirStore
 
 AGE_S = 36 * 3600.0
 EVERY_S = 24 * 3600.0
@@ -32,22 +32,19 @@ class Sweeper:
         return True
 
 
-def sweep(maildir: str, now: float) -> int:
+def sweep(store: MaildirStore, userpath: str, user: bytes, mailpath: str, now: float) -> int:
     """Remove files of 36 hours and more from `tmp`; return their number. A file with an error stays. Raises OSError."""
-    fd = os.open(os.path.join(maildir, "tmp"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    maildir = store.open(userpath, user, mailpath)
     removed = 0
     try:
-        with os.scandir(fd) as entries:
-            for count, entry in enumerate(entries):
-                if count >= LIMIT:
-                    break
-                try:
-                    found = entry.stat(follow_symlinks=False)
-                    if stat.S_ISREG(found.st_mode) and now - max(found.st_mtime, found.st_ctime) > AGE_S:
-                        os.unlink(entry.name, dir_fd=fd)
-                        removed += 1
-                except OSError:
-                    continue
+        for name in maildir.tmp.names()[:LIMIT]:
+            try:
+                found = maildir.tmp.describe(name)
+                if found.kind is NameKind.FILE and now - found.changed_at > AGE_S:
+                    maildir.tmp.unlink(name)
+                    removed += 1
+            except OSError:
+                continue
     finally:
-        os.close(fd)
+        maildir.close()
     return removed

@@ -52,8 +52,8 @@ MAX_HELLO = 16384
 MAX_SILENT = 1 << 18
 """Bytes of a peer that bring no plain byte: a chain of certificates has at most 100 KB."""
 FLOODED = b"too many bytes that say nothing"
-WORTH = 128
-"""Bytes that one plain byte may take: a record has some 20 to 90 beside it."""
+SILENT_PER_PLAIN = 128
+"""Bytes of a peer for which one plain byte makes up: a record has some 20 to 90 beside it."""
 
 
 class TlsSession(Protocol):
@@ -127,7 +127,8 @@ class TlsTransport(TLSMemoryBIOProtocol):
 
     def __init__(self, factory: TLSMemoryBIOFactory, tcp: ITransport, session: TlsSession) -> None:
         self.wire = tcp
-        self._silent = 0  # bytes that brought no plain ones
+        self._silent = 0
+        """Bytes that brought no plain ones."""
         self.is_flooded = False
         """Whether there were too many of them."""
         self._head: bytes | None = b""  # the first bytes, until they tell the size of the client's first message
@@ -148,7 +149,7 @@ class TlsTransport(TLSMemoryBIOProtocol):
         assert isinstance(plain, _Plain)  # it is until the connection is lost
         for start in range(0, len(data), SLICE):
             super().dataReceived(data[start : start + SLICE])  # type: ignore[no-untyped-call]  # Twisted's
-        self._silent = max(0, self._silent + len(data) - WORTH * plain.pass_on())
+        self._silent = max(0, self._silent + len(data) - SILENT_PER_PLAIN * plain.pass_on())
         if self._silent > MAX_SILENT:
             self.is_flooded = True
             self.abortConnection()  # type: ignore[no-untyped-call]  # Twisted's

@@ -161,6 +161,9 @@ class _Owner:
     def session_left(self, session: ProbeSession) -> None:
         """It ends."""
 
+    def is_worker_wanted(self, session: ProbeSession) -> bool:
+        return False
+
     def session_closed(self, session: ProbeSession) -> None:
         if self._timer is not None and self._timer.active():
             self._timer.cancel()

@@ -1,6 +1,6 @@
 """The queue: the interface of providers, and the manager that every task uses.
 
-Rooms, bottom first; modules without a room stand between `outcome` and `providers`:
+Rooms, bottom first; modules without a room stand between `outcome` and `convert`:
 
     interface   the promises of a provider, and their limits
     due         index in memory of entries that are due and out. Pure
@@ -8,6 +8,7 @@ Rooms, bottom first; modules without a room stand between `outcome` and `provide
     fsck        common parts of their checks and repairs
     clock       time of day that may jump, and ages all the same
     outcome     decisions about the outcome of an attempt. Pure
+    convert     from one provider to another, on a stopped queue
     providers   the implementations of the interface
 
 The modules:
@@ -29,6 +30,7 @@ The modules:
     filter        the words of FILTER. Pure
     provider      requirements of the program on a provider, beside the interface
     waiting       why an entry is still there, for those who list entries. Pure
+    opened        a queue on local files that a start has locked and opened, with its threads
     stopped       a stopped queue, opened for reading
     metrics       metrics of every queue, and of the manager
 """

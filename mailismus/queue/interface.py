@@ -15,7 +15,7 @@ with `errors.StorageError`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import attrs
@@ -254,9 +254,13 @@ class Shares(Protocol):
     """How the room of a caller of `IQueue.take` is shared among senders, during one take. What a message holds its sender
     holds: so messages need no shares of their own."""
 
-    def room_for(self, sender: bytes, wanted: int) -> int:
+    def room_for(self, sender: bytes, wanted: int, *, is_cut: bool = False) -> int:
         """How many of `wanted` more entries of this sender may be handed out; 0 or less: none. They count as handed out in
-        the answers to come, though a few of them may turn out to be gone."""
+        the answers to come, though a few of them may turn out to be gone. `is_cut`: there may be more of the same message,
+        which this take has no room for."""
+
+    def in_order(self, senders: Iterable[bytes]) -> Sequence[bytes]:
+        """These senders in the order in which they are asked about, after they were refused before. A copy."""
 
 
 class ICountingPlan(Protocol):
@@ -319,8 +323,9 @@ class IQueue(Protocol):
         A take may end before `limit`, and `ready` fires again at once, for the sake of its length. Without shares nobody is
         passed over from then on; who was before goes on by `room_again`, or earlier.
 
-        What is handed out is not handed out again until it is settled or given back; a crash forgets the taking. A
-        provider may revoke it (a lease that was lost): duplicates are allowed, silence is not.
+        Takes of different areas may overlap; none waits for the end of another. What is handed out is not handed out again
+        until it is settled or given back; a crash forgets the taking. A provider may revoke it (a lease that was lost):
+        duplicates are allowed, silence is not.
         """
 
     def room_again(self) -> None:

@@ -2,6 +2,7 @@
 
     settings -> IProviders.configured -> IProvider.open -> IOpenedQueue -> begin -> IQueue ... close -> end
     directory -> IProviders.found_in  -> IProvider.open_stopped, check, dump
+    queue convert -> IProvider.open_source -> IQueueSource -> IQueueBuilder <- IProvider.new_builder
 
 *Guaranteed*: a provider is imported when it is asked for, and not before. `open`, `open_stopped`, `check` and `repair` are
 called for directories of this provider alone: `IProviders` has refused all others. *Not guaranteed*: that a queue lies on
@@ -13,7 +14,7 @@ then `open` and `open_stopped` ask servers, and raise `StartError` (75) while th
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Protocol, TextIO
 
 import attrs
@@ -21,10 +22,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorCore, IReactorTCP, IReactorThreads, IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
+from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.observe.metrics import Reader
 from mailismus.queue.fsck.finding import FsckReport
-from mailismus.queue.interface import Area, Filter, Gap, IQueue, Message, Summary
+from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IDraft, IQueue, M, Message, Summary
+
+IsLocal = Callable[[bytes], bool]
+"""Whether a recipient is at a local domain, as the configuration says now."""
 
 
 class QueueReactor(IReactorCore, IReactorTCP, IReactorThreads, IReactorTime):
@@ -116,6 +122,101 @@ class IPlanCounter(Protocol):
         """Counts of all. Raises `OSError` where the files can't be seen."""
 
 
+@attrs.frozen
+class StoredPart:
+    """Entries of one message that a source found together."""
+
+    message: Message
+    content_at: bytes = b""
+    """Where the content lies, in a word of the provider's own: printable ASCII without a space; empty: the spool id
+    tells."""
+
+
+class IQueueSource(Protocol):
+    """All of a queue without its server, for a conversion. Nothing is changed. Its memory does not grow with the queue, but
+    by what a start of the provider reads at once."""
+
+    @property
+    def epoch(self) -> int:
+        """The highest epoch that a spool id of this queue may have."""
+
+    def parts(self) -> Iterator[StoredPart]:
+        """Every entry that is to be served, once, in any order. Raises `StorageError` or `OSError`."""
+
+    @property
+    def damage(self) -> str:
+        """The first thing that did not check or could not be read, in a sentence without its full stop; empty: nothing.
+        Complete when `parts` has come to its end."""
+
+    def content(self, spool_id: SpoolId, content_at: bytes) -> Iterator[bytes]:
+        """The content of a message, in pieces, in order. Raises `StorageError` or `OSError`, at its end too where the bytes
+        do not check."""
+
+
+@attrs.frozen
+class QueueRoom:
+    """Room in file systems: bytes in whole blocks, and inodes."""
+
+    queue_bytes: int = 0
+    queue_inodes: int = 0
+    spool_bytes: int = 0
+    spool_inodes: int = 0
+
+    def __add__(self, other: QueueRoom) -> QueueRoom:
+        return QueueRoom(
+            self.queue_bytes + other.queue_bytes,
+            self.queue_inodes + other.queue_inodes,
+            self.spool_bytes + other.spool_bytes,
+            self.spool_inodes + other.spool_inodes,
+        )
+
+
+class IQueueBuilder(Protocol):
+    """Builds a new queue from messages that another one keeps. Nothing is durable before both file systems are synced
+    behind `finish`. A queue whose building was stopped is of no use to anybody and is removed as a whole."""
+
+    @property
+    def room(self) -> QueueRoom:
+        """What a queue without messages takes, its first start included."""
+
+    def room_of(self, message: Message) -> QueueRoom:
+        """What this message takes beyond that, at most."""
+
+    def begin(self) -> None:
+        """Make what comes before the first message. Raises `OSError`."""
+
+    def add(self, message: Message, content: Iterator[bytes]) -> None:
+        """Add a message with all of its entries: these keep their numbers, areas, due times, attempts, replies and words.
+        Messages come in the order of their spool ids, entries in that of their numbers. Raises `OSError`, and what `content`
+        raises."""
+
+    def finish(self) -> None:
+        """Make what comes after the last one: the mark and everything else of a queue that has been stopped. Raises
+        `OSError`."""
+
+    def close(self) -> None:
+        """Close the files, finished or not."""
+
+
+class IQueueWriter(Protocol):
+    """Puts messages into a queue from another process than the server's, with or without a running server, and without a
+    lock between two such processes. Blocks."""
+
+    @property
+    def max_envelope_bytes(self) -> int:
+        """As `IQueue`."""
+
+    def draft(self) -> IDraft:
+        """Begin a message. Raises `Unavailable` if it could not be committed now. Its `write` never returns a Deferred."""
+
+    def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
+        """Commit a message. The listener is told within this call: the message is durable, and a running server will find it
+        at once; or nothing of it will be delivered, but where the disk refuses to take it back."""
+
+    def close(self) -> None:
+        """Close it. Drafts have been committed or abandoned. Harmless when repeated."""
+
+
 class IProvider(Protocol):
     """One provider. Making it opens nothing; each method imports what it needs, so that a command starts fast."""
 
@@ -139,8 +240,9 @@ class IProvider(Protocol):
         """Import all that `open` needs. Called as root alone, before a start takes on another user's rights: the program may
         lie where only root can read."""
 
-    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> IOpenedQueue:
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime, is_local: IsLocal) -> IOpenedQueue:
         """Lock and open the queue of these settings. Blocks; every reason to refuse a start is found here. Starts no thread.
+        `is_local`: a provider may keep local recipients apart; its answers may change while the queue is open.
 
         Under the lock, and before mail can be taken, the directory gets its mark, durably; a damaged mark refuses the start
         (65). `clock`: the reactor's timers beside the time of day, which may jump (UTC seconds). Raises `StartError` with
@@ -165,12 +267,30 @@ class IProvider(Protocol):
         """Check the stopped queue of these settings and repair it, finding by finding. May be stopped anywhere and begun
         again. Raises as `check`."""
 
+    def open_writer(self, settings: QueueSettings) -> IQueueWriter | None:
+        """Open the queue of these settings for writing beside its server; None: only the running server can put messages
+        into it. Raises `StartError`: 75 while a repair or a conversion is under way, 77 for another user than the queue's
+        owner; `OSError`."""
+
+    def open_source(self, place: QueuePlace, disk: IDisk) -> IQueueSource:
+        """Read all of a queue whose locks the caller holds. Raises `FileNotFoundError` where there is no queue,
+        `StartError`, `StorageError` or `OSError`."""
+
+    def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> IQueueBuilder:
+        """Return a builder of a queue in the directories of these settings, which are there and empty; `open` of the same
+        settings goes on with it, from any path that they are moved to. Spool ids of `epoch` and below are never given out by
+        that queue. `now`: UTC seconds."""
+
     def dump(self, path: str, out: TextIO) -> None:
         """Print a file of this provider readably. Raises `Corrupt` for a file that is not, `OSError`."""
 
 
 class IProviders(Protocol):
     """The providers of this program."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all, the default one first."""
 
     def named(self, name: str) -> IProvider:
         """The provider of this name. Raises `LookupError`."""

@@ -32,6 +32,28 @@ class StoppedSearch(Protocol):
         """As `IQueue.search`."""
 
 
+@attrs.frozen
+class StoppedCursor:
+    """Where a search over messages goes on: `held` of a message that was given out in part, then these."""
+
+    messages: Iterator[Message]
+    held: Message | None = None
+
+    def page(self, limit: int) -> Page:
+        """The next `limit` entries, 1 at least; the cursor of a page is where the one behind it begins."""
+        found: list[Message] = []
+        held = self.held
+        while limit:
+            message = held or next(self.messages, None)
+            if message is None:
+                return Page(tuple(found), None)
+            now, later = message.entries[:limit], message.entries[limit:]
+            found.append(attrs.evolve(message, entries=now))
+            limit -= len(now)
+            held = attrs.evolve(message, entries=later) if later else None
+        return Page(tuple(found), StoppedCursor(self.messages, held))
+
+
 class AtOnceWorker:
     """An `IWorker` for a process without other work: it runs each function in the call."""
 

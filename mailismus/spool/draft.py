@@ -16,7 +16,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.budget import Budget
 from mailismus.spool.message_file import MessageFileWriter
-from mailismus.spool.stream import SiloStream, join
+from mailismus.spool.stream import SiloStream, StreamedFile, join
 
 
 @attrs.frozen
@@ -80,9 +80,12 @@ class SpoolDraft:
         terms = self._terms
         terms.memory.give_back(size)
         pieces, self.parts = self.parts, []
-        file = MessageFileWriter(terms.disk, terms.spool_path, self.spool_id)
-        stream = self._stream = SiloStream(file, terms.worker, terms.behind, terms.bufsize, pieces)
+        stream = self._stream = SiloStream(self.new_file(), terms.worker, terms.behind, terms.bufsize, pieces)
         return stream
+
+    def new_file(self) -> StreamedFile:
+        """Return the file into which the content shall stream."""
+        return MessageFileWriter(self._terms.disk, self._terms.spool_path, self.spool_id)
 
     def finish(self, numbers: Sequence[int] = ()) -> Deferred[None]:
         """End the content. `numbers`: as `SiloStream.finish`, if it has a message file. Fires when the content is as durable

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import errno
 from collections.abc import Sequence
+from typing import Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -16,7 +17,6 @@ from twisted.python.failure import Failure
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Unavailable
 from mailismus.spool.budget import Budget
-from mailismus.spool.message_file import MessageFileWriter
 
 MAX_UNWRITTEN = 256 * 1024
 """Bytes that may wait for the disk before the writer is asked to wait."""
@@ -38,6 +38,19 @@ class _State(enum.Enum):
     """Given up by its writer before a commit, or by the queue after a failed one."""
 
 
+class StreamedFile(Protocol):
+    """A message file while it is written, by one call at a time. Its methods block."""
+
+    def append(self, pieces: Sequence[bytes]) -> None:
+        """Append to the content. Raises OSError."""
+
+    def finish(self, numbers: Sequence[int]) -> None:
+        """Complete the file, as `SiloStream.finish`. Raises OSError."""
+
+    def discard(self) -> None:
+        """Remove it, finished or not. Raises OSError; harmless when there is none."""
+
+
 class SiloStream:
     """Writes one message file. `budget`: bytes of all streams that wait for the disk."""
 
@@ -56,7 +69,7 @@ class SiloStream:
         "_worker",
     )
 
-    def __init__(self, file: MessageFileWriter, worker: IWorker, budget: Budget, bufsize: int, pieces: list[bytes]) -> None:
+    def __init__(self, file: StreamedFile, worker: IWorker, budget: Budget, bufsize: int, pieces: list[bytes]) -> None:
         """`pieces`: the content so far. `bufsize`: bytes that wait at least before they are written."""
         self._file = file
         self._worker = worker

@@ -51,6 +51,7 @@ class LogDestination:
         self._lost = 0
         self.lost_lines = 0
         """Total since the start."""
+        self._is_flushing = False
         self._timer: IDelayedCall | None = None
 
     def write(self, line: bytes) -> None:
@@ -89,7 +90,19 @@ class LogDestination:
             self._reactor.callFromThread(self._write_event, data.encode("utf-8", "backslashreplace"))
 
     def flush(self) -> None:
-        """Write as much as possible without waiting; `_chunks` keeps the rest."""
+        """Write as much as possible without waiting; `_chunks` keeps the rest. A signal's handler may log in its midst:
+        its line is written soon after."""
+        if self._is_flushing:
+            if self._timer is None:
+                self._timer = self._reactor.callLater(FLUSH_DELAY_S, self._flush_late)
+            return
+        self._is_flushing = True
+        try:
+            self._flush()
+        finally:
+            self._is_flushing = False
+
+    def _flush(self) -> None:
         chunks = self._chunks
         if self._lines:
             chunks.append(memoryview(b"".join(self._lines)))

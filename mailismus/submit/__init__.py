@@ -8,6 +8,8 @@ Modules, bottom first:
     recipients  the recipients of a transaction: one entry per mailbox
     seam        interface: what reception needs of the queue manager
     reception   one transaction: envelope, content, commit, 250
+    lines       a message as a program writes it becomes content as on the wire. Pure
+    injection   one message of a program of this machine, by the same rules
     terms       interface: what a session needs of its listener
     protocol    one session on a socket: reading, time-outs, closing
     sessions    the sessions of one listener

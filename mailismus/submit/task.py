@@ -18,11 +18,13 @@ from twisted.logger import Logger
 
 from mailismus.config.values.settings import ListenerSettings, SslSettings
 from mailismus.mail.directory import Directory
+from mailismus.mail.injected import Injected
 from mailismus.net.accept import Acceptor
 from mailismus.net.descriptors import soft_open_files
 from mailismus.net.listen import ListeningSocket, bind, close_all
 from mailismus.observe.maillog import MailLog
 from mailismus.smtp.server.limits import Security
+from mailismus.submit.injection import Injection
 from mailismus.submit.policy import Policy
 from mailismus.submit.protocol import ServerSession
 from mailismus.submit.reception import Desk
@@ -156,6 +158,11 @@ class SubmitTask:
             tick.clock = self._clock
             tick.start(factory.tick_s, now=False)
             self._ticks.append(tick)
+
+    def new_injection(self, on_end: Callable[[Injected], None], on_room: Callable[[], None]) -> Injection:
+        """Begin a message of a program of this machine, by the present rules and limits of the first listener. Arguments: as
+        `Injection`."""
+        return Injection(self.factories[0].desk, on_end, on_room)
 
     @property
     def names(self) -> list[str]:

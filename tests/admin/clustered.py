@@ -53,7 +53,7 @@ class Clustered(Serving):
             os.chmod(directory, 0o700)
         for thread in threads:
             thread.start()
-        opened = open_queue(settings, disk, threads[1], clock, os.urandom)
+        self._opened = opened = open_queue(settings, disk, threads[1], clock, os.urandom)
         self.provider = build(settings, disk, opened, Workers(*threads), clock, clock.seconds)
         self.manager = QueueManager(self.provider, RETRY, clock, clock.seconds, MemoryMailLog())
         self.search, self.read, self.visit_all = self.manager.search, self.manager.read, self.manager.visit_all
@@ -99,3 +99,4 @@ class Clustered(Serving):
         super().stop()
         for thread in self._threads:
             thread.stop()
+        self._opened.close_files()

@@ -35,6 +35,7 @@ from mailismus.queue.providers.memory import MemoryQueue
 from mailismus.queue.waiting import Explanations
 from tests.admin.samples import LATER, MX, ListedQueue, bounced, deferred, incoming, message
 from tests.fakes import managing
+from tests.fakes.reactors import close_reactor
 
 T = TypeVar("T")
 RETRY = RetrySettings(maxtime_s=259_200.0, maxtime_reports_s=86_400.0, delays_s=(900.0,))
@@ -91,6 +92,10 @@ class World:
 
     def new_counter(self) -> IPlanCounter:
         return self.counter or ClusteredCounter(PosixDisk(Access.READ_ONLY))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("clustered",)
 
     def named(self, name: str) -> IProvider:
         if name != "clustered":
@@ -171,6 +176,7 @@ class Serving:
         self.reactor.callFromThread(leave)
         self._thread.join(60)
         assert not self._thread.is_alive()
+        close_reactor(self.reactor)
 
 
 class Running(Serving):

@@ -10,12 +10,13 @@ import pytest
 from benchmarks.drain import Drained, delays, markdown, percentile, ratio
 from benchmarks.queue_builder import SIZE_BYTES, content
 from benchmarks.results.content import recipient, sender
-from benchmarks.results.flatness import Counting, Measured, Start, broken, is_flat
+from benchmarks.results.flatness import Counting, Listing, Measured, Start, broken, is_flat
 from benchmarks.results.flatness import markdown as flatness_markdown
 from benchmarks.results.records import Acknowledged, Delivery
 
 START = Start(0.4, 0.9, 1.0, 1.1, 50_000_000, 60_000_000)
 COUNT = Counting(0.4, 0.6, True, 1000.0, 950.0)
+LISTING = Listing(2.0, True, 60_000_000, 0.95)
 
 
 def _measured(entries: int, start: Start = START, counting: Counting | None = COUNT) -> Measured:
@@ -54,6 +55,20 @@ def test_each_limit_of_a_count_is_seen(counting: Counting, words: str) -> None:
     assert words in sentence
 
 
+@pytest.mark.parametrize(
+    ("listing", "words"),
+    [
+        (attrs.evolve(LISTING, is_complete=False), "complete"),
+        (attrs.evolve(LISTING, share=0.8), "beside a list"),
+        (attrs.evolve(LISTING, peak_bytes=150_000_000), "queue list needs 150 MB"),
+    ],
+)
+def test_each_limit_of_a_list_is_seen(listing: Listing, words: str) -> None:
+    assert broken([attrs.evolve(_measured(10_000), listing=LISTING)]) == []
+    (sentence,) = broken([attrs.evolve(_measured(10_000), listing=listing)])
+    assert words in sentence
+
+
 def test_a_larger_queue_may_take_a_fifth_or_a_third_of_a_second_more_than_the_smallest() -> None:
     assert is_flat(1.0, 1.3)
     assert is_flat(5.0, 6.0)
@@ -63,7 +78,8 @@ def test_a_larger_queue_may_take_a_fifth_or_a_third_of_a_second_more_than_the_sm
 
 
 def test_every_row_of_the_table_has_every_column() -> None:
-    lines = flatness_markdown([_measured(10_000), _measured(100_000, counting=None)]).splitlines()
+    listed = attrs.evolve(_measured(10_000), listing=LISTING)
+    lines = flatness_markdown([listed, _measured(100_000, counting=None)]).splitlines()
     assert len(lines) == 5
     assert len({line.count("|") for line in lines}) == 1
 

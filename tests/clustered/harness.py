@@ -32,6 +32,7 @@ def queue_settings(*, maxsize: int = 64 << 20, largemsgsize: int = 131072, hardl
         provider="clustered",
         rootpath="/q",
         maxclustersize=256_000,
+        conf_split=23,
         maxmemoryqueue=0,
         retry=RetrySettings(maxtime_s=259_200, maxtime_reports_s=86_400, delays_s=(900.0, 1800.0)),
         minfree=MinFree(0.02, 0),

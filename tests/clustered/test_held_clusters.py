@@ -114,3 +114,15 @@ def test_a_sender_is_asked_about_once_a_run_of_lines() -> None:
     shares = Most(10)
     assert len(place.take(shares, limit=1000)) == 10
     assert shares.asked == [(BIG, 90)]
+
+
+def test_a_run_of_lines_that_the_take_has_no_room_for_is_told_as_cut() -> None:
+    place = Place()
+    place.add(*[BIG] * 20, *[SMALL] * 5)
+    shares = Most(4)
+    place.take(shares, limit=10)
+    assert (shares.asked, shares.cut) == ([(BIG, 10), (SMALL, 5)], [10])
+    place.index.room_again()
+    shares = Most(100)
+    place.take(shares, limit=15)
+    assert (shares.asked, shares.cut) == ([(BIG, 15)], [15])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.files.recipient_line import DONE, escape, format_lines, parse_line, unescape
+from mailismus.queue.files.recipient_line import DONE, escape, format_lines, parse_line, stored_seconds, unescape
 from mailismus.queue.interface import Area, Entry, Message
 
 TIMES = st.integers(0, 1 << 45).map(lambda ms: ms / 1000)
@@ -117,3 +117,18 @@ def test_every_changed_byte_is_seen_but_that_of_the_state() -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_parser(line: bytes) -> None:
     assert parse_line(line, Area.INCOMING) is None
+
+
+@given(st.floats(0, 4e9))
+def test_a_running_queue_tells_the_seconds_that_its_lines_keep(time_s: float) -> None:
+    message = Message(SpoolId(1), b"a@b", b"-", False, 0.0, 1, 1, [], 0)
+    entry = Entry(1, b"c@d", Area.DEFERRED, time_s)
+    found = parse_line(format_lines(message, [entry])[:-1], Area.DEFERRED)
+    assert found is not None
+    assert int(found[1].due_at) == stored_seconds(time_s)
+
+
+def test_a_time_right_before_a_second_is_that_second() -> None:
+    """What is told and what is kept once differed by it."""
+    assert stored_seconds(1795447833.999998) == 1795447834
+    assert stored_seconds(1795447833.9994) == 1795447833

@@ -141,7 +141,8 @@ def test_the_mark_of_another_provider_is_refused_with_the_setting_and_left(disk:
     store(disk, PATH, b"log 1\n")
     with pytest.raises(StartError) as refused:
         ensure_mark(disk, "/q", OURS)
-    text = '<queue provider> is "clustered", but /q holds a queue of provider log: write that, or another <rootpath>'
+    ways = "write that, or another <rootpath>, or convert it: mailismus queue convert --to clustered"
+    text = f'<queue provider> is "clustered", but /q holds a queue of provider log: {ways}'
     assert fields(refused.value) == (78, text, "mta/queue/@provider")
     assert disk.content_of(PATH) == b"log 1\n"
 

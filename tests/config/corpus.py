@@ -23,6 +23,10 @@ def in_queue(inner: str) -> str:
     return f"<mailserver>\n<mta>\n<queue>\n{inner}</queue></mta></mailserver>"
 
 
+def in_chunk(inner: str) -> str:
+    return in_queue(inner).replace("<queue>", '<queue provider="chunk">')
+
+
 def in_deliver(inner: str) -> str:
     return f"<mailserver>\n<mta>\n<deliver>\n{inner}</deliver></mta></mailserver>"
 
@@ -37,6 +41,10 @@ def in_listeners(inner: str) -> str:
 
 def in_server(inner: str) -> str:
     return in_listeners(f"<listener><server>{inner}</server></listener>")
+
+
+def in_store(inner: str) -> str:
+    return f"<mailserver><message_store>\n{inner}</message_store></mailserver>"
 
 
 def in_directory(inner: str) -> str:
@@ -59,6 +67,7 @@ GOOD = {
     "metrics elsewhere": '<mailserver><admin><metrics interface="::1" port="0"/></admin></mailserver>',
     "audit": in_deliver('<audit format="json">%DIRLOG%/Y%Y%/M%M%-%D%-%h%-%DT%.log</audit>'),
     "no audit": in_deliver("<audit/>"),
+    "parts": in_chunk("<conf_split>1</conf_split><minfree>1%</minfree>"),
     "shares": in_queue("<minfree>2.5%</minfree>"),
     "free bytes": in_queue("<minfree>500M</minfree>"),
     "boolean in words": in_queue("<spool><hardlinks>False</hardlinks></spool>"),
@@ -98,6 +107,11 @@ GOOD = {
         "<domains>example.net | b.example</domains><users>alice|bob</users><postmaster>Alice</postmaster>"
     ),
     "tokens": "<mailserver><message_store><userpath>%DIRVAR%/%SYSNAME%/ms</userpath></message_store></mailserver>",
+    "lmtp by a socket": in_store('<lmtp address="unix:/run/dovecot/lmtp"/>'),
+    "lmtp by a relative socket": in_store('<lmtp address="unix:%DIRVAR%/lmtp"/>'),
+    "lmtp by an address": in_store('<lmtp address="127.0.0.1:24"/>'),
+    "lmtp by a name": in_store('<lmtp address="Store.example:2424"/>'),
+    "lmtp by IPv6": in_store('<lmtp address="[::1]:24"/>'),
     "own name": "<mailserver><application><announcehost>%SYSNAME%</announcehost></application></mailserver>",
     "directories": "<mailserver><application><dirpaths><root>/s</root><var>v</var></dirpaths></application></mailserver>",
 }
@@ -142,7 +156,14 @@ BROKEN = [
     Broken("negative", in_server("<maxrecips>-1</maxrecips>"), 4, "write a whole number"),
     Broken("share", in_queue("<minfree>100%</minfree>"), 4, "less than 100%"),
     Broken("boolean", in_queue("<spool><hardlinks>1</hardlinks></spool>"), 4, "write Y or N"),
-    Broken("provider", in_queue("").replace("<queue>", '<queue provider="chunk">'), 3, "not available in this version"),
+    Broken(
+        "provider", in_queue("").replace("<queue>", '<queue provider="distributed">'), 3, "not available in this version"
+    ),
+    Broken("no parts", in_chunk("<conf_split>0</conf_split>"), 4, "write at least 1", False),
+    Broken("many parts", in_chunk("<conf_split>1001</conf_split>"), 4, "write at most 1000", False),
+    Broken("parts of another", in_queue("<conf_split>23</conf_split>"), 4, "<conf_split> belongs to provider chunk", False),
+    Broken("journal of another", in_chunk("<journal/>"), 4, "<journal> belongs to provider clustered and log", False),
+    Broken("spool of another", in_chunk("<spool/>"), 4, "<spool> belongs to provider clustered and log", False),
     Broken("other provider", in_queue("").replace("<queue>", '<queue provider="x">'), 3, "write clustered"),
     Broken("network", in_server("<relay_clients>127.0.0.1 | nets</relay_clients>"), 4, '"nets" is not a network'),
     Broken(
@@ -447,6 +468,36 @@ BROKEN = [
         "a regular file that is there; a relative path begins at <root>, and a relative <root> at the folder of the",
         False,
     ),
+    Broken(
+        "lmtp beside userpath",
+        in_store('<lmtp address="127.0.0.1:24"/>\n<userpath>/s/ms</userpath>'),
+        3,
+        "<userpath> and <lmtp> (line 2) stand in one <message_store>, but local mail goes either into maildirs or to an",
+        False,
+    ),
+    Broken(
+        "lmtp beside mailpath",
+        in_store('<mailpath>Mail</mailpath>\n<lmtp address="127.0.0.1:24"/>'),
+        2,
+        "remove <mailpath>, or <lmtp>",
+        False,
+    ),
+    Broken("two lmtp", in_store('<lmtp address="a:24"/>\n<lmtp address="b:24"/>'), 3, "remove one"),
+    Broken("lmtp nowhere", in_store("<lmtp/>"), 2, "<lmtp> has no attribute address: write unix:PATH, such as"),
+    Broken("lmtp without a port", in_store('<lmtp address="127.0.0.1"/>'), 2, "it has no port, and LMTP has no port of its"),
+    Broken("lmtp as a path", in_store('<lmtp address="/run/lmtp"/>'), 2, "write unix:/run/lmtp"),
+    Broken(
+        "lmtp as nonsense", in_store('<lmtp address="a b:24"/>'), 2, "write unix:PATH, such as unix:/run/dovecot/lmtp, or"
+    ),
+    Broken("lmtp without a path", in_store('<lmtp address="unix:"/>'), 2, "write a path"),
+    Broken(
+        "lmtp by a strange path",
+        in_store('<lmtp address="unix:/run/a b"/>'),
+        2,
+        "write a path of ASCII without blanks",
+        False,
+    ),
+    Broken("lmtp by a long path", in_store(f'<lmtp address="unix:/{"x" * 107}"/>'), 2, "at most 107 bytes", False),
     Broken(
         "mailpath out",
         "<mailserver><message_store>\n<mailpath>../x</mailpath></message_store></mailserver>",

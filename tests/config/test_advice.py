@@ -460,6 +460,27 @@ def test_a_root_that_is_not_there_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spot", "words"),
+    [
+        (None, "<lmtp> names /run/lmtp, which does not exist: start the LMTP server, or write its socket"),
+        (DIRECTORY, "which is no socket: write the socket of the LMTP server"),
+        (Spot(PathKind.FILE), "which is no socket"),
+        (Spot(PathKind.OTHER), ""),
+    ],
+)
+def test_an_lmtp_socket_that_is_none_is_warned_of_and_userpath_is_not_looked_at(spot: Spot | None, words: str) -> None:
+    ground = FakeGround(lowest_port=0)
+    ground.spots["/s/var/ms"] = Spot(PathKind.FILE)
+    if spot is not None:
+        ground.spots["/run/lmtp"] = spot
+    store = '<message_store>\n<lmtp address="unix:/run/lmtp"/></message_store>'
+    found = places_of(PLAIN.replace("</mta>", f"</mta>\n{store}"), ground)
+    assert [(one.severity, one.line) for one in found] == [(AdviceSeverity.WARNING, 5)] * bool(words)
+    assert all(words in one.text for one in found)
+    assert places_of(PLAIN.replace("</mta>", "</mta>\n" + store.replace("unix:/run/lmtp", "127.0.0.1:24")), ground) == []
+
+
+@pytest.mark.parametrize(
     ("inner", "severity", "words"),
     [
         ("<userpath>/s/var/queue</userpath>", AdviceSeverity.ERROR, "and so is <rootpath> of <queue>: write two paths"),

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mailismus.config.read.document import parse
+from mailismus.config.read.load import load_tree
 from mailismus.config.values.open_files import (
     LEAST,
     LEAST_OF_FEW,
@@ -58,6 +60,19 @@ def test_a_very_low_limit_is_enough_for_a_few() -> None:
 @pytest.mark.parametrize(("limit", "kept"), [(0, 32), (64, 32), (512, 128), (1024, 256), (20_000, 256)])
 def test_files_that_are_not_for_connections(limit: int, kept: int) -> None:
     assert reserve_of(limit) == kept
+
+
+def test_what_the_queue_holds_open_is_not_for_connections() -> None:
+    assert fit([Demand(0, True)], 1024, 92) == [(1024 - RESERVE - 92) // PER_CONNECTION]
+    assert fit(DEFAULTS, 1024, 1000) == TooMany(None, 0)
+
+
+@pytest.mark.parametrize(("provider", "held"), [("chunk", 92), ("clustered", 0)])
+def test_the_parts_of_a_queue_are_taken_from_the_connections(provider: str, held: int) -> None:
+    """23 parts, of each four directories."""
+    text = f'<mailserver><mta><queue provider="{provider}"/></mta></mailserver>'.encode()
+    settings = load_tree(parse(text, "f"), "f", "mx.example.net", 1100).settings
+    assert [settings.listeners[0].server.maxconnections, settings.deliver.maxconnections] == fit(DEFAULTS, 1100, held)
 
 
 def test_no_limit_gets_what_is_left() -> None:

@@ -124,6 +124,13 @@ class Bench:
             self.harness.advance(0.1)
         return taken
 
+    def take_overlapping(self) -> dict[Area, list[QueueId]]:
+        """Take from all areas at the same time: each take begins before any has ended, and the last one is waited for
+        first."""
+        taking = {area: self.queue.take(area, 100, self.now(), None) for area in Area}
+        taken = {area: self.wait(taking[area]) for area in reversed(Area)}
+        return {area: sorted(ids(messages)) for area, messages in taken.items()}
+
     def remove(self, queue_ids: Iterable[QueueId]) -> list[SpoolId]:
         return self.commit((), [Settlement(queue_id, None) for queue_id in queue_ids])
 

@@ -8,6 +8,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Settlement
 from tests.contracts.bench import CONTENT, NO_REPLY, Bench, addresses, ids
 from tests.contracts.harness import DurableHarness
+from tests.contracts.leaving import put_in_each_area
 from tests.contracts.samples import ODD_ADDRESSES, ODD_REPLIES, Contract, letter
 from tests.fakes.shares import Most
 
@@ -94,6 +95,11 @@ class DurableQueueContract(Contract):
         (message,) = bench.take_until(Area.BOUNCES, 1)
         (entry,) = message.entries
         assert (entry.attempts, entry.reply, entry.host) == (4, NO_REPLY, b"mx[192.0.2.9]:25")
+
+    def test_takes_of_different_areas_overlap_after_a_start(self, bench: Bench, stopped: _Stop) -> None:
+        found = put_in_each_area(bench)
+        stopped()
+        assert bench.take_overlapping() == found
 
     def test_what_was_settled_stays_settled(self, bench: Bench, stopped: _Stop) -> None:
         spool_id = bench.put(addresses(4), letter(6, 200_000))

@@ -13,6 +13,18 @@ from tests.fakes.shares import Most
 BIG = b"big@b.example"
 
 
+def put_in_each_area(bench: Bench) -> dict[Area, list[QueueId]]:
+    """A message with due entries in each area, none of them out."""
+    bench.put(addresses(6))
+    taken = bench.take_ids()
+    now, found = bench.now(), {area: taken[2 * at : 2 * at + 2] for at, area in enumerate(Area)}
+    bench.queue.give_back(found[Area.INCOMING], now)
+    bench.defer(found[Area.DEFERRED], now)
+    bounces = [Settlement(one, Area.BOUNCES, now, 1, NO_REPLY, b"mx[192.0.2.9]:25") for one in found[Area.BOUNCES]]
+    bench.commit((), bounces)
+    return found
+
+
 class LeavingContract(Contract):
     """Take, give back, ready, next due."""
 
@@ -158,6 +170,11 @@ class LeavingContract(Contract):
         (message,) = bench.take(Area.BOUNCES)
         (entry,) = message.entries
         assert (entry.area, entry.attempts, entry.reply) == (Area.BOUNCES, 1, NO_REPLY)
+
+    def test_takes_of_different_areas_overlap(self, bench: Bench) -> None:
+        found = put_in_each_area(bench)
+        assert bench.take_overlapping() == found
+        assert bench.take_overlapping() == {area: [] for area in Area}
 
     def test_nothing_is_taken_before_its_time(self, bench: Bench) -> None:
         bench.put()

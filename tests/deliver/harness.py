@@ -16,6 +16,7 @@ from mailismus.config.values.settings import (
     DeliverSettings,
     DnsSettings,
     EightBit,
+    LmtpSettings,
     MessageStoreSettings,
     RelaySettings,
     RetrySettings,
@@ -32,6 +33,7 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.maildir.delivery import begin_delivery
+from mailismus.maildir.store import MaildirStore
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Filter, Page
 from mailismus.queue.manager import QueueManager
@@ -67,10 +69,10 @@ class Freezer(MemoryWorker):
         self.frozen = set(users)
         self.waiting: list[tuple[Callable[[], Any], Deferred[Any]]] = []
 
-        def begin(userpath: str, user: bytes, *rest: Any) -> Any:
+        def begin(store: MaildirStore, userpath: str, user: bytes, *rest: Any) -> Any:
             if user in self.frozen:
                 raise Hangs
-            return begin_delivery(userpath, user, *rest)
+            return begin_delivery(store, userpath, user, *rest)
 
         patch.setattr("mailismus.deliver.deposit.begin_delivery", begin)
 
@@ -205,6 +207,7 @@ class Bench:
         has_relay: bool = True,
         users: tuple[bytes, ...] = (b"joe", b"ann"),
         workers: MemoryWorker | None = None,
+        lmtp: LmtpSettings | None = None,
         **changes: Any,
     ) -> None:
         self.world = World()
@@ -214,7 +217,7 @@ class Bench:
         self.maillog = MemoryMailLog()
         self.provider = MemoryQueue(self.clock, large_bytes=large_bytes)
         self.names = Names()
-        self.store = MessageStoreSettings(store, "Maildir")
+        self.store = MessageStoreSettings(store, "Maildir", lmtp)
         retry = RetrySettings(72 * 3600.0, 24 * 3600.0, delays_s)
         self.queue = QueueManager(self.provider, retry, self.clock, self.world.monotonic, self.maillog)
         self.task = DeliverTask(

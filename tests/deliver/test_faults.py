@@ -355,7 +355,7 @@ def test_a_user_beyond_the_quota_takes_the_last_delay(tmp_path: pathlib.Path, mo
     def fail(*_: object, **__: object) -> None:
         raise OSError(122, "quota")
 
-    monkeypatch.setattr("mailismus.maildir.delivery.os.fsync", fail)
+    monkeypatch.setattr("mailismus.disk.posix.os.fdatasync", fail)
     bench = Bench(store=str(tmp_path))
     bench.task.start()
     bench.put(b"joe@home.example")

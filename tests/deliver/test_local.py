@@ -73,7 +73,7 @@ def test_trouble_with_a_maildir_defers(
     def fail(*_: object, **__: object) -> None:
         raise OSError(number, "trouble")
 
-    monkeypatch.setattr("mailismus.maildir.delivery.os.fsync", fail)
+    monkeypatch.setattr("mailismus.disk.posix.os.fdatasync", fail)
     bench = Bench(store=str(tmp_path))
     bench.task.start()
     bench.put(b"joe@home.example")

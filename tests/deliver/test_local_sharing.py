@@ -87,7 +87,8 @@ class Desk:
 
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mailismus.maildir.delivery.os.fsync", lambda _: None)
+    for call in ("fsync", "fdatasync"):
+        monkeypatch.setattr(f"mailismus.disk.posix.os.{call}", lambda _: None)
 
 
 @pytest.fixture(scope="module")

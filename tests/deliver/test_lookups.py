@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from mailismus.deliver import lookups
 from mailismus.deliver.lookups import KEPT, LIMIT, MOST_SLOW
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome
@@ -36,14 +37,18 @@ class Resolver:
         self.asked.append(domain)
         self.underway += 1
         self.most = max(self.most, self.underway)
-        found: Deferred[Any] = Deferred()
+        found: Deferred[Any] = Deferred(self._cancelled)
         is_silent = domain.endswith(self.silent)
         self._clock.callLater(SILENT_S if is_silent else ANSWER_S, self._answer, found, UNKNOWN if is_silent else HOST)
         return found
 
-    def _answer(self, found: Deferred[Any], answer: tuple[MxHost, ...] | Outcome) -> None:
+    def _cancelled(self, _: Deferred[Any]) -> None:
         self.underway -= 1
-        found.callback(answer)
+
+    def _answer(self, found: Deferred[Any], answer: tuple[MxHost, ...] | Outcome) -> None:
+        if not found.called:
+            self.underway -= 1
+            found.callback(answer)
 
 
 def made(**changes: Any) -> tuple[Bench, Resolver]:
@@ -138,12 +143,35 @@ def test_a_domain_that_is_found_soon_again_is_not_slow_any_more() -> None:
     bench, resolver = made(delays_s=(60.0,))
     bench.put(*silent(40))
     bench.run(SILENT_S + 1, 1.0)
-    lookups = bench.task.sessions.lookups
-    assert len(lookups._slow) == 40
+    pool = bench.task.sessions.lookups
+    assert len(pool._slow) == 40
     resolver.silent = ".none.example"
     bench.run(100, 1.0)
     assert len(bench.lines(b"status=sent")) == 40
-    assert not lookups._slow
+    assert not pool._slow
+
+
+@pytest.mark.parametrize("each", [4, 10])
+def test_many_senders_of_silent_domains_delay_no_other_for_long(each: int) -> None:
+    bench, resolver = made(delays_s=(7200.0,))
+    for number in range(50):
+        bench.put(*silent(each, number), sender=b"big%d@a.example" % number)
+    bench.run(0.2)
+    assert resolver.underway == LIMIT
+    assert p95(delays_of_small_mail(bench)) <= 1.5
+    assert resolver.most <= LIMIT
+    bench.run(50 * each / MOST_SLOW * SILENT_S + SILENT_S, 2.0)
+    assert len(bench.lines(b"status=deferred")) == 50 * each
+    pool = bench.task.sessions.lookups
+    assert (pool.waiting, pool.underway, pool._ended, pool._slow_underway) == (0, 0, set(), set())
+
+
+def test_slow_look_ups_go_on_while_nobody_waits_for_their_workers() -> None:
+    bench, resolver = made()
+    bench.put(*silent(60), sender=b"big@a.example")
+    bench.put(*silent(30, 1), sender=b"big@b.example")
+    bench.run(SILENT_S - 1, 1.0)
+    assert (resolver.underway, len(resolver.asked)) == (90, 90)
 
 
 def test_a_few_messages_to_silent_domains_leave_one_turn_to_every_sender() -> None:
@@ -195,10 +223,11 @@ def test_what_the_cache_tells_needs_no_worker() -> None:
     bench.run(1)
     assert bench.lines(b"@known.example", b"status=sent")
     assert bench.lines(b"@gone.example", b"status=deferred")
-    assert resolver.underway == LIMIT
+    assert not {"known.example", "gone.example"}.intersection(resolver.asked)
 
 
-def test_a_session_that_stands_serves_while_its_domain_waits_to_be_looked_up_again() -> None:
+def test_a_session_that_stands_serves_while_its_domain_waits_to_be_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "SLOW_S", 1000.0)  # it waits for long
     bench, resolver = made()
     bench.network.latency_s = 0.3  # there is always one under way
     bench.put(b"r@busy.example")
@@ -218,8 +247,7 @@ def test_a_domain_whose_mail_was_given_back_is_not_looked_up() -> None:
     bench, resolver = made()
     bench.put(*silent(200))
     bench.run(1)
-    lookups = bench.task.sessions.lookups
-    assert lookups.waiting == 109
+    assert bench.task.sessions.lookups.waiting == 109
     over = stopped(bench, 5)
     bench.run(1)
     assert len(over) == 1

@@ -6,6 +6,7 @@ import random
 from typing import Any, cast
 
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.lookups import LIMIT, MOST_SLOW
 from mailismus.dns.client import DnsClient
 from mailismus.dns.mx import MxPolicy, MxResolver
 from mailismus.dns.question import MAX_SOCKETS
@@ -79,4 +80,18 @@ def test_2000_silent_domains_of_one_message_delay_no_other_and_end_soon() -> Non
     bench.run(2000 / 91 * DNS_TIMEOUT_S * 1.2 + 40, 0.5)
     deferred = bench.lines(b"status=deferred (451 4.4.3 no MX record for ", b"no answer from ")
     assert len(deferred) == 2000  # once each: none had waited too long
+    assert servers.open == 0
+
+
+def test_look_ups_that_are_ended_give_their_sockets_to_others_and_begin_anew_later() -> None:
+    bench, servers = made()
+    for number in range(50):
+        bench.put(*silent(10, number), sender=b"big%d@a.example" % number)
+    bench.run(0.2)
+    assert bench.task.sessions.lookups.underway == LIMIT
+    assert p95(delays_of_small_mail(bench)) <= 2.0
+    assert servers.most <= MAX_SOCKETS
+    bench.run(500 / MOST_SLOW * DNS_TIMEOUT_S * 1.2 + 40, 0.5)
+    deferred = bench.lines(b"status=deferred (451 4.4.3 no MX record for ", b"no answer from ")
+    assert len(deferred) == 500
     assert servers.open == 0

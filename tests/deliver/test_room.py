@@ -139,7 +139,7 @@ def test_what_one_take_may_bring_is_no_room_for_another() -> None:
     assert third.room_for(b"b", 10) == 10
     held.end_take(50, third)
     held.end_take(450, second)
-    assert (held.room(), held.promised) == (500, {})
+    assert (held.room(), held._promised) == (500, {})
     held.end_take(500, first)
     assert (held.room(), held.count) == (1000, 0)
 
@@ -157,6 +157,48 @@ def test_a_small_message_is_taken_whole_or_later() -> None:
     again = counted.held.begin_take(200)
     assert again is not None
     assert again.room_for(b"a", WHOLE + 1) == 20, "a message for many is taken in parts"
+
+
+def test_a_part_of_a_message_that_the_take_has_no_room_for_is_no_small_message() -> None:
+    counted = Counted(1000)
+    counted.add(b"a", 960)
+    counted.add(b"b", 2)
+    shares = counted.held.begin_take(30)
+    assert shares is not None
+    assert shares.room_for(b"b", 30, is_cut=True) == 28
+    assert shares.is_passed_over
+    assert shares.room_for(b"b", 1) == 0
+
+
+def test_senders_are_asked_about_when_there_may_be_room_for_the_largest_small_message() -> None:
+    counted = Counted(1000)
+    counted.add(b"a", 990)
+    counted.add(b"b", 5)
+    shares = counted.held.begin_take(1)
+    assert shares is not None
+    assert shares.room_for(b"a", 1) == 0
+    assert shares.room_for(b"b", 30) == 0
+    counted.held.end_take(1, shares)
+    counted.held.note_passed_over(20)
+    counted.held.free(b"a", 29)
+    assert counted.asked == 0
+    counted.held.free(b"a", 1)
+    assert counted.asked == 1
+
+
+def test_who_holds_least_is_asked_about_first() -> None:
+    counted = Counted(1000)
+    counted.add(b"a", 20)
+    counted.add(b"b", 10)
+    counted.add(b"c", 900)
+    shares = counted.held.begin_take(50)
+    assert shares is not None
+    assert shares.room_for(b"b", 15) == 15
+    assert shares.in_order({b"c": None, b"b": None, b"a": None, b"d": None}) == [b"d", b"a", b"b", b"c"]
+
+
+def test_of_a_small_room_only_a_part_is_kept_for_a_whole_message() -> None:
+    assert [Counted(limit).held.whole for limit in (2500, 1000, 999, 100, 5)] == [WHOLE, 50, 49, 5, 0]
 
 
 def test_a_small_message_that_never_fits_whole_is_taken_in_parts() -> None:
@@ -249,9 +291,9 @@ class Task:
     def shares(self) -> dict[bytes, float]:
         return {sender: count / CACHE for sender, count in self.held.of_sender.items()}
 
-    def rounds(self, count: int) -> Iterator[int]:
+    def rounds(self, count: int, each: int = 50) -> Iterator[int]:
         for number in range(count):
-            self.end(50)
+            self.end(each)
             yield number
             self.fill()
 
@@ -275,6 +317,32 @@ def test_two_share_the_room_evenly() -> None:
         if number > 200:
             assert all(0.40 <= share <= 0.52 for share in task.shares().values()), task.shares()
     assert len(task.shares()) == 2
+
+
+@pytest.mark.parametrize("each", [2, 10, 25, 40])
+def test_eight_share_the_room_evenly_however_few_end_at_a_time(each: int) -> None:
+    task = Task()
+    task.put(20_000, b"first@b.example")
+    task.fill()
+    for number in range(7):
+        task.put(20_000, b"%d@b.example" % number)
+    for number in task.rounds(20_000 // each, each):
+        if number * each > 10_000:
+            assert all(0.11 <= share <= 0.14 for share in task.shares().values()), task.shares()
+    assert len(task.shares()) == 8
+
+
+def test_senders_of_large_and_of_small_messages_share_the_room() -> None:
+    task = Task()
+    sizes = {b"all@b.example": 40_000, b"500@b.example": 500, b"50@b.example": 50, b"20@b.example": 20, b"1@b.example": 1}
+    for sender, size in sizes.items():
+        for _ in range(10_000 // size or 1):
+            task.put(size, sender)
+    task.fill()
+    for number in task.rounds(700, 20):
+        if number > 300:
+            assert all(0.17 <= share <= 0.22 for share in task.shares().values()), (number, task.shares())
+    assert len(task.shares()) == 5
 
 
 def test_two_messages_of_one_sender_share_its_room() -> None:

@@ -7,8 +7,12 @@ from collections.abc import Callable, Sequence
 import pytest
 from twisted.internet.task import Clock
 
+from mailismus.config.values.settings import LmtpSettings
 from mailismus.deliver.job import Job
+from mailismus.deliver.route import lmtp_hop
+from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.settling import MAX_NOTED, Settling
+from mailismus.mail.directory import Directory
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -93,6 +97,13 @@ def test_a_delivery_counts_its_recipients_its_content_and_its_times() -> None:
 def test_a_maildir_is_a_delivery() -> None:
     house = House()
     house.settle(OK, b"local")
+    assert {told[0] for told in house.delivered.told} == {Action.DELIVERED}
+
+
+def test_what_an_lmtp_server_took_is_a_delivery() -> None:
+    house = House()
+    house.job.next_hop = lmtp_hop(LmtpSettings("/run/lmtp", 0), Directory(), Profiles())
+    house.settle(OK, b"localhost[/run/lmtp]")
     assert {told[0] for told in house.delivered.told} == {Action.DELIVERED}
 
 

@@ -181,7 +181,7 @@ def test_new_mail_does_not_wait_for_a_slow_take_of_deferred_entries(monkeypatch:
     bench.run(1)
     assert len(sink.acknowledged()) == 303
     assert (bench.task.held, bench.task._held.room()) == (0, bench.task._held.limit)
-    assert bench.task._held.promised == {}
+    assert bench.task._held._promised == {}
 
 
 def test_what_takes_may_bring_is_never_more_than_the_cache_and_some_room_is_left_to_new_mail(

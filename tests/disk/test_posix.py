@@ -179,3 +179,126 @@ def test_a_file_system_is_synced_again_when_a_signal_came_between(home: Path, mo
     answers.append(errno.EIO)
     with pytest.raises(OSError, match="Input/output error"):
         PosixDisk().sync_file_system(str(home))
+
+
+def test_names_below_an_open_directory_stay_in_it(home: Path) -> None:
+    disk = PosixDisk()
+    directory = disk.open_directory(str(home))
+    directory.make_directory("below")
+    file = directory.create("f")
+    file.write_at(0, [b"abc"])
+    assert sorted(directory.names()) == ["below", "f"]
+    assert directory.inode_numbers()["f"] == directory.describe("f").inode[1]
+    assert directory.describe("f").inode == file.describe().inode
+    assert directory.open("f").read_at(0, 9) == b"abc"
+    below = directory.open_directory("below")
+    home.rename(home.parent / "moved")
+    directory.link("f", below, "g")
+    assert file.describe().links == 2
+    directory.unlink("f")
+    below.sync()
+    directory.sync()
+    assert (home.parent / "moved/below/g").read_bytes() == b"abc"
+    for name in ("", ".", "..", "a/b", "a\0b"):
+        with pytest.raises(OSError, match="not a name"):
+            directory.describe(name)
+    below.close()
+    directory.close()
+    directory.close()
+
+
+def test_no_link_is_followed_below_an_open_directory(home: Path) -> None:
+    (home / "elsewhere").mkdir()
+    (home / "link").symlink_to(home / "elsewhere")
+    (home / "file").symlink_to(home / "elsewhere/file")
+    directory = PosixDisk().open_directory(str(home))
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
+        directory.open_directory("link")
+    with pytest.raises(OSError, match="Too many levels"):
+        directory.open("file")
+    with pytest.raises(FileExistsError):
+        directory.create("file")
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
+        PosixDisk().open_directory(str(home / "link"))
+    PosixDisk().open_directory(str(home / "link"), may_be_link=True).close()
+    directory.close()
+
+
+def test_a_directory_that_may_only_be_searched_can_be_worked_in(home: Path) -> None:
+    directory = PosixDisk().open_directory(str(home))
+    (home / "f").write_bytes(b"x")
+    home.chmod(0o300)
+    assert PosixDisk().open_directory(str(home)).describe("f").size_bytes == 1
+    home.chmod(0o700)
+    directory.close()
+
+
+def test_a_line_is_appended_to_what_is_there_and_a_rename_replaces(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = PosixDisk().open_directory(str(home))
+    directory.make_directory("below")
+    below = directory.open_directory("below")
+    (home / "lines").write_bytes(b"1\n")
+    directory.append("lines", b"2\n")
+    directory.append("lines", b"3\n")
+    assert (home / "lines").read_bytes() == b"1\n2\n3\n"
+    with pytest.raises(FileNotFoundError):
+        directory.append("none", b"1\n")
+    (home / "link").symlink_to(home / "lines")
+    with pytest.raises(OSError, match="Too many levels"):
+        directory.append("link", b"4\n")
+    (home / "below" / "taken").write_bytes(b"old")
+    directory.rename("lines", below, "taken")
+    assert (home / "below" / "taken").read_bytes() == b"1\n2\n3\n"
+    assert not (home / "lines").exists()
+    monkeypatch.setattr("os.write", lambda fd, data: 1)
+    with pytest.raises(OSError, match="in part"):
+        below.append("taken", b"5\n")
+    below.close()
+    directory.close()
+
+
+def test_a_rename_that_replaces_nothing(home: Path) -> None:
+    disk = PosixDisk()
+    directory = disk.open_directory(str(home))
+    (home / "a").write_bytes(b"a")
+    (home / "b").write_bytes(b"b")
+    with pytest.raises(FileExistsError):
+        directory.rename_new("a", directory, "b")
+    with pytest.raises(FileExistsError):
+        disk.rename_new(str(home / "a"), str(home / "b"))
+    directory.rename_new("a", directory, "c")
+    disk.rename_new(str(home / "b"), str(home / "d"))
+    assert sorted(os.listdir(home)) == ["c", "d"]
+    assert (home / "c").read_bytes() == b"a"
+    with pytest.raises(FileNotFoundError):
+        disk.rename_new(str(home / "b"), str(home / "e"))
+
+
+def test_shared_locks_exclude_those_for_one_alone(home: Path) -> None:
+    disk, path = PosixDisk(), str(home / "lock")
+    first, second = disk.lock(path, is_shared=True), disk.lock(path, is_shared=True)
+    assert first is not None
+    assert second is not None
+    assert disk.lock(path) is None
+    first.release()
+    assert disk.lock(path) is None
+    second.release()
+    alone = disk.lock(path)
+    assert alone is not None
+    assert disk.lock(path, is_shared=True) is None
+
+
+def test_an_open_file_is_locked_until_it_is_closed(home: Path) -> None:
+    disk = PosixDisk()
+    file = disk.create(str(home / "f"))
+    other = disk.open(str(home / "f"))
+    assert file.lock()
+    assert file.lock()
+    assert not other.lock()
+    file.close()
+    assert other.lock()
+    facts = other.describe()
+    assert (facts.links, facts.size_bytes) == (1, 0)
+    assert facts.changed_at == pytest.approx(facts.changed_at, abs=1)
+    (home / "f").unlink()
+    assert other.describe().links == 0

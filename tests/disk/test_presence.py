@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -31,9 +32,16 @@ def _directory(path: str) -> INamed:
 
 
 @pytest.fixture(params=[_file, _lock, _directory])
-def open_it(request: pytest.FixtureRequest) -> Open:
-    found: Open = request.param
-    return found
+def open_it(request: pytest.FixtureRequest) -> Iterator[Open]:
+    opened: list[Any] = []
+
+    def open_and_remember(path: str) -> INamed:
+        opened.append(request.param(path))
+        return cast(INamed, opened[-1])
+
+    yield open_and_remember
+    for one in opened:
+        (one.release if hasattr(one, "release") else one.close)()
 
 
 def remove(path: str) -> None:

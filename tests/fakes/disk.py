@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
+from tests.fakes.below import DirectoryByPath, FileLocks, NameLocks
 from tests.fakes.inode_numbers import InodeNumbers
 
 T = TypeVar("T")
@@ -53,6 +54,14 @@ class MemoryFile:
     def size(self) -> int:
         return len(self._inode.data)
 
+    def describe(self) -> NameFacts:
+        self._disk.check("describe", self._path)
+        return self._disk.facts_of(self._inode)
+
+    def lock(self) -> bool:
+        self._disk.check("lock file", self._path)
+        return self._disk.file_locks.take(self._inode, self)
+
     def truncate(self, size_bytes: int) -> None:
         self._disk.check("truncate", self._path)
         del self._inode.data[size_bytes:]
@@ -68,6 +77,7 @@ class MemoryFile:
     def close(self) -> None:
         if self.is_open and self._inode.number and self._disk.life == self._life:
             self._disk.numbers.release(self._inode.number)
+        self._disk.file_locks.release(self._inode, self)
         self.is_open = False
 
 
@@ -78,28 +88,25 @@ class MemoryLock:
         self._disk = disk
         self._path = path
         self._inode = inode
+        self._is_held = True
 
     def standing(self, path: str) -> NameStanding:
         self._disk.check("standing", path)
         return self._disk.standing_of(self._inode, path)
 
     def release(self) -> None:
-        self._disk.locks.discard(self._path)
+        if self._is_held:
+            self._is_held = False
+            self._disk.locks.drop(self._path)
 
 
-class MemoryDirectory:
+class MemoryDirectory(DirectoryByPath):
     """`IDirectory` of a `MemoryDisk`."""
 
-    def __init__(self, disk: MemoryDisk, inode: object) -> None:
-        self._disk = disk
-        self._inode = inode
-
     def standing(self, path: str) -> NameStanding:
+        assert isinstance(self._disk, MemoryDisk)
         self._disk.check("standing", path)
-        return self._disk.standing_of(self._inode, path)
-
-    def close(self) -> None:
-        pass
+        return super().standing(path)
 
 
 class MemoryDisk:
@@ -110,7 +117,8 @@ class MemoryDisk:
         self.directories = {"/"}
         self.names: dict[str, _Inode] = {}
         self.durable_names: dict[str, _Inode] = {}
-        self.locks: set[str] = set()
+        self.locks = NameLocks()
+        self.file_locks = FileLocks()
         self._others: dict[str, object] = {}
         """What stands for the inodes of directories."""
         self._lock_files: dict[str, object] = {}
@@ -147,6 +155,7 @@ class MemoryDisk:
 
     def _close_all(self) -> None:
         self.locks.clear()
+        self.file_locks.clear()
         self.life += 1
         self.numbers.keep(inode.number for inode in self.names.values() if inode.number)
 
@@ -195,7 +204,8 @@ class MemoryDisk:
                 else:
                     del names[name]
         self.directories = {name for name in self.directories if name != path and not name.startswith(f"{path}/")}
-        self.locks = {name for name in self.locks if name != path and not name.startswith(f"{path}/")}
+        for name in [name for name in self.locks if name == path or name.startswith(f"{path}/")]:
+            self.locks.drop(name)
 
     def exists(self, path: str) -> bool:
         return path in self.directories or path in self.names
@@ -208,13 +218,16 @@ class MemoryDisk:
             return NameFacts(NameKind.DIRECTORY, owner, 0o700 if mode is None else mode, inode_number, 2, 0)
         if path not in self.names:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
-        inode = self.names[path]
+        return self.facts_of(self.names[path], owner, 0o600 if mode is None else mode)
+
+    def facts_of(self, inode: _Inode, owner: int = 0, mode: int = 0o600) -> NameFacts:
+        """What a file is."""
         links = sum(other is inode for other in self.names.values())
         if not inode.number:
             inode.number = self.numbers.take()
             for _ in range(links - 1):
                 self.numbers.hold(inode.number)
-        return NameFacts(NameKind.FILE, owner, 0o600 if mode is None else mode, (0, inode.number), links, len(inode.data))
+        return NameFacts(NameKind.FILE, owner, mode, (0, inode.number), links, len(inode.data))
 
     def make_private(self, path: str, owner: int) -> None:
         self.check("make private", path)
@@ -246,11 +259,11 @@ class MemoryDisk:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return [os.path.basename(name) for name in (*self.names, *self.directories) if os.path.dirname(name) == path]
 
-    def open_directory(self, path: str) -> IDirectory:
+    def open_directory(self, path: str, *, may_be_link: bool = False) -> IDirectory:
         self.check("open directory", path)
         if path not in self.directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-        return MemoryDirectory(self, self._inode_of(path))
+        return MemoryDirectory(self, path, self._inode_of(path))
 
     def sync_directory(self, path: str) -> None:
         self.check("sync directory", path)
@@ -315,11 +328,18 @@ class MemoryDisk:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         self._drop_name(path)
 
-    def lock(self, path: str) -> ILock | None:
+    def rename_new(self, path: str, new_path: str) -> None:
+        self.check("rename", new_path)
+        if self.exists(new_path):
+            raise FileExistsError(errno.EEXIST, "exists", new_path)
+        if path not in self.names:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path)
+        self.names[new_path] = self.names.pop(path)
+
+    def lock(self, path: str, *, is_shared: bool = False) -> ILock | None:
         self.check("lock", path)
-        if path in self.locks:
+        if not self.locks.take(path, is_shared=is_shared):
             return None
-        self.locks.add(path)
         return MemoryLock(self, path, self._lock_files.setdefault(path, object()))
 
     def space(self, path: str) -> Space:

@@ -14,6 +14,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.interfaces import IPullProducer
 from zope.interface import implementer
 
+from tests.fakes.reactors import close_reactor
 from tests.fakes.sink import Action, Ahead, Script, Sink, SinkFactory
 
 PIECE = 65536
@@ -113,5 +114,4 @@ class Sinks:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None) -> None:
         self._reactor.callFromThread(self._reactor.stop)
         self._thread.join(10)
-        self._reactor.removeAll()
-        self._reactor.waker.connectionLost(None)
+        close_reactor(self._reactor)

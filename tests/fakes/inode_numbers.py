@@ -24,6 +24,16 @@ class InodeNumbers:
         self._used[number] = 1
         return number
 
+    def claim(self, number: int) -> None:
+        """This number is the one of a file that is there already, under one name."""
+        while self._next <= number:
+            heapq.heappush(self._free, self._next)
+            self._next += 1
+        assert number in self._free, f"two files have the number {number}"
+        self._free.remove(number)
+        heapq.heapify(self._free)
+        self._used[number] = 1
+
     def hold(self, number: int) -> None:
         """Another name leads to the file, or it was opened."""
         self._used[number] += 1

@@ -102,6 +102,10 @@ class Network:
         else:
             self._clock.callLater(0, self._connect, host, port, factory)
 
+    def connectUNIX(self, address: str, factory: ClientFactory, timeout: float = 30) -> None:
+        """To the server at that path, which has port 0."""
+        self.connectTCP(address, 0, factory, timeout)
+
     def _connect(self, host: str, port: int, factory: ClientFactory) -> None:
         server = self.servers.get((host, port))
         if server is None:

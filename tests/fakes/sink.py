@@ -177,8 +177,8 @@ class Sink(Protocol):
             said = self.do(verb, b"354 go\r\n" if self._accepted else b"503 5.5.1 no recipients\r\n")
             self._in_content = isinstance(said, bytes) and b"354" in said
         elif verb == "QUIT":
-            self.do(verb, b"221 2.0.0 Bye\r\n")
-            self.transport_of().loseConnection()
+            if self.do(verb, b"221 2.0.0 Bye\r\n") is not Act.SILENCE:
+                self.transport_of().loseConnection()
         else:
             self.do(verb, b"250 2.0.0 Ok\r\n")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.engine import ClientEngine
+from mailismus.smtp.client.lmtp_engine import LmtpEngine
 from mailismus.smtp.client.pipelining import Pipelining
 from mailismus.smtp.client.starttls import TlsUse
 from mailismus.smtp.client.transaction import Transaction
@@ -109,6 +110,18 @@ class RecordingOwner:
 
     def on_end(self, why: bytes) -> None:
         self.fates.append("end")
+
+
+class LmtpRecorder(RecordingOwner):
+    """The same for the engine of LMTP."""
+
+    def __init__(self, letters: Iterable[Letter] = (), *, max_pipeline: int = 25, behind: bool = True) -> None:
+        super().__init__(letters, max_pipeline=max_pipeline, behind=behind)
+        self.client = LmtpEngine(self, b"me.example", max_pipeline)
+
+    def on_answered(self, transaction: Letter, position: int, reply: Reply) -> None:
+        self.fates.append(f"{transaction.name}@{position} {reply.code}")
+        self.texts.append(bytes(reply))
 
 
 def letters(count: int, recipients: int = 1) -> list[Letter]:

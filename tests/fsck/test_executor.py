@@ -10,6 +10,7 @@ import pytest
 from mailismus.disk.interface import IFile
 from mailismus.journal.segment import SMALLEST
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.fsck.files import LOST_REPLY
 from mailismus.queue.fsck.local import actions as shared
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, Place
@@ -17,7 +18,7 @@ from mailismus.queue.providers.clustered.format.record import Checkpoint
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.repairs import actions
 from mailismus.queue.providers.clustered.fsck.repairs import executor as module
-from mailismus.queue.providers.clustered.fsck.repairs.executor import LOST_REPLY, RepairExecutor
+from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, load
 from mailismus.spool.message_file import encode_trailer
 from mailismus.spool.silo import message_path

@@ -158,7 +158,73 @@ def test_a_start_on_a_full_disk_has_a_segment_that_settlements_left_to_it(place:
     assert len(journal.pool) == 0
 
 
-def test_a_start_needs_no_whole_segment_on_a_disk_that_is_nearly_full(place: Place) -> None:
+class Capacity:
+    """`MemoryDisk.fault`: the disk has no more room than its files need now."""
+
+    def __init__(self, disk: MemoryDisk) -> None:
+        self._disk = disk
+        self._most = self._used()
+        disk.fault = self
+
+    def _used(self) -> int:
+        return sum(len(inode.data) for inode in self._disk.names.values())
+
+    def __call__(self, act: str, path: str) -> OSError | None:
+        if act == "sync" and ("/ready-" in path or path.endswith(".new")) and self._used() > self._most:
+            return OSError(errno.ENOSPC, "No space left on device")
+        return None
+
+
+def use_up(place: Place, journal: OpenJournal) -> None:
+    """The disk is full, and no free segment is left."""
+    while len(journal.pool):
+        place.disk.unlink(journal.pool._free.popleft().path)
+    place.disk.sync_directory("/j")
+    Capacity(place.disk)
+
+
+def test_starts_on_a_full_disk_cut_the_last_segment(place: Place) -> None:
+    journal = place.start()[1]
+    append(journal, b"one", b"two")
+    use_up(place, journal)
+    for start in range(5):
+        lines, journal = place.start(Reuse.WHAT_NEVER_COUNTED)
+        assert lines.lines == [b"one", b"two", *(b"%d" % earlier for earlier in range(start))]
+        assert len(journal.pool) == 0
+        assert all(segment.is_whole() for segment in journal.writer.segments.values())
+        journal.writer.append([b"%d\n" % start], 2)  # there is room in its segment
+        place.disk.power_cut()
+    place.disk.fault = None
+    assert place.start()[0].lines == [b"one", b"two", b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_no_start_cuts_a_batch_that_looks_torn(place: Place) -> None:
+    journal = place.start()[1]
+    append(journal, b"one", b"two" * 4000)
+    use_up(place, journal)
+    (path,) = journal.writer.segments.values()
+    last = place.disk.content_of(path.path).index(b"two")
+    place.disk.damage(path.path, last, b"x")
+    before = place.disk.content_of(path.path)[: last + 12000]
+    lines, _ = place.start(Reuse.WHAT_NEVER_COUNTED)
+    assert lines.lines == [b"one"]
+    after = place.disk.content_of(path.path)
+    assert after.startswith(before)
+    assert len(after) < SETTINGS.segmentsize
+
+
+def test_a_start_on_a_disk_that_fails_cuts_nothing(place: Place) -> None:
+    journal = place.start()[1]
+    append(journal, b"one")
+    use_up(place, journal)
+    place.disk.fault = lambda act, path: OSError(errno.EIO, "Input/output error") if act == "create" else None
+    with pytest.raises(OSError, match="Input/output error"):
+        place.start(Reuse.WHAT_NEVER_COUNTED)
+    assert ("truncate", "/j/00000001.mqj") not in place.disk.acts
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG], ids=errno.errorcode.get)
+def test_a_start_needs_no_whole_segment_where_there_is_no_room_for_one(place: Place, number: int) -> None:
     place.start()[1].writer.append([b"one\n"], 4)
     made: list[str] = []
 
@@ -166,7 +232,7 @@ def test_a_start_needs_no_whole_segment_on_a_disk_that_is_nearly_full(place: Pla
         if act == "create":
             made.append(path)
         elif act == "write" and len(made) == 1:
-            return OSError(errno.ENOSPC, "No space left on device")
+            return OSError(number, "no room")
         return None
 
     place.disk.fault = fault

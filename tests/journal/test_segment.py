@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from mailismus.journal.segment import make_segment
+import pytest
+
+from mailismus.journal.replay import freed_number
+from mailismus.journal.segment import free_name, make_segment
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.moments import moments
 
@@ -19,3 +22,14 @@ def test_a_segment_is_durable_when_it_is_made() -> None:
     assert len(trees) > len(over) > 0
     for tree in over:
         assert tree.data_of("/j/ready-0.mqj") == bytes(SIZE)
+
+
+@pytest.mark.parametrize("number", [1, 12345678, 123456789])
+def test_the_name_of_a_free_segment_tells_its_last_number(number: int) -> None:
+    assert freed_number(f"/j/{free_name(number)}") == number
+
+
+@pytest.mark.parametrize("name", ["ready-1.mqj", "ready-0000001.mqj", "ready-.mqj", "ready-00000001", "00000001.mqj"])
+def test_other_names_tell_none(name: str) -> None:
+    """A segment that was never used has a shorter one, with another number."""
+    assert freed_number(f"/j/{name}") == 0

@@ -38,7 +38,7 @@ class Item:
 class World:
     """Disk, clock, pool, writer and group commit."""
 
-    def __init__(self, free_segments: int = 6) -> None:
+    def __init__(self, free_segments: int = 6, *, has_marks: bool = False) -> None:
         self.clock = Clock()
         self.disk = MemoryDisk()
         self.disk.make_directory("/j")
@@ -58,6 +58,7 @@ class World:
             last_number=0,
             last_sequence=0,
             presence=presence,
+            has_marks=has_marks,
         )
         self.said_again: list[IItem] = []
         self.batches = 0

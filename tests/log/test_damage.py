@@ -9,7 +9,7 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.record import LogRecordKind, mark_offset
 from mailismus.queue.providers.log.read.envelopes import BatchReader, Stretch
 from tests.contracts.bench import addresses
-from tests.log.test_seed import Story
+from tests.log.story import Story
 
 
 @pytest.fixture

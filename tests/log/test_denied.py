@@ -7,7 +7,7 @@ import pytest
 from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.providers.log.control.compaction import Compaction
-from tests.log.test_seed import Story
+from tests.log.story import Story
 
 
 async def no_turn(compaction: Compaction) -> None:
@@ -36,7 +36,7 @@ def turn_over(story: Story, kept: int = 1) -> None:
 
 
 def is_over(story: Story, spool_id: SpoolId, kept: int = 1) -> None:
-    story.bench.wait(story.queue.parts.loading.learn())
+    story.bench.wait(story.queue.parts.learning.learn())
     taken = story.bench.take_ids()
     assert QueueId(spool_id, 1) in taken
     for _ in range(3):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.queue.providers.log.control import ledger, loading
+from mailismus.queue.providers.log.control import ledger, loading, piece_reading
 from tests.contracts.queue_contract import (
     DurableQueueContract,
     FailingQueueContract,
@@ -38,7 +38,7 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "MOST_NEW", 0)
     monkeypatch.setattr(ledger, "NEAR_S", 0.0)
     monkeypatch.setattr(loading, "AHEAD_S", 0.0)
-    monkeypatch.setattr(loading, "PIECE_BYTES", 4096)
+    monkeypatch.setattr(piece_reading, "PIECE_BYTES", 4096)
     monkeypatch.setattr(loading, "PIECES_A_TAKE", 1000)
     monkeypatch.setattr(loading, "TAKE_S", 1000.0)
 

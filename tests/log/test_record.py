@@ -192,3 +192,12 @@ def test_what_checks_and_is_no_positions(at: int, size: int) -> None:
 def test_records_of_other_kinds_are_left_out() -> None:
     records = r.finish_one(3, 4) + r.epoch_record(7) + r.finish_one(5, 6)
     assert [record.kind for record in r.read_records(records, b"E")] == [r.LogRecordKind.EPOCH]
+
+
+def test_a_batch_is_written_again_with_its_marks() -> None:
+    record = r.message_head(Area.INCOMING, ID, LINES, 9) + b"MESSAGE\r\n"
+    marked = record[:MARK_AT] + r.GARBAGE + record[MARK_AT + 1 :]
+    data = b"".join(encode_batch(NONCE, 5, [marked, record], 2 * len(record), has_marks=True, is_marked=True))
+    batch = decode_batch(data, 0, NONCE)
+    assert batch is not None
+    assert batch.records == marked + record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from mailismus.journal.segment import make_segment
@@ -9,7 +11,7 @@ from mailismus.queue.providers.log.control.rounds import PositionsFile, remove_s
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, Positions
 from mailismus.queue.providers.log.recovery.opening import read_positions
 from tests.fakes.disk import MemoryDisk
-from tests.log.test_seed import Story
+from tests.log.story import Story
 
 
 class PowerCut(BaseException):
@@ -69,6 +71,57 @@ def test_a_power_cut_leaves_the_old_positions_or_the_new_ones(count: int, is_fir
     found = read_positions(disk, "/q")
     assert found is not None
     assert found.number in (1, 2)
+
+
+def tear_at(disk: MemoryDisk, count: int) -> None:
+    """The disk is full; the power fails before so many more acts, and tears each block that is not as it was."""
+    left = [count]
+
+    def fault(act: str, path: str) -> OSError | None:
+        if act == "create":
+            return OSError(errno.ENOSPC, "No space left on device")
+        if not left[0]:
+            disk.fault = None
+            inode = disk.names[f"/q/{NAME}"]
+            blocks = [(inode.durable[at : at + BLOCK], inode.data[at : at + BLOCK]) for at in (0, BLOCK)]
+            inode.durable = b"".join(old if old == new else bytes(BLOCK) for old, new in blocks)
+            disk.power_cut()
+            raise PowerCut
+        left[0] -= 1
+        return None
+
+    disk.fault = fault
+
+
+@pytest.mark.parametrize("count", range(12))
+@pytest.mark.parametrize("state", ["both blocks are the same", "the second one is not durable", "the second one is torn"])
+def test_on_a_full_disk_positions_are_written_over_those_of_an_earlier_run(count: int, state: str) -> None:
+    """At each moment one of the blocks is on the disk."""
+    disk = disk_of()
+    PositionsFile(disk, "/q").write(Positions(1, 1, {}))
+    if state != "both blocks are the same":
+        file = disk.open(f"/q/{NAME}")
+        file.write_at(0, [Positions(2, 2, {}).encode()])
+        file.sync()
+        file.write_at(BLOCK, [Positions(2, 2, {}).encode() if state == "the second one is not durable" else bytes(BLOCK)])
+    later = PositionsFile(disk, "/q")
+    tear_at(disk, count)
+    try:
+        later.write(Positions(3, 3, {}))
+        disk.power_cut()
+        assert both_blocks(disk) == (Positions(3, 3, {}).encode(),) * 2
+    except PowerCut:
+        pass
+    disk.fault = None
+    assert read_positions(disk, "/q") is not None
+    assert not disk.exists("/q/positions.new")
+
+
+def test_positions_are_not_written_on_a_full_disk_where_there_are_none() -> None:
+    disk = disk_of()
+    disk.fault = lambda act, path: OSError(errno.ENOSPC, "No space left on device") if act == "create" else None
+    with pytest.raises(OSError, match="No space left"):
+        PositionsFile(disk, "/q").write(Positions(1, 1, {}))
 
 
 def test_removed_segments_are_gone_durably() -> None:

@@ -193,7 +193,7 @@ def test_figures_count_what_rests_too(filled: Filled) -> None:
     assert counted() == looked_up()
     filled.bench.queue = filled.harness.crash(filled.queue)
     assert filled.queue.parts.resting.unread > 0
-    filled.bench.wait(filled.queue.parts.loading.learn())
+    filled.bench.wait(filled.queue.parts.learning.learn())
     assert filled.queue.parts.resting.unread == 0
     assert counted() == looked_up()
     filled.bench.remove(filled.bench.take_ids(Area.BOUNCES))

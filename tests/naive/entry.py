@@ -10,12 +10,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
 from mailismus.errors import StartError
 from mailismus.observe.metrics import Reader
 from mailismus.queue.interface import Area
-from mailismus.queue.provider import IProvider, QueuePlace, QueueReactor
+from mailismus.queue.provider import IProvider, IsLocal, QueuePlace, QueueReactor
 from tests.naive.opening import FORMAT, NAME, open_naive
 from tests.naive.provider import NaiveQueue
 
@@ -69,11 +70,16 @@ class NaiveProvider:
     def load(self) -> None:
         pass
 
-    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> OpenedNaiveQueue:
+    def open(
+        self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime, is_local: IsLocal
+    ) -> OpenedNaiveQueue:
         return OpenedNaiveQueue(settings, reactor, clock)
 
     def open_stopped(self, place: QueuePlace) -> NoReturn:
         _refuse()
+
+    def open_writer(self, settings: QueueSettings) -> None:
+        return None
 
     def new_counter(self) -> NoReturn:
         _refuse()
@@ -85,6 +91,12 @@ class NaiveProvider:
         _refuse()
 
     def repair(self, settings: QueueSettings, now: float) -> NoReturn:
+        _refuse()
+
+    def open_source(self, place: QueuePlace, disk: IDisk) -> NoReturn:
+        _refuse()
+
+    def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> NoReturn:
         _refuse()
 
     def dump(self, path: str, out: TextIO) -> NoReturn:

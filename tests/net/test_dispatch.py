@@ -6,6 +6,7 @@ import os
 import select
 import socket
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.net.dispatch import shorten_dispatch
+from tests.fakes.reactors import close_reactor
 
 
 @implementer(IReadDescriptor)
@@ -47,11 +49,12 @@ class Reader:
 
 
 @pytest.fixture
-def reactor() -> Any:  # its methods are not annotated
+def reactor() -> Iterator[Any]:  # its methods are not annotated
     make: Any = EPollReactor
     made = make()
     assert shorten_dispatch(made)
-    return made
+    yield made
+    close_reactor(made)
 
 
 def test_a_reader_is_told_that_there_is_something_to_read(reactor: Any) -> None:

@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from mailismus.net.tls import MAX_SILENT
 from mailismus.net.tls_client import Demands, TlsClient
 from tests.fakes.certificates import make_certificate
-from tests.net.test_tls import Session, Tcp
+from tests.net.tls_ends import Session, Tcp
 
 MADE = make_certificate()
 GREETING = b"220 mx.example\r\n"

@@ -13,6 +13,7 @@ from mailismus.deliver import metrics as deliver
 from mailismus.observe import audit_log, metrics_process
 from mailismus.observe.metrics import Metric, describe
 from mailismus.queue import metrics as manager
+from mailismus.queue.providers.chunk import metrics as chunk
 from mailismus.queue.providers.clustered import metrics as clustered
 from mailismus.queue.providers.log import metrics as log
 from mailismus.report import metrics as report
@@ -32,6 +33,7 @@ TABLES: dict[str, tuple[Metric[Any], ...]] = {
     "What is under way": manager.METRICS,
     "The clustered queue": clustered.METRICS,
     "The log-structured queue": log.METRICS,
+    "The queue of chunks": chunk.METRICS,
     "Audit logs": audit_log.METRICS,
     "Certificates": certificate_ends.METRICS,
     "The program": metrics_process.METRICS,

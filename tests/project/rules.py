@@ -23,10 +23,12 @@ LEVELS = {
     "dns": 1,
     "journal": 2,
     "spool": 2,
-    "maildir": 2,
+    "chunks": 2,
+    "maildir": 3,
     "queue": 3,
     "queue.providers.clustered": 4,
     "queue.providers.log": 4,
+    "queue.providers.chunk": 4,
     "queue.providers.memory": 4,
     "submit": 5,
     "deliver": 5,
@@ -34,6 +36,7 @@ LEVELS = {
     "admin": 5,
     "start": 6,
     "probe": 6,
+    "inject": 6,
     "providers": 6,
     "app": 7,
     "run": 8,
@@ -49,16 +52,17 @@ ROOMS = {
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
     "smtp": (OWN, "auth", "server", "client"),
     "start": (OWN, "commands"),
-    "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "providers"),
+    "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "convert", "providers"),
     "queue.providers.clustered": (
-        *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control"),
+        *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control", "conversion"),
         OWN,
         "fsck",
         "entry",
     ),
     "queue.fsck": (OWN, "local"),
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
-    "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", OWN, "fsck", "entry"),
+    "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", "conversion", OWN, "fsck", "entry"),
+    "queue.providers.chunk": ("format", "index", "write", "recovery", "read", "control", "conversion", OWN, "fsck", "entry"),
 }
 """The rooms of a package, bottom first: each is imported by itself and by those behind it. A room is a sub-package, or one
 module."""
@@ -77,17 +81,19 @@ PURE = (
     *("dns.addresses", "dns.choice"),
     *("observe.audit", "observe.metrics", "observe.text"),
     *("journal.batch", "journal.frame"),
+    *("chunks.names", "chunks.unit"),
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
     *("queue.fsck.finding", "queue.fsck.faults", "queue.gaps", "queue.clock.ages", "queue.outcome", "queue.audited"),
     *("queue.rounds", "queue.words", "queue.entering", "queue.due", "queue.files.recipient_line"),
     *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     *("queue.providers.log.format", "queue.providers.log.index"),
+    *("queue.providers.chunk.format", "queue.providers.chunk.index"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.fsck.local.one_byte"),
     *("report.compose", "report.delivery_status", "report.excerpt", "report.notice", "report.verdict"),
     "report.wording",
-    *("submit.policy", "submit.admission", "submit.ending"),
+    *("submit.policy", "submit.admission", "submit.ending", "submit.lines"),
     *(
         "deliver.route",
         "deliver.host_records",
@@ -109,6 +115,7 @@ PURE = (
     "queue.waiting",
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
+    "inject.wording",
     *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.assess", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
@@ -148,7 +155,7 @@ LOADER_USERS = frozenset(
 
 FILE_USERS = {
     "disk": "the one door to the file system",
-    "maildir": "maildirs are no part of the queue: other programs work in them at the same time",
+    "maildir.mounts": "reads the mount table, a file of the system",
     "admin.protocol.socket_file": "the socket's directory, and a socket left over",
     "admin.server.task": "the socket, at a stop",
     "regular_file": "reads what others wrote: the configuration, the files that it names, those of the system",
@@ -157,6 +164,7 @@ FILE_USERS = {
     "observe.audit_file": "the audit logs",
     "config.edit.replacement": "the configuration file, for `config set`",
     "start.output": "the log",
+    "inject.kept": "a temporary file, for a message on standard input",
     "start.maker": "/dev/null in place of a standard output that is closed",
     "admin.commands.broken_pipe": "/dev/null in place of a standard output that nobody reads",
 }
@@ -371,6 +379,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "journal.commit": ("is_check_due", "a flag for the journal's thread; a call could run there as well"),
     "journal.load": ("horizon sure_horizon last last_segment is_doubtful epoch", _PARTS),
     "journal.opening": ("last_sequence", "of the segment that the start denies"),
+    "journal.build": ("end", "segments are the builder's own"),
     "journal.pool": ("header", "a segment that is free again"),
     "journal.replay": ("limit header counts is_guessed last_sequence end is_torn damages", _PARTS),
     "journal.writer": ("last_sequence end is_given_up", "segments are the writer's own; " + _HOT),
@@ -389,6 +398,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "queue.providers.clustered.index.waiting_lines": ("count", _INDEX),
     "queue.providers.clustered.recovery.offline": ("is_doubtful", "of the journal that it has just replayed"),
     "queue.providers.clustered.recovery.replay": ("checkpoint lengths", _PARTS),
+    "queue.providers.log.commit.asked": ("left unsure", _INDEX),
     "queue.providers.log.commit_requests": ("may_fail", "of the item that it fills"),
     "queue.providers.log.control.ledger": (
         "sequence place_offset segment offset content_segment content_offset left unsure entry_count content checksum "
@@ -398,11 +408,11 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     "queue.providers.log.control.rounds": ("was_out is_start_asked", _INDEX),
     "queue.providers.log.index.resting": (
         "late late_counts late_refers refers flushes is_known dues",
-        "pieces, within its module",
+        "pieces, which are its own",
     ),
     "queue.providers.log.recovery.replay": ("is_garbage", _PARTS),
     "queue.rounds": ("entries", "the rest of a round's message, within its module"),
-    "smtp.client.engine": ("answered left refused is_first", "a transaction is the engine's own while it is under way"),
+    "smtp.client.engine": ("answered is_first", "a transaction is the engine's own while it is under way"),
     "spool.references": ("left_out", "the walk under way, within its module"),
     "submit.ending": ("held written_at", "the record of one kind of line, within its module"),
     "submit.reception": ("messages recipients content_bytes refusals", "counters; " + _HOT),

@@ -7,17 +7,28 @@ Endings of names come from the source too.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from twisted.internet.testing import MemoryReactor
 
 from mailismus.deliver.host_snapshot import write_snapshot
-from tests.contracts.bench import Bench
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.chunk.format.version import IDS
+from mailismus.queue.providers.chunk.signal import ChunkSignal
+from mailismus.queue.providers.chunk.write.epochs import take_spool_id
+from tests.chunk.harness import ChunkHarness
+from tests.contracts.bench import NO_REPLY, Bench
 from tests.durability.crash.acts import NAMES, Act
 from tests.durability.crash.catalogue import CLUSTERED
+from tests.durability.crash.conversion import ConversionExplorer, Side
+from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.explorer import Explorer
 from tests.durability.crash.operations import DoesNotApply
 from tests.log.harness import LogHarness, log_settings
@@ -31,6 +42,8 @@ PLACEHOLDERS = {
     "NAME": r"[^/]+",
     "NN": r"[01][0-9a-f]",
     "K": r"[0-9]+",
+    "P": r"[0-9]+",
+    "EPOCH": r"[0-9a-f]{8,}",
     "N": r"[0-9]+",
     "M": r"[0-9]+",
 }
@@ -94,7 +107,16 @@ def created() -> set[str]:
                 world, _ = Explorer(hardlinks=hardlinks).run(workload)
                 write_snapshot(world.disk, "/q/state", [])
                 found.update(made(world.disk.acts))
-    return found | made_by_a_log()
+    return found | made_by_a_log() | made_by_chunks() | made_by_a_conversion()
+
+
+def made_by_a_conversion() -> set[str]:
+    """What a conversion makes; of a queue in the making, or the old one, the directory alone."""
+    explorer = ConversionExplorer(Side("clustered"), Side("log"))
+    disk = TreeDisk(explorer.old)
+    explorer.convert(disk)
+    own = [name for name in made(disk.acts) if "/conversion/" in name]
+    return {"/".join(name.split("/")[:3]) for name in own}
 
 
 def made_by_a_log() -> set[str]:
@@ -112,6 +134,39 @@ def made_by_a_log() -> set[str]:
     harness.round(queue)
     files = {path for path in (*paths, *harness.disk.names) if path not in harness.disk.directories}
     return {re.sub(r"^/s\b", "spool", re.sub(r"^/q\b", "queue", path)) for path in files if not path.endswith("/lock")}
+
+
+def made_by_chunks() -> set[str]:
+    """What a queue of chunks makes: mail for both sides, preprocessed, some of which fails."""
+    harness = ChunkHarness()
+    paths: set[str] = set()
+
+    def note(act: str, path: str) -> None:
+        paths.add(path)
+
+    harness.disk.fault = note
+    bench = Bench(harness, harness.open())
+    spool_id = bench.put([b"joe@home.example", b"sue@a.example"])
+    paths.update(harness.disk.names)
+    assert harness.queue is not None
+    harness.queue.parts.upkeep.run()
+    harness.settle_down()
+    bench.commit((), [Settlement(QueueId(spool_id, 2), Area.BOUNCES, 0.0, 1, NO_REPLY)])
+    assert harness.opened is not None
+    take_spool_id(harness.opened.directories.of(IDS))  # as a program beside the server does
+    files = {path for path in (*paths, *harness.disk.names) if path not in harness.disk.directories}
+    return {re.sub(r"^/q\b", "queue", path) for path in files if not path.endswith("/lock")} | made_by_a_signal()
+
+
+def made_by_a_signal() -> set[str]:
+    """What a running server makes for the signal of other writers: a pipe, which is no file of a disk in memory."""
+    with TemporaryDirectory() as path:
+        signal = ChunkSignal(path, MemoryReactor(), lambda: None)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+        signal.start()
+        found = {f"queue/{name}" for name in os.listdir(path)}
+        signal.stop()
+        assert os.listdir(path) == []
+    return found
 
 
 def test_every_file_that_a_queue_makes_is_on_the_page(created: set[str]) -> None:

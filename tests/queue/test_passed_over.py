@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from unittest.mock import patch
 
 import pytest
@@ -170,3 +170,35 @@ def test_a_message_that_comes_again_is_taken_once(desk: Desk) -> None:
     desk.index.room_again()
     assert desk.take(5) == {1: 1}
     assert desk.take() == {}
+
+
+def test_a_message_of_which_there_is_more_than_the_take_has_room_for_is_told_as_cut(desk: Desk) -> None:
+    desk.put(SMALL, 3)
+    desk.put(BIG, 20)
+    shares = Most(5)
+    desk.index.take(AREA, 10, NOW, shares)
+    assert shares.asked == [(SMALL, 3), (BIG, 7)]
+    assert shares.cut == [7]
+    desk.index.room_again()
+    shares = Most(100)
+    desk.index.take(AREA, 10, NOW, shares)
+    desk.index.take(AREA, 10, NOW, shares)
+    assert shares.asked == [(BIG, 10), (BIG, 5)]
+    assert shares.cut == [10]
+
+
+class Last(Most):
+    """Asks about the sender first that was passed over last."""
+
+    def in_order(self, senders: Iterable[bytes]) -> Sequence[bytes]:
+        return list(senders)[::-1]
+
+
+def test_the_shares_tell_who_of_the_passed_over_is_asked_about_first(desk: Desk) -> None:
+    for sender in (b"a", b"b", b"c"):
+        desk.put(sender, 2)
+    desk.take(0)
+    desk.index.room_again()
+    shares = Last(2)
+    desk.index.take(AREA, 4, NOW, shares)
+    assert shares.asked == [(b"c", 2), (b"b", 2)]

@@ -7,6 +7,8 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import attrs
@@ -19,6 +21,7 @@ from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
 from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK
+from tests.chunk.harness import ChunkHarness
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
 from tests.log.harness import LogHarness
@@ -55,7 +58,7 @@ def snapshot(path: Path) -> list[tuple[str, int]]:
 
 
 def test_providers_are_found_by_name() -> None:
-    assert PROVIDERS.names == ("clustered", "log")
+    assert PROVIDERS.names == ("clustered", "log", "chunk")
     for name in TABLE.names:
         assert TABLE.named(name).name == name
     with pytest.raises(LookupError):
@@ -189,12 +192,14 @@ def checksums(path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("has_mark", [True, False], ids=["marked", "without-mark"])
-@pytest.mark.parametrize(("whose", "other"), [("clustered", "log"), ("log", "clustered")])
+@pytest.mark.parametrize(("whose", "other"), list(permutations(PROVIDERS.names, 2)))
 def test_each_local_provider_refuses_the_directory_of_the_other(
     queue: Path, whose: str, other: str, has_mark: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A queue that took a message, and every command with the other provider in the configuration."""
-    harness: LogHarness | ClusteredHarness = LogHarness() if whose == "log" else ClusteredHarness()
+    makers: dict[str, Callable[[], LogHarness | ClusteredHarness | ChunkHarness]]
+    makers = {"clustered": ClusteredHarness, "log": LogHarness, "chunk": ChunkHarness}
+    harness = makers[whose]()
     Bench(harness, harness.open()).put()
     copy_out(harness.disk, queue.parent)
     assert (queue / MARK).is_file()

@@ -14,7 +14,7 @@ from mailismus.deliver.security.failure import reply_of
 from mailismus.deliver.security.profile import Requirement
 from mailismus.mail.convert.refusal import CONVERSION, UTF8_HEADER
 from mailismus.mail.reply import MAX_TEXT, Reply
-from mailismus.queue.providers.clustered.fsck.repairs.executor import LOST_REPLY
+from mailismus.queue.fsck.files import LOST_REPLY
 from mailismus.report.verdict import LOG_ON, find_verdict
 from mailismus.report.wording import Cause, cause_of
 from mailismus.smtp.auth.exchange import AuthFinding, AuthVerdict

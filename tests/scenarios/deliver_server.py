@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.internet.epollreactor import EPollReactor
 
-from mailismus.config.values.settings import DeliverSettings, MessageStoreSettings, RetrySettings
+from mailismus.config.values.settings import DeliverSettings, LmtpSettings, MessageStoreSettings, RetrySettings
 from mailismus.deliver.context import RealDeliveryContext
 from mailismus.deliver.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
@@ -20,6 +20,7 @@ from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory.provider import MemoryQueue
 from tests.deliver.harness import CONTENT, DIRECTORY, Names, deliver_settings, relay
 from tests.fakes.managing import accept
+from tests.fakes.reactors import close_reactor
 from tests.fakes.sink import Script, SinkFactory
 
 LIMIT_S = 60.0
@@ -34,6 +35,8 @@ class DeliverServer:
         self.maillog = MemoryMailLog()
         self.store = str(tmp_path)
         self.directory = DIRECTORY
+        self.lmtp: LmtpSettings | None = None
+        """The server of local mail, for `deliver_by`; None: it goes into maildirs."""
         self.ports: list[Any] = []
         self.task: DeliverTask
         self.locator = Locator(Names(), Names())
@@ -64,7 +67,7 @@ class DeliverServer:
         """Make the task with these settings."""
         self.task = DeliverTask(
             settings,
-            MessageStoreSettings(self.store, "Maildir"),
+            MessageStoreSettings(self.store, "Maildir", self.lmtp),
             self.directory,
             b"mx.example",
             self.queue,
@@ -107,5 +110,4 @@ class DeliverServer:
 
     def close(self) -> None:
         """Give the reactor's descriptors up."""
-        self.reactor.removeAll()
-        self.reactor.waker.connectionLost(None)
+        close_reactor(self.reactor)

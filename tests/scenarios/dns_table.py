@@ -23,6 +23,7 @@ from mailismus.dns.mx import MxResolver
 from mailismus.dns.servers import NameServer
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from tests.fakes.dnsserver import FakeNameServer
+from tests.fakes.reactors import close_reactor
 
 PATIENT_S, SHORT_S = 20.0, 0.25
 """Time-outs: where an answer comes, and where none does."""
@@ -360,8 +361,7 @@ def play(situation: Situation) -> Played:
     left = [reader for reader in reactor.getReaders() if reader is not reactor.waker]
     assert not left, left
     assert not reactor.getDelayedCalls()
-    reactor.removeAll()
-    reactor.waker.connectionLost(None)
+    close_reactor(reactor)
     return Played(results[0], fake, results[1], asked[1] - asked[0], client.counters)
 
 

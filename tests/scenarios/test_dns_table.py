@@ -16,6 +16,7 @@ from mailismus.dns.client import DnsClient
 from mailismus.dns.servers import NameServer
 from mailismus.mail.outcome import Outcome
 from tests.fakes.dnsserver import FakeNameServer
+from tests.fakes.reactors import close_reactor
 from tests.scenarios.dns_table import LIMIT_S, SITUATIONS, Situation, play, shown
 
 
@@ -63,8 +64,7 @@ def test_the_ad_flag_of_a_name_server_on_this_host_makes_an_answer_secure(acts: 
     guard = reactor.callLater(LIMIT_S, reactor.stop)
     reactor.run(installSignalHandlers=False)
     guard.cancel()
-    reactor.removeAll()
-    reactor.waker.connectionLost(None)
+    close_reactor(reactor)
     assert [answer.is_secure for answer in answers] == is_secure
     assert {answer.exchanges for answer in answers} == {(Exchange(10, "m.example"),)}
 

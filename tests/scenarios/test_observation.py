@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from mailismus.queue.providers.chunk import metrics as chunk
 from mailismus.queue.providers.clustered import metrics as clustered
 from mailismus.queue.providers.log import metrics as log
 from tests.observe.metrics_tables import METRICS
@@ -58,8 +59,14 @@ def scrape(port: int) -> dict[tuple[str, ...], float]:
 OF_A_QUEUE = {
     "clustered": {metric.name for metric in clustered.METRICS},
     "log": {metric.name for metric in log.METRICS},
+    "chunk": {metric.name for metric in chunk.METRICS},
 }
 """Names of the metrics that queues of one provider show."""
+BATCHES = {
+    "clustered": "mailismus_journal_barrier_seconds_count",
+    "log": "mailismus_log_barrier_seconds_count",
+    "chunk": "mailismus_chunk_batches_total",
+}
 
 
 @pytest.mark.parametrize("provider", OF_A_QUEUE)
@@ -90,7 +97,7 @@ def test_mail_is_counted_and_audited_and_the_audit_is_rotated(config: Path, prov
     assert found["mailismus_submit_refused_total", "550", "RCPT", "IN"] == 1
     assert found["mailismus_deliveries_total", "sent"] == 1
     assert found["mailismus_audit_lines_total", "delivered"] == 1
-    assert found[f"mailismus_{'journal' if provider == 'clustered' else 'log'}_barrier_seconds_count",] >= 2
+    assert found[BATCHES[provider],] >= 2
     assert found["process_open_fds",] > 5
     shown = {name.removesuffix("_bucket") for name, *_ in found if name.startswith("mailismus_")}
     described = {metric.name for metric in METRICS} - set().union(*OF_A_QUEUE.values()) | OF_A_QUEUE[provider]

@@ -34,6 +34,7 @@ from mailismus.report.task import ReportTask
 from mailismus.submit.task import SubmitTask
 from tests.deliver.harness import Names, deliver_settings, files_of, relay
 from tests.fakes.managing import accept
+from tests.fakes.reactors import close_reactor
 from tests.fakes.sink import Script, Sink, SinkFactory
 from tests.report.harness import report_settings
 from tests.report.samples import blocks_of, parts_of
@@ -77,6 +78,7 @@ class World:
         guard = self.reactor.callLater(LIMIT_S, give_up)
         self.reactor.callLater(0, look)
         self.reactor.run(installSignalHandlers=False)
+        close_reactor(self.reactor)
         assert not timed_out, [server.maillog.lines[-5:] for server in self.servers]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ import mailismus
 from mailismus.mail.reply import Reply
 from mailismus.smtp.auth import exchange
 from mailismus.smtp.auth.exchange import ExchangeEvent, ExchangeState
+from mailismus.smtp.client import lmtp_state
 from mailismus.smtp.client import state as client_state
 from mailismus.smtp.client import transaction as client_transaction
 from mailismus.smtp.client.state import END_STATES, OPENING_STATES, ClientEvent, ClientState
@@ -23,19 +25,27 @@ from mailismus.smtp.server.engine import COMMANDS, ServerEngine
 from mailismus.smtp.server.limits import Security, ServerLimits
 from mailismus.smtp.server.state import ServerEvent, ServerState
 from mailismus.smtp.transitions import IllegalTransition
-from tests.fakes.transactions import ACCEPTED, Letter, RecordingOwner, opened
+from tests.fakes.transactions import ACCEPTED, Letter, LmtpRecorder, RecordingOwner, opened
 from tests.smtp.test_server_dialogues import Recorder
 
 Table = Mapping[enum.Enum, Mapping[enum.Enum, enum.Enum]]
-MACHINES = {
+SMTP_STATES = [state for state in ClientState if state is not ClientState.LHLO]
+SMTP_EVENTS = [event for event in ClientEvent if event is not ClientEvent.LHLO_SENT]
+LMTP_STATES = [
+    *(ClientState.GREETING, ClientState.LHLO, ClientState.OPEN, ClientState.STOPPING, ClientState.UNUSABLE),
+    ClientState.ENDED,
+]
+LMTP_EVENTS = [ClientEvent.LHLO_SENT, ClientEvent.OPENED, ClientEvent.STOP, ClientEvent.END]
+MACHINES: dict[str, tuple[Any, Iterable[Any], Iterable[Any]]] = {
     "server": (server_state, ServerState, ServerEvent),
-    "client": (client_state, ClientState, ClientEvent),
+    "client": (client_state, SMTP_STATES, SMTP_EVENTS),
+    "lmtp client": (lmtp_state, LMTP_STATES, LMTP_EVENTS),
     "transaction": (client_transaction, Phase, PhaseEvent),
     "exchange": (exchange, ExchangeState, ExchangeEvent),
 }
 
 
-def draw(table: Table, events: type[enum.Enum]) -> str:
+def draw(table: Table, events: Iterable[enum.Enum]) -> str:
     """The table as it stands in a docstring: a line for each event and next state."""
     rows = [("event", "from", "to")]
     for event in events:
@@ -70,10 +80,11 @@ def test_a_transaction_in_doubt_is_ended_by_its_reply_alone_and_never_begun_agai
 
 
 def test_an_end_has_no_way_out() -> None:
-    assert {state for state, row in client_state.TRANSITIONS.items() if not row} == END_STATES
-    assert {
-        s for s, row in client_state.TRANSITIONS.items() if row.get(ClientEvent.END) is ClientState.UNUSABLE
-    } == OPENING_STATES
+    tables = (client_state.TRANSITIONS, lmtp_state.TRANSITIONS)
+    for table in tables:
+        assert {state for state, row in table.items() if not row} == END_STATES
+    opening = {s for table in tables for s, row in table.items() if row.get(ClientEvent.END) is ClientState.UNUSABLE}
+    assert opening == OPENING_STATES
     assert [state for state, row in server_state.TRANSITIONS.items() if not row] == [ServerState.CLOSED]
 
 
@@ -107,12 +118,16 @@ def test_the_server_takes_the_events_of_its_table_and_no_others(state: ServerSta
     assert server.state is (after or state)
 
 
+@pytest.mark.parametrize("owner", [RecordingOwner, LmtpRecorder])
 @pytest.mark.parametrize("state", ClientState)
 @pytest.mark.parametrize("event", ClientEvent)
-def test_the_client_takes_the_events_of_its_table_and_no_others(state: ClientState, event: ClientEvent) -> None:
-    client = RecordingOwner().client
+def test_the_client_takes_the_events_of_its_table_and_no_others(
+    owner: type[RecordingOwner], state: ClientState, event: ClientEvent
+) -> None:
+    client = owner().client
     client.state = state
-    after = client_state.TRANSITIONS[state].get(event)
+    table = client_state.TRANSITIONS if owner is RecordingOwner else lmtp_state.TRANSITIONS
+    after = table.get(state, {}).get(event)
     if after is None:
         with pytest.raises(IllegalTransition):
             client._move(event)

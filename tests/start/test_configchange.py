@@ -55,7 +55,7 @@ def test_a_setting_is_set_and_its_former_text_kept(file: Path, run: Run) -> None
     assert (status, err) == (0, "")
     assert file.read_text() == old.replace("<retry_maxtime>72h<", "<retry_maxtime>5d<")
     assert Path(f"{file}~").read_text() == old
-    assert 'FILE:45: mta/queue/retry_maxtime ("3d" before, "5d" now)\n' in out
+    assert 'FILE:51: mta/queue/retry_maxtime ("3d" before, "5d" now)\n' in out
     assert out.endswith("FILE: for a running server SIGHUP is enough\nFILE: written; the former text is in FILE~\n")
     assert load(str(file)).settings.queue.retry.maxtime_s == 5 * 86400
     assert run("set", "mta/queue/retry_maxtime", "72h")[0] == 0
@@ -107,13 +107,13 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(file: Path, run: Run
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
-        (["set", "mta/queue/minfree", "x"], 78, 'FILE:48: <minfree> is "x": write a size'),
+        (["set", "mta/queue/minfree", "x"], 78, 'FILE:54: <minfree> is "x": write a size'),
         (
             ["set", "mta/deliver/relays/relay[+]", "address=r.example"],
             78,
             f"FILE:{SECOND_RELAY}: this is a second default relay",
         ),
-        (["set", "mta/deliver/relays/relay/@address", "127.0.0.1:2525"], 78, "FILE:102: relay 127.0.0.1:2525 is listener"),
+        (["set", "mta/deliver/relays/relay/@address", "127.0.0.1:2525"], 78, "FILE:108: relay 127.0.0.1:2525 is listener"),
         (["unset", "directory/postmaster"], 78, "FILE:28: <directory> has local domains but no <postmaster>"),
         (["set", "mta/queue/minfre", "0"], 64, "mailismus config: there is no setting"),
         (["set", "mta/queue", "0"], 64, 'mailismus config: mta/queue is a block, and "0" is no setting'),
@@ -197,7 +197,7 @@ def test_equal_files_end_with_0_and_others_with_1(file: Path, run: Run) -> None:
     status, out, _ = run("diff", str(other))
     assert status == 1
     lines = out.splitlines()
-    assert lines[0] == f'mta/queue/minfree: "2%" in {other}:48, "0" in FILE:48'
+    assert lines[0] == f'mta/queue/minfree: "2%" in {other}:54, "0" in FILE:54'
     assert lines[1] == f'mta/deliver/relays/relay[2]/@address: absent in {other}, "b:25" in FILE:{SECOND_RELAY}'
     assert len(lines) == 3  # its defaults are no change of their own
     assert run("diff", str(file.with_name("missing.xml")))[0] == 78
@@ -224,7 +224,7 @@ def test_the_running_server_tells_its_settings(file: Path, run: Run) -> None:
         assert status == 1
         assert out.splitlines() == [
             "directory/users: the file that it names holds something else than for the running server",
-            'mta/queue/minfree: "2%" in the running server, "0" in FILE:48, restart needed',
+            'mta/queue/minfree: "2%" in the running server, "0" in FILE:54, restart needed',
         ]
         server.task.show_settings(load(str(file)).effective)
         assert run("diff")[0] == 0

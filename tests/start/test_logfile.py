@@ -84,6 +84,25 @@ def test_a_plugin_cache_that_cannot_be_written_is_not_logged(tmp_path: Path) -> 
     assert (tmp_path / "log").read_bytes() == b""
 
 
+def test_a_signal_may_log_in_the_midst_of_a_write() -> None:
+    output, clock = SlowOutput(), Clock()
+    log = LogDestination(output, cast(Reactor, clock), lambda: NOW)
+    output.room = 1 << 20
+    write = output.write
+
+    def interrupted(data: memoryview) -> int:
+        output.write = write  # type: ignore[method-assign]  # once
+        log.write(b"the signal")
+        log.flush()
+        return write(data)
+
+    output.write = interrupted  # type: ignore[method-assign]  # a signal comes
+    log.write(b"one")
+    log.flush()
+    clock.advance(FLUSH_DELAY_S)
+    assert [line.split(b"] ")[1] for line in output.taken.splitlines()] == [b"one", b"the signal"]
+
+
 def test_many_bytes_do_not_wait_for_the_delay() -> None:
     output = SlowOutput()
     output.room = MAX_BACKLOG

@@ -8,10 +8,11 @@ from typing import NoReturn, TextIO
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.fsck.finding import Checked, Finding
 from mailismus.queue.interface import Area, AreaCount, Filter, Gap, Message, Summary
-from mailismus.queue.provider import IProvider, QueuePlace, QueueReactor
+from mailismus.queue.provider import IProvider, IsLocal, QueuePlace, QueueReactor
 
 
 class StoppedNovelty:
@@ -54,12 +55,15 @@ class Novelty:
     def load(self) -> None:
         pass
 
-    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> NoReturn:
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime, is_local: IsLocal) -> NoReturn:
         raise AssertionError("it can't be opened")
 
     def open_stopped(self, place: QueuePlace) -> StoppedNovelty:
         assert place.spool_path is None
         return StoppedNovelty()
+
+    def open_writer(self, settings: QueueSettings) -> None:
+        return None
 
     def new_counter(self) -> NoReturn:
         raise AssertionError("it has no plans")
@@ -72,6 +76,12 @@ class Novelty:
 
     def repair(self, settings: QueueSettings, now: float) -> NoveltyReport:
         return NoveltyReport()
+
+    def open_source(self, place: QueuePlace, disk: IDisk) -> NoReturn:
+        raise AssertionError("it is no source")
+
+    def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> NoReturn:
+        raise AssertionError("it can't be built")
 
     def dump(self, path: str, out: TextIO) -> None:
         out.write("a novelty\n")

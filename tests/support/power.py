@@ -63,10 +63,11 @@ def _persist(command: Sequence[str]) -> None:
 class LoopDisk:
     """A file system in a sparse file. Used in a `with`, which unmounts it and removes the image at the end."""
 
-    def __init__(self, directory: Path, size_mb: int, kind: FileSystem = FileSystem.EXT4) -> None:
-        """`directory`: for the image and the mount point. XFS needs 300 MB."""
+    def __init__(self, directory: Path, size_mb: int, kind: FileSystem = FileSystem.EXT4, inodes: int = 0) -> None:
+        """`directory`: for the image and the mount point. XFS needs 300 MB. `inodes`: of an ext4; 0: as many as is usual."""
         self._image, self.mount_point = directory / "disk.img", directory / "disk"
         self._size_mb, self._kind = size_mb, kind
+        self._more = ["-N", str(inodes)] if inodes and kind is FileSystem.EXT4 else []
 
     def __enter__(self) -> LoopDisk:
         if os.geteuid():
@@ -74,7 +75,7 @@ class LoopDisk:
         try:
             with self._image.open("xb") as image:
                 image.truncate(self._size_mb << 20)
-            _run([*self._kind.maker(), str(self._image)])
+            _run([*self._kind.maker(), *self._more, str(self._image)])
             self.mount_point.mkdir()
             self._mount()
             self.mount_point.chmod(0o755)

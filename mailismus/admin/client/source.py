@@ -20,9 +20,11 @@ from mailismus.admin.client.background import run_in_background
 from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.admin.model.shape import LABELS, By, Row, Shape, ShapeCount
 from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.injecting import INJECT, decode_injected, encode_recipient
 from mailismus.admin.protocol.settings import decode_setting
 from mailismus.admin.protocol.socket_file import connect_socket
 from mailismus.admin.protocol.wire import (
+    END,
     PROTOCOL,
     Request,
     WireError,
@@ -36,6 +38,8 @@ from mailismus.admin.protocol.wire import (
     decode_plan,
     decode_row,
     decode_summary,
+    encode,
+    encode_piece,
     encode_request,
 )
 from mailismus.config.values.effective import Effective
@@ -49,6 +53,9 @@ from mailismus.queue.waiting import Explanations, NoExplanations, Waiting
 
 TIMEOUT_S = 60.0
 """How long the server may take for each line of an answer."""
+
+COMMIT_TIMEOUT_S = 300.0
+"""How long the server may take until a message is durable."""
 
 NewCounter = Callable[[str], IPlanCounter]
 """A counter for the plans of the provider of this name. Raises `LookupError` for one that this program does not have."""
@@ -239,6 +246,32 @@ class ServerSource:
         with _clear_errors():
             return tuple(decode_setting(value) for value in self._ask(Request("settings")))
 
+    def inject(self, sender: bytes, recipients: Sequence[bytes], pieces: Iterator[bytes]) -> str:
+        """Put a message into the queue; return its id when it is durable. `pieces`: the message, of at most `PIECE_BYTES`
+        each. Raises `StartError`; 75 may mean that the message is in the queue."""
+        connected, self._spare = self._spare or self._connect(), None
+        is_whole = False
+        with _clear_errors(), connected, connected.makefile("rb") as lines:
+            _check_hello(lines)
+            try:
+                connected.sendall(encode_request(Request(INJECT, (sender.decode("latin-1"),))))
+                for recipient in recipients:
+                    connected.sendall(encode_recipient(recipient))
+                for piece in pieces:
+                    connected.sendall(encode_piece(piece))
+                connected.settimeout(COMMIT_TIMEOUT_S)
+                is_whole = True
+                connected.sendall(encode(END))
+            except ConnectionError:
+                pass  # it was refused meanwhile: the reason is there
+            try:
+                value = _line(lines)
+            except (ConnectionError, TimeoutError):
+                where = "which may be in its queue" if is_whole else "which is not in its queue"
+                raise StartError(os.EX_TEMPFAIL, f"the server did not answer for the message, {where}") from None
+            _raise_error(value)
+            return decode_injected(value)
+
     def close(self) -> None:
         if self._spare is not None:
             self._spare.close()
@@ -254,20 +287,28 @@ class ServerSource:
         """The answer's lines, to its end. Closing the generator closes the connection, and the server stops answering."""
         connected, self._spare = self._spare or self._connect(), None
         with connected, connected.makefile("rb") as lines:
-            hello = _line(lines)
-            if hello.get("hello") != "mailismus":
-                raise WireError("no mailismus server listens at the admin socket")
-            if hello.get("protocol") != PROTOCOL:
-                raise WireError("the running server is of another version: use its own command")
+            _check_hello(lines)
             connected.sendall(encode_request(request))
             while "end" not in (value := _line(lines)):
                 if "gaps" in value:
                     self._gaps.add(decode_gaps(value))
                     return
-                if "error" in value:
-                    status = value.get("status")
-                    raise StartError(status if isinstance(status, int) else os.EX_SOFTWARE, str(value["error"]))
+                _raise_error(value)
                 yield value
+
+
+def _check_hello(lines: BinaryIO) -> None:
+    hello = _line(lines)
+    if hello.get("hello") != "mailismus":
+        raise WireError("no mailismus server listens at the admin socket")
+    if hello.get("protocol") != PROTOCOL:
+        raise WireError("the running server is of another version: use its own command")
+
+
+def _raise_error(value: Mapping[str, object]) -> None:
+    if "error" in value:
+        status = value.get("status")
+        raise StartError(status if isinstance(status, int) else os.EX_SOFTWARE, str(value["error"]))
 
 
 def _line(lines: BinaryIO) -> dict[str, object]:

@@ -7,6 +7,7 @@ Modules, each with what it is:
     broken_pipe     an output without a reader
     queue           `queue list|count|shape|show|why|flush`, `why`
     fsck            `fsck`
+    convert         `queue convert`
     completion      completions in the shell. Pure
     history         the shell's history file
     shell           `shell`

@@ -1,4 +1,4 @@
-"""The commands `mailismus queue list|count|shape|show|why|flush`, `mailismus why`, `shell` and `dump FILE`.
+"""The commands `mailismus queue list|count|shape|show|why|flush|convert`, `mailismus why`, `shell` and `dump FILE`.
 
 *Rules*: a command asks the running server where there is one; else it reads the files and changes nothing. An error that
 ends the command is raised as `StartError` with the exit code. A reader that has seen enough (a closed pipe) is no error.
@@ -19,7 +19,7 @@ from typing import TextIO
 import attrs
 
 from mailismus.admin.client.source import NewCounter, OfflineSource, QueueSource, need_server, open_server
-from mailismus.admin.commands import wording
+from mailismus.admin.commands import convert, wording
 from mailismus.admin.commands.directories import (
     FoundQueue,
     add_options,
@@ -70,6 +70,15 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     verbs = queue.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         _register(verbs.add_parser(command.name, help=command.summary), command, tools, "mailismus queue ")
+    conversion = verbs.add_parser(
+        "convert",
+        help="move a stopped queue to another provider",
+        description=wording.CONVERT,
+        epilog=wording.CONVERT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    convert.fill(conversion)
+    conversion.set_defaults(run=lambda arguments: _convert(arguments, tools))
     _register(commands.add_parser(WHY.name, help=WHY.summary), WHY, tools, "mailismus ")
     shell = commands.add_parser(
         "shell",
@@ -115,6 +124,13 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
         source = _open(arguments, tools, now)
     obey(command, source, arguments, out)
     return os.EX_OK
+
+
+def _convert(arguments: argparse.Namespace, tools: CommandTools) -> int:
+    out = _output()
+    status = convert.run(arguments, tools.load(arguments).queue, tools.providers, out)
+    out.flush()
+    return status
 
 
 def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:

@@ -116,9 +116,10 @@ command that failed."""
 DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
 segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
-(.msg), the files positions, provider, lock and state/hosts, or a file in
-corrupt/. Bytes that do not check are reported in their place. It ends with 65
-for a header or a message file that does not check, and for any other file."""
+(.msg), a file of a queue of chunks, the files positions, provider, lock and
+state/hosts, or a file in corrupt/. Bytes that do not check are reported in
+their place. It ends with 65 for a header or a message file that does not
+check, and for any other file."""
 
 FSCK = """\
 Checks a stopped queue: journal, clusters, message files, names, owners and
@@ -190,6 +191,26 @@ examples:
   mailismus fsck --repair            # put it right
   mailismus fsck --json | jq .kind
   mailismus fsck --queue copy/queue --spool copy/spool"""
+
+CONVERT = """\
+Moves a stopped queue to another provider, or to other settings of the same
+one: every entry keeps its id, number, area, next attempt, attempts and last
+reply, every message its bytes. Settings of the new queue come from the
+configuration; its <queue provider> may name the old provider or the new one.
+
+The new queue is built beside the old one, which needs as much room again, and
+is read back and compared before directories change places. Until then nothing
+of the old queue is changed. A conversion that was stopped, by whatever, is
+begun again by the same command, or went through whole. The old queue is kept
+below conversion/ until --forget-old, which may run beside the server.
+
+Damage ends it (65): see `mailismus fsck`. It also ends without room (74),
+while a server runs (75), and for another user's queue (77)."""
+
+CONVERT_EXAMPLES = """\
+examples:
+  mailismus queue convert --to log
+  mailismus queue convert --forget-old   # when the new queue has served well"""
 
 DUMP_EXAMPLES = """\
 examples:

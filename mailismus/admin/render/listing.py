@@ -15,6 +15,7 @@ from datetime import UTC, datetime, tzinfo
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.observe.text import shown
+from mailismus.queue.files.recipient_line import stored_seconds
 from mailismus.queue.interface import Area, Entry, Message, Summary
 
 NULL_SENDER = "MAILER-DAEMON"
@@ -52,7 +53,7 @@ def json_lines(message: Message) -> Iterator[str]:
             {
                 "queue_name": area.value,
                 "queue_id": format_spool_id(message.spool_id),
-                "arrival_time": int(message.received_at),
+                "arrival_time": stored_seconds(message.received_at),
                 "message_size": message.size_bytes,
                 "sender": _json_text(message.sender) if message.sender else NULL_SENDER,
                 "recipients": [
@@ -60,7 +61,7 @@ def json_lines(message: Message) -> Iterator[str]:
                         "address": _json_text(entry.recipient),
                         "number": entry.number,
                         "attempts": entry.attempts,
-                        "next_attempt": int(entry.due_at),
+                        "next_attempt": stored_seconds(entry.due_at),
                         reason_name: _json_text(reason_of(entry)),
                     }
                     for entry in entries

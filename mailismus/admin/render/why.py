@@ -12,6 +12,7 @@ from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.admin.render.listing import NULL_SENDER, reason_of
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
+from mailismus.queue.files.recipient_line import stored_seconds
 from mailismus.queue.interface import Message
 
 NOTHING_KNOWN = "no entry, and nothing is known of its mail hosts"
@@ -35,11 +36,11 @@ def why_json(message: Message) -> Iterator[str]:
                 "queue_name": entry.area.value,
                 "queue_id": format_spool_id(message.spool_id),
                 "number": entry.number,
-                "arrival_time": int(message.received_at),
+                "arrival_time": stored_seconds(message.received_at),
                 "sender": _text(message.sender) if message.sender else NULL_SENDER,
                 "address": _text(entry.recipient),
                 "attempts": entry.attempts,
-                "next_attempt": int(entry.due_at),
+                "next_attempt": stored_seconds(entry.due_at),
                 "hold": entry.hold if isinstance(entry, NotedEntry) else "",
                 "reason": _text(reason_of(entry)),
             }

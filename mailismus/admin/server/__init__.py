@@ -5,6 +5,7 @@ Modules, each with what it is:
     answers     one answer for each verb, in parts
     settings    the answer about the configuration
     admission   requests that are answered at the same time
+    upload      a message that a program sends
     session     one connection: request, answer
     task        the listening socket
 """

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.admin.model.shape import By, Row, ShapeCount
 from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.injecting import INJECT
 from mailismus.admin.protocol.wire import (
     Refusal,
     Request,
@@ -384,4 +385,4 @@ def command_of(request: Request) -> str:
 def takes_long(request: Request) -> bool:
     """Whether the answer takes as long as the client reads."""
     verb = _VERBS.get(request.verb)
-    return request.verb == WHY or (verb is not None and verb.is_long)
+    return request.verb in (WHY, INJECT) or (verb is not None and verb.is_long)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IConsumer, IDelayedCall, IPullProducer, IReactorTime
+from twisted.internet.interfaces import IConsumer, IDelayedCall, IPullProducer, IPushProducer, IReactorTime
 from twisted.internet.protocol import Protocol
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from mailismus.admin.protocol.injecting import INJECT, encode_injected, refusal_of
 from mailismus.admin.protocol.wire import (
+    END,
     HELLO,
     MAX_REQUEST_BYTES,
     Refusal,
@@ -28,8 +31,10 @@ from mailismus.admin.protocol.wire import (
 )
 from mailismus.admin.server.admission import Admission, Asked, Peer
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
+from mailismus.admin.server.upload import NewInjection, Upload
 from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
+from mailismus.mail.injected import Injected
 
 REQUEST_TIMEOUT_S = 30.0
 """Time for the whole request to arrive."""
@@ -51,9 +56,11 @@ class AdminSession(Protocol):
         admission: Admission,
         peer: Peer,
         settings: Callable[[], Sequence[Effective]] = tuple,
+        inject: NewInjection | None = None,
     ) -> None:
         self._queue = queue
-        self._settings = settings
+        self._settings, self._inject = settings, inject
+        self._upload: Upload | None = None
         self._clock = clock
         self._admission = admission
         self._peer = peer
@@ -82,6 +89,7 @@ class AdminSession(Protocol):
     def connectionLost(self, reason: Failure | None = None) -> None:
         self._is_over = True
         self._close_answer()
+        self._close_upload()
         self._leave()
         if self._timeout is not None and self._timeout.active():
             self._timeout.cancel()
@@ -96,18 +104,24 @@ class AdminSession(Protocol):
     def dataReceived(self, data: bytes) -> None:
         if self._answer is not None or self._is_over:
             return
+        if self._upload is not None:
+            self._drive(self._upload, data)
+            return
         self._received += data
-        line, end, _ = bytes(self._received).partition(b"\n")
+        line, end, rest = bytes(self._received).partition(b"\n")
         if len(line) > MAX_REQUEST_BYTES:
             self._refuse(os.EX_USAGE, "the request is too long")
         elif end:
-            self._begin(line)
+            self._begin(line, rest)
 
-    def _begin(self, line: bytes) -> None:
+    def _begin(self, line: bytes, rest: bytes) -> None:
         self._received.clear()
         try:
             request = decode_request(line)
             self._take_place(request)
+            if request.verb == INJECT:
+                self._begin_upload(request, rest)
+                return
             self._answer = begin_answer(request, self._queue, self._clock.seconds(), self._settings)
         except WireError as error:
             self._refuse(os.EX_UNAVAILABLE, str(error))
@@ -129,6 +143,59 @@ class AdminSession(Protocol):
         """Give the place to another request. Written bytes are still sent, followed by the reason."""
         self.log.info("A command of {peer} gave way: {why}", peer=self._peer, why=refusal.text)
         self._refuse(refusal.status, refusal.text)
+
+    # A message that comes
+
+    def _begin_upload(self, request: Request, rest: bytes) -> None:
+        if self._inject is None or len(request.words) != 1:
+            raise WireError("this server takes no messages here")
+        sender = request.words[0].encode("latin-1", "replace")
+        self._upload = Upload(self._inject(self._on_injected, self._on_room), sender)
+        self._drive(self._upload, rest)
+
+    def _drive(self, upload: Upload, data: bytes | None) -> None:
+        """Give the upload what has come; None: it goes on with what it has."""
+        try:
+            if data is None:
+                upload.go_on()
+            else:
+                upload.receive(data)
+        except WireError as error:
+            self._refuse(os.EX_UNAVAILABLE, str(error))
+        except Refusal as refusal:
+            self._refuse(refusal.status, refusal.text)
+        if self._is_over or self._asked is None:
+            return
+        self._progress()
+        is_ours = upload.is_waiting or upload.is_whole  # the queue's turn: the client may be silent
+        self._asked.is_being_made = is_ours
+        if self._timeout is not None and self._timeout.active() and not is_ours:
+            self._timeout.reset(REQUEST_TIMEOUT_S)
+        if upload.is_waiting:
+            self._flow(is_paused=True)
+
+    def _on_room(self) -> None:
+        if self._upload is not None and self._upload.is_waiting and not self._is_over:
+            self._flow(is_paused=False)
+            self._drive(self._upload, None)
+
+    def _flow(self, *, is_paused: bool) -> None:
+        producer = cast(IPushProducer, self.transport)
+        (producer.pauseProducing if is_paused else producer.resumeProducing)()
+
+    def _on_injected(self, injected: Injected) -> None:
+        if self._is_over:
+            return
+        if injected.name:
+            self._finish(encode_injected(injected.name) + encode(END))
+        else:
+            refusal = refusal_of(injected)
+            self._refuse(refusal.status, refusal.text)
+
+    def _close_upload(self) -> None:
+        upload, self._upload = self._upload, None
+        if upload is not None:
+            upload.abandon()
 
     # IPullProducer
 
@@ -179,6 +246,7 @@ class AdminSession(Protocol):
         if self._answer is not None:
             self._close_answer()
             IConsumer(self.transport).unregisterProducer()
+        self._close_upload()
         if self.transport is not None:
             self.transport.loseConnection()
 

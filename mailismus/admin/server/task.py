@@ -25,6 +25,7 @@ from mailismus.admin.protocol.socket_file import bind_socket, inode_of
 from mailismus.admin.server.admission import PLACES, Admission, Peer
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.session import AdminSession
+from mailismus.admin.server.upload import NewInjection
 from mailismus.config.values.effective import Effective
 
 MAX_CONNECTIONS = 2 * PLACES
@@ -47,6 +48,8 @@ class _Sessions:
         self._admission = Admission(monotonic)
         self.open: set[AdminSession] = set()
         self._settings: Sequence[Effective] = ()
+        self.inject: NewInjection | None = None
+        """Makes the injection of a message; None: none is taken."""
 
     def show(self, settings: Sequence[Effective]) -> None:
         """Tell these, when they are asked for."""
@@ -99,7 +102,7 @@ class _CountedSession(AdminSession):
     def __init__(
         self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer
     ) -> None:
-        super().__init__(queue, clock, admission, peer, sessions.settings)
+        super().__init__(queue, clock, admission, peer, sessions.settings, sessions.inject)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -135,6 +138,10 @@ class AdminTask:
     def show_settings(self, effective: Sequence[Effective]) -> None:
         """Tell these from now on, when the settings are asked for."""
         self._sessions.show(effective)
+
+    def take_messages(self, inject: NewInjection) -> None:
+        """Take messages of programs from now on."""
+        self._sessions.inject = inject
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""

@@ -38,16 +38,21 @@ def advise_places(top: Given, settings: Settings, host: HostProbe) -> Iterator[A
         ("<rootpath> of <spool>", settings.queue.spool.rootpath, line_of(que.SPOOL_ROOTPATH, top, queue, spool)),
     ]
     userpath = ("<userpath>", settings.message_store.userpath, line_of(app.USERPATH, top, store))
+    lmtp = settings.message_store.lmtp
+    stores = [userpath] if lmtp is None else []
     run_path = posixpath.dirname(settings.admin.socket_path)
     socket = ("the directory of <socket>", run_path, line_of(app.SOCKET, top, admin))
     told: set[str] = set()
     yield from _advise_root(top, settings, host)
     for place in private:
         yield from _advise_private(place, host, told)
-    yield from _advise_directory(userpath, host, told)
+    for place in stores:
+        yield from _advise_directory(place, host, told)
+    if lmtp is not None and not lmtp.port:
+        yield from _advise_lmtp(lmtp.host, line_of(app.LMTP_ADDRESS, top, store, *store.all(app.LMTP)), host)
     yield from _advise_run_directory(socket, host, told)
     yield from _advise_audits(top, settings, host, told)
-    yield from _advise_nesting([*private, userpath])
+    yield from _advise_nesting([*private, *stores])
     yield from _advise_room(settings.queue.minfree, private, line_of(que.MINFREE, top, queue), host)
     yield from _advise_files(top, settings, host)
     yield from _advise_ports(top, settings, host)
@@ -107,6 +112,15 @@ def _advise_directory(place: Place, host: HostProbe, told: set[str]) -> Iterator
         )
     elif spot.kind is PathKind.MISSING:
         yield from _advise_making(place, host, told)
+
+
+def _advise_lmtp(path: str, line: int, host: HostProbe) -> Iterator[Advice]:
+    """The socket of the LMTP server. That server may be started later than this one, so none of this is an error."""
+    kind = host.look(path).kind
+    if kind is PathKind.MISSING:
+        yield warn(line, f"<lmtp> names {path}, which does not exist: start the LMTP server, or write its socket")
+    elif kind is PathKind.DIRECTORY or kind is PathKind.FILE:
+        yield warn(line, f"<lmtp> names {path}, which is no socket: write the socket of the LMTP server")
 
 
 def _advise_run_directory(place: Place, host: HostProbe, told: set[str]) -> Iterator[Advice]:

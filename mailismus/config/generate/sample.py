@@ -2,7 +2,8 @@
 
 *Rules*: written from the table alone. Where the sample must say something else than the default, so that it works as it
 stands on one host (`Setting.sample`), its sentence ends with the default. A block whose being there says something is in a
-comment, and so is one that must have an attribute that can only be an example.
+comment, and so is one that must have an attribute that can only be an example, and a setting of other providers than the
+default one, which would be refused.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from mailismus.config.table.queue import PROVIDER
 from mailismus.config.table.root import MAILSERVER
-from mailismus.config.table.words import Block, Occurs, Setting, with_provider
+from mailismus.config.table.words import Block, Occurs, Setting, belongs_to, with_provider
 
 WIDTH = 100
+_PROVIDER = PROVIDER.default or ""
 _HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <?xml-model href="mailismus.rng" schematypens="http://relaxng.org/ns/structure/1.0"?>
@@ -81,9 +84,10 @@ def _write_example(block: Block, tag: str) -> Iterator[str]:
 
 
 def _write_setting(setting: Setting[object]) -> Iterator[str]:
-    if setting.example:
+    if setting.example or not belongs_to(setting, _PROVIDER):
+        said = setting.example or _said(setting)
         yield (
-            _comment(f"<{setting.name}>{setting.example}</{setting.name}>: {_sentence(setting)}")
+            _comment(f"<{setting.name}>{said}</{setting.name}>: {_sentence(setting)}")
             .replace("&lt;", "<")
             .replace("&gt;", ">")
         )

@@ -27,10 +27,10 @@ from mailismus.config.table import report as rep
 from mailismus.config.table import submit as sub
 from mailismus.config.table.root import MTA
 from mailismus.config.table.tls import CLIENT_TLS
-from mailismus.config.table.words import Setting
+from mailismus.config.table.words import Setting, belongs_to
 from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.names import check_socket_path, parse_domain, parse_user
-from mailismus.config.values.open_files import PER_CONNECTION, Demand, TooMany, fit, reserve_of
+from mailismus.config.values.open_files import PER_CONNECTION, PER_PART, Demand, TooMany, fit, reserve_of
 from mailismus.config.values.settings import (
     AdminSettings,
     ApplicationSettings,
@@ -42,10 +42,12 @@ from mailismus.config.values.settings import (
     EightBit,
     JournalSettings,
     ListenerSettings,
+    LmtpSettings,
     MessageStoreSettings,
     MetricsSettings,
     MinFree,
     QueueSettings,
+    QuotaFull,
     RelaySettings,
     ReportSettings,
     RetrySettings,
@@ -152,7 +154,18 @@ class Assembly:
 
     def _message_store(self) -> MessageStoreSettings:
         block = self.top.one(app.MESSAGE_STORE)
-        return MessageStoreSettings(block.get(app.USERPATH), block.get(app.MAILPATH))
+        lmtp = next(iter(block.all(app.LMTP)), None)
+        of_maildirs: tuple[Setting[str], ...] = (app.USERPATH, app.MAILPATH, app.NAMES, app.QUOTA_FULL)
+        for setting in of_maildirs:
+            if lmtp is not None and block.is_written(setting):
+                self._refuse(
+                    block.line_of(setting),
+                    f"{setting.title} and <lmtp> (line {lmtp.line}) stand in one <message_store>, but local mail goes "
+                    f"either into maildirs or to an LMTP server: remove {setting.title}, or <lmtp>",
+                )
+        server = None if lmtp is None else LmtpSettings(*lmtp.get(app.LMTP_ADDRESS))
+        full = QuotaFull(block.get(app.QUOTA_FULL))
+        return MessageStoreSettings(block.get(app.USERPATH), block.get(app.MAILPATH), server, block.get(app.NAMES), full)
 
     def _queue(self) -> QueueSettings:
         block = self.top.one(MTA).one(que.QUEUE)
@@ -165,6 +178,7 @@ class Assembly:
             provider=block.get(que.PROVIDER),
             rootpath=block.get(que.ROOTPATH),
             maxclustersize=block.get(que.MAXCLUSTERSIZE),
+            conf_split=block.get(que.CONF_SPLIT),
             maxmemoryqueue=block.get(que.MAXMEMORYQUEUE),
             retry=RetrySettings(
                 block.get(que.RETRY_MAXTIME), block.get(que.RETRY_MAXTIME_REPORTS), block.get(que.RETRY_DELAYS)
@@ -350,12 +364,17 @@ class Assembly:
         demands = [
             Demand(wanted := block.get(setting), not wanted or str(wanted) == setting.default) for block, setting in places
         ]
-        limits = fit(demands, self.hard_limit)
+        queue = self.top.one(MTA).one(que.QUEUE)
+        held = PER_PART * queue.get(que.CONF_SPLIT) if belongs_to(que.CONF_SPLIT, queue.get(que.PROVIDER)) else 0
+        limits = fit(demands, self.hard_limit, held)
         if isinstance(limits, TooMany):
             if limits.index is None:
-                self._refuse(1, f"a hard open-file limit of {self.hard_limit} is too low to work with: raise it ({_RAISE})")
+                used = f", {held} of it for the parts of the queue," if held else ""
+                self._refuse(
+                    1, f"a hard open-file limit of {self.hard_limit}{used} is too low to work with: raise it ({_RAISE})"
+                )
             block, setting = places[limits.index]
-            cost = f"{PER_CONNECTION} files for a connection, {reserve_of(self.hard_limit or 0)} for the rest"
+            cost = f"{PER_CONNECTION} files for a connection, {reserve_of(self.hard_limit or 0) + held} for the rest"
             self._refuse(
                 block.line_of(setting),
                 f'{setting.title} of <{block.block.name}> is "{block.get(setting)}", but the hard open-file limit is '

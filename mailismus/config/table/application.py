@@ -73,10 +73,38 @@ DIRECTORY = Block(
 
 USERPATH = Setting("userpath", kinds.PATH, "%DIRVAR%/ms", "The directory of the users' directories.")
 MAILPATH = Setting("mailpath", kinds.INNER_PATH, "Maildir", "The maildir in a user's directory: userpath/USER/mailpath.")
+NAMES = Setting(
+    "names",
+    kinds.FILE_NAMES,
+    "MPQ",
+    "The parts of the names of files in maildirs, in order: M microseconds, P process, Q count of deliveries, R random, "
+    "I inode, # number since the boot, X number of boots; or n_m.",
+)
+QUOTA_FULL = Setting(
+    "quota_full",
+    kinds.choice(("defer", "bounce")),
+    "defer",
+    "What becomes of mail for a maildir whose quota is used up: defer tries it again (4.2.2), bounce reports it to its "
+    "sender (5.2.2).",
+)
+LMTP_ADDRESS = Setting(
+    "address",
+    kinds.LMTP_SERVER,
+    None,
+    "The Unix socket of the LMTP server, or its host and port.",
+    Form.ATTRIBUTE,
+    example="unix:/run/dovecot/lmtp",
+)
+LMTP = Block(
+    "lmtp",
+    "A server that takes the mail of local users over LMTP, such as Dovecot, in place of maildirs.",
+    (LMTP_ADDRESS,),
+    Occurs.OPTIONAL,
+)
 MESSAGE_STORE = Block(
     "message_store",
-    "Maildirs of local users.",
-    (USERPATH, MAILPATH),
+    "Maildirs of local users, or the LMTP server that keeps their mail.",
+    (USERPATH, MAILPATH, NAMES, QUOTA_FULL, LMTP),
     original=(
         *("@enabled", "@class", "dotstuffing", "exclusive", "filename_colon", "filename_comma"),
         *("chmod_tree", "chmod_msgfile", "hdrbufsiz", "msgbufsiz"),

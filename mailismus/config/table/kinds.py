@@ -304,6 +304,18 @@ HOST_PORT: ValueKind[tuple[str, int]] = ValueKind(
 )
 """A host and a port; 0: no port is written."""
 
+FILE_NAMES: ValueKind[str] = ValueKind(
+    names.PARTS_FORM, r"[#XRIMPQ]+|n_m", lambda text, context: names.parse_name_parts(text), str
+)
+
+LMTP_SERVER: ValueKind[tuple[str, int]] = ValueKind(
+    names.LMTP_FORM,
+    rf"unix:{_PATH_PATTERN}|\[[0-9A-Fa-f:.]+\]:[0-9]+|[A-Za-z0-9_.\-]+:[0-9]+",
+    lambda text, context: names.parse_lmtp_server(text, context.tokens["DIRTOP"], context.tokens),
+    lambda value: _show_host_port(value) if value[1] else f"unix:{value[0]}",
+)
+"""A host and a port, or the path of a Unix socket and 0."""
+
 USER: ValueKind[str] = ValueKind(
     "a user's name",
     r"([A-Za-z0-9_+][A-Za-z0-9_+.\-]*)?",

@@ -9,14 +9,15 @@ from mailismus.config.table import kinds
 from mailismus.config.table.words import Block, Form, Setting
 
 _CLUSTERED = ("clustered",)
-_LOCAL = ("clustered", "log")
+_JOURNALED = ("clustered", "log")
+_CHUNK = ("chunk",)
 
 PROVIDER = Setting(
     "provider",
-    kinds.provider(("clustered", "log"), unbuilt=("memory", "chunk", "distributed")),
+    kinds.provider(("clustered", "log", "chunk"), unbuilt=("memory", "distributed")),
     "clustered",
     "The queue provider: how the queue is stored. clustered: a journal, then cluster files and message files; log: one log, "
-    "which is the queue.",
+    "which is the queue; chunk: files of its own for each message, named by inode numbers.",
     Form.ATTRIBUTE,
     fixed=True,
 )
@@ -28,6 +29,15 @@ MAXCLUSTERSIZE = Setting(
     "Maximum bytes of one cluster file of new entries. 0: no limit.",
     fixed=True,
     providers=_CLUSTERED,
+)
+CONF_SPLIT = Setting(
+    "conf_split",
+    kinds.count(1, 1000),
+    "23",
+    "Number of parts of the directories in parts: the file N lies in part N modulo this; a prime number spreads best. It "
+    "can change while the queue is empty, or by a conversion.",
+    fixed=True,
+    providers=_CHUNK,
 )
 MAXMEMORYQUEUE = Setting(
     "maxmemoryqueue",
@@ -82,7 +92,7 @@ JOURNAL = Block(
     "journal",
     "The journal: new mail is written here first, and many messages share one barrier. With provider log, the log.",
     (SEGMENTSIZE, LARGEMSGSIZE, MAXAGE, MAXSIZE),
-    providers=_LOCAL,
+    providers=_JOURNALED,
 )
 
 SPOOL_ROOTPATH = Setting("rootpath", kinds.PATH, "%DIRVAR%/spool", "The directory of message files.", fixed=True)
@@ -113,15 +123,15 @@ SPOOL = Block(
     "The spool: message files of mail that left the journal, and of large messages.",
     (SPOOL_ROOTPATH, BUFSIZE, MAXSPIDCACHE, HARDLINKS),
     original=("silofactor",),
-    providers=_LOCAL,
+    providers=_JOURNALED,
 )
 
 QUEUE = Block(
     "queue",
     "The queue: undelivered mail on disk.",
     (
-        *(PROVIDER, ROOTPATH, MAXCLUSTERSIZE, MAXMEMORYQUEUE, RETRY_MAXTIME, RETRY_MAXTIME_REPORTS, RETRY_DELAYS, MINFREE),
-        *(JOURNAL, SPOOL),
+        *(PROVIDER, ROOTPATH, MAXCLUSTERSIZE, CONF_SPLIT, MAXMEMORYQUEUE),
+        *(RETRY_MAXTIME, RETRY_MAXTIME_REPORTS, RETRY_DELAYS, MINFREE, JOURNAL, SPOOL),
     ),
     original=(
         "@class",

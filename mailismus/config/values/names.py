@@ -21,9 +21,14 @@ PATTERN_FORM = "mail.example for that domain alone, or *.mail.example for every 
 USER_FORM = 'a-z, 0-9, "_", "+", "-" and single dots inside, not beginning with "-", at most 64 characters'
 ADDRESS_FORM = "HOST:PORT, such as relay.example.net:25, 192.0.2.1 or [2001:db8::1]:587"
 MAILBOX_FORM = "an address such as postmaster@example.net"
+PARTS_FORM = "different letters out of #, X, R, I, M, P and Q, such as MPQ, or n_m"
+_PARTS = frozenset("#XRIMPQ")
+LMTP_FORM = "unix:PATH, such as unix:/run/dovecot/lmtp, or HOST:PORT, such as 127.0.0.1:24"
 MAX_TEXT = 200
 MAX_SOCKET_NAME_BYTES = 80
 """Bytes of a socket's own name, without its directory: `/proc/self/fd/N/NAME` fits into the 107 that the system allows."""
+MAX_SOCKET_PATH_BYTES = 107
+"""Bytes of the path of a socket to which the system connects."""
 _MAX_PATH_BYTES = 4095
 _MAX_NAME_BYTES = 255
 TEXT_FORM = f"a line of text, at most {MAX_TEXT} characters"
@@ -35,6 +40,7 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _USER = re.compile(r"(?=.{1,64}\Z)[a-z0-9_+][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*")
 _TOKEN = re.compile(r"%(?:([A-Za-z_]+)%)?")
+_SOCKET_PATH = re.compile(r"[!-~]+")
 _LISTENER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 
 
@@ -152,6 +158,43 @@ def parse_host_port(text: str, default_port: int) -> tuple[str, int]:
     except ValueError as error:
         reason = f" ({error})" if isinstance(error, UnitError) and str(error).startswith("write a port") else ""
         raise UnitError(f'"{text}" is not a host{reason}: write {ADDRESS_FORM}') from None
+
+
+def parse_name_parts(text: str) -> str:
+    """The parts of unique names, which tell all writes of all processes apart."""
+    if text == "n":
+        raise UnitError("n alone is the process, and this one makes many deliveries: write n_m")
+    if text == "n_m":
+        return text
+    parts = set(text)
+    if not parts or parts - _PARTS or len(parts) < len(text):
+        raise UnitError(f"write {PARTS_FORM}")
+    if not parts & {"Q", "R", "#"}:
+        raise UnitError("two deliveries of one moment would have one name: add Q, R or #")
+    if not (parts & {"P", "R"} or parts >= {"#", "X"}):
+        raise UnitError("deliveries of two processes would have one name: add P or R, or # with X")
+    return text
+
+
+def parse_lmtp_server(text: str, base: str, values: Mapping[str, str]) -> tuple[str, int]:
+    """`unix:PATH`: the absolute path of a socket, and 0; else as `parse_host_port`, where the port must be written."""
+    kind, colon, path = text.partition(":")
+    if kind == "unix" and colon:
+        found = parse_path(path, base, values)
+        if not _SOCKET_PATH.fullmatch(found) or {"[", "]", ","} & set(found):
+            raise UnitError('write a path of ASCII without blanks, ",", "[" and "]": it stands in the log')
+        if len(found) > MAX_SOCKET_PATH_BYTES:
+            raise UnitError(f"write a path of at most {MAX_SOCKET_PATH_BYTES} bytes: the system takes no longer one")
+        return found, 0
+    if text.startswith("/"):
+        raise UnitError(f"write unix:{text}")
+    try:
+        host, port = parse_host_port(text, 0)
+    except UnitError:
+        raise UnitError(f"write {LMTP_FORM}") from None
+    if not port:
+        raise UnitError("it has no port, and LMTP has no port of its own: write HOST:PORT, such as 127.0.0.1:24")
+    return host, port
 
 
 def parse_ip_port(text: str, default_port: int) -> tuple[str, int]:

@@ -17,6 +17,8 @@ RESERVE = 256
 """Files for everything else: queue, logs, maildirs, look-ups, listeners, admin connections."""
 LEAST_RESERVE = 32
 """The same where files are few: a server at rest has 23, each of its threads for files may need two more."""
+PER_PART = 4
+"""Directories that a queue of chunks keeps open for each part (`conf_split`)."""
 LEAST = 16
 """Connections that a limit is never lowered beneath, where files are not few."""
 LEAST_OF_FEW = 4
@@ -44,11 +46,12 @@ class TooMany:
     room: int
 
 
-def fit(demands: Sequence[Demand], hard_limit: int | None) -> list[int] | TooMany:
-    """The connections that each gets, in order, or why it can't be. `hard_limit` None: there is none."""
+def fit(demands: Sequence[Demand], hard_limit: int | None, held: int = 0) -> list[int] | TooMany:
+    """The connections that each gets, in order, or why it can't be. `hard_limit` None: there is none. `held`: files that the
+    queue keeps open beyond those of `reserve_of`."""
     if hard_limit is None:
         return [demand.wanted for demand in demands]
-    room = max(0, hard_limit - reserve_of(hard_limit)) // PER_CONNECTION
+    room = max(0, hard_limit - held - reserve_of(hard_limit)) // PER_CONNECTION
     least = min(LEAST, max(LEAST_OF_FEW, room // 8))
     fixed = [index for index, demand in enumerate(demands) if not demand.is_flexible]
     flexible = [index for index, demand in enumerate(demands) if demand.is_flexible]

@@ -30,12 +30,32 @@ class ApplicationSettings:
     stop_timeout_s: float
 
 
+class QuotaFull(enum.Enum):
+    """`<quota_full>`: what becomes of mail for a full maildir."""
+
+    DEFER = "defer"
+    BOUNCE = "bounce"
+
+
+@attrs.frozen
+class LmtpSettings:
+    """`<lmtp>`: the server that keeps the mail of local users. `host`: a name or address, or the path of a Unix socket,
+    whose `port` is 0."""
+
+    host: str
+    port: int
+
+
 @attrs.frozen
 class MessageStoreSettings:
-    """`<message_store>`: a user's maildir is `userpath/USER/mailpath`."""
+    """`<message_store>`: a user's maildir is `userpath/USER/mailpath`; with `lmtp` there are none. `names`: the parts of the
+    names of files, or `n_m`."""
 
     userpath: str
     mailpath: str
+    lmtp: LmtpSettings | None = None
+    names: str = "MPQ"
+    quota_full: QuotaFull = QuotaFull.DEFER
 
 
 @attrs.frozen
@@ -82,6 +102,7 @@ class QueueSettings:
     provider: str
     rootpath: str
     maxclustersize: int
+    conf_split: int
     maxmemoryqueue: int
     retry: RetrySettings
     minfree: MinFree

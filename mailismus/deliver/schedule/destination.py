@@ -33,6 +33,7 @@ class Destination:
     __slots__ = (
         *(
             "_filling",
+            "_surplus_until",
             "entries",
             "is_locating",
             "labels",
@@ -55,6 +56,8 @@ class Destination:
         """When a job of it ended, or its first one came."""
         self.waited_s = 0.0
         """How long the job that ended last had waited to begin."""
+        self._surplus_until = 0.0
+        """Until when entries of it come again that went beyond its share of the room."""
         self.levels: Sequence[Sequence[Host]] = ()
         """Its hosts, those of the lowest preference first."""
         self.sole: Host | None = None
@@ -104,6 +107,13 @@ class Destination:
         """For how long its jobs wait, in seconds."""
         return max(self.waited_s, now - self.moved_at)
 
+    def note_surplus(self, now: float, least_s: float, lasts_s: float, most_s: float) -> float:
+        """Note that entries beyond its share of the room come again in `least_s` at the earliest, behind earlier ones, and
+        take `lasts_s` to come. Return in how many seconds they do; the next ones do in `most_s` at the latest."""
+        begin = max(now + least_s, self._surplus_until)
+        self._surplus_until = min(begin + lasts_s, now + most_s)
+        return begin - now
+
     def begin_locating(self) -> None:
         """Note that its hosts are looked up."""
         self.is_locating = True
@@ -129,7 +139,8 @@ class Destination:
         for one in sorted(found, key=lambda one: one.preference):
             host = one.host
             if host not in labels:
-                labels[host] = f"{one.name}[{host.address}]:{host.port}".encode("ascii", "replace")
+                port = f":{host.port}" if host.port else ""  # a Unix socket has none
+                labels[host] = f"{one.name}[{host.address}]{port}".encode("ascii", "replace")
                 names[host] = one
                 levels.setdefault(one.preference, []).append(host)
         self.levels, self.labels, self.names, self.limits = list(levels.values()), labels, names, limits

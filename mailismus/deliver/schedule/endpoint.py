@@ -1,4 +1,5 @@
-"""An endpoint (address and port): what is known of it and limits all connections to it, whatever their profile. Pure.
+"""An endpoint (address and port, or the path of a Unix socket and 0): what is known of it and limits all connections to it,
+whatever their profile. Pure.
 
 *Rules*
 - It is *dead* from a failure until its time is over, then due for a *trial*. A session that stands clears all failures.

@@ -70,7 +70,11 @@ class HandingOut(Placing):
                 self._take_away(job, other)
                 if job.concurrency is not None:
                     job.concurrency.add(connection)
+                was_idle = connection.is_idle
                 host.add_job(connection, job)
+                if was_idle:  # it asks again after the queue allowed no transaction
+                    self.pool.woke(connection)
+                    self.pool.charge(connection, job)
                 return
 
     def _take_away(self, job: Job, connection: Connection) -> None:

@@ -106,7 +106,7 @@ class Pool:
 
     def allows_job(self, job: Job) -> bool:
         """Whether a job may have one more worker: what its message may have, and if that is small, its sender."""
-        return self.allows(job.concurrency) and (not self.is_small(job) or self.allows_sender(job.message.sender))
+        return self.allows_message(job.concurrency) and (not self.is_small(job) or self.allows_sender(job.message.sender))
 
     def allows_sender(self, sender: bytes) -> bool:
         """Whether the small messages of a sender may have one more worker."""
@@ -125,7 +125,7 @@ class Pool:
         """Workers that the small messages of a sender have."""
         return self.by_sender.get(sender, 0)
 
-    def allows(self, concurrency: Concurrency | None) -> bool:
+    def allows_message(self, concurrency: Concurrency | None) -> bool:
         """Whether a message may have one more worker (seed 001). None: it has no other job."""
         if concurrency is None:
             return True

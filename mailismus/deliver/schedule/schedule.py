@@ -115,6 +115,11 @@ class Schedule(HandingOut):
             self._take_away(job, connection)
             self._homeless.append((job, label))
 
+    def is_worker_wanted(self, connection: Connection) -> bool:
+        """Whether a job waits for a worker that this connection keeps until it is closed. Not where its host or set once
+        said that there were too many: the host may count it until it has answered."""
+        return bool(self.line) and connection.host.window is None and not connection.mx_set.window.is_cut
+
     def close(self, connection: Connection, now: float) -> None:
         """Note that a connection is closed: its worker is free."""
         self.destdb.close(connection, now)

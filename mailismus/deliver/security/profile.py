@@ -13,6 +13,7 @@ import attrs
 
 from mailismus.config.values.auth import AuthSettings
 from mailismus.config.values.tls import ClientCertificate, TlsLevel, TlsVersion, TrustStore
+from mailismus.deliver.mailboxes import Mailboxes
 
 
 @attrs.frozen
@@ -58,11 +59,12 @@ class Requirement:
 
 @attrs.frozen(eq=False)
 class Profile:
-    """A requirement, and the credentials that are shown once it is met. `Profiles` alone makes one, so that equal ones are
-    one object."""
+    """A requirement, and the credentials that are shown once it is met. `mailboxes`: of a host that speaks LMTP; None: it
+    speaks SMTP. `Profiles` alone makes one, so that equal ones are one object."""
 
     requirement: Requirement
     credentials: AuthSettings | None = None
+    mailboxes: Mailboxes | None = None
 
     @property
     def level(self) -> TlsLevel:
@@ -75,18 +77,23 @@ class Profile:
         return self.requirement.level is TlsLevel.OPPORTUNISTIC and self.credentials is None
 
 
+_Meaning = tuple[Requirement, AuthSettings | None, Mailboxes | None]
+
+
 class Profiles:
     """The profiles in use: one for each meaning. What nobody uses any more is forgotten."""
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[tuple[Requirement, AuthSettings | None], Profile] = WeakValueDictionary()
+        self._known: WeakValueDictionary[_Meaning, Profile] = WeakValueDictionary()
 
-    def of(self, requirement: Requirement, credentials: AuthSettings | None = None) -> Profile:
+    def of(
+        self, requirement: Requirement, credentials: AuthSettings | None = None, mailboxes: Mailboxes | None = None
+    ) -> Profile:
         """The profile of this meaning."""
-        key = requirement, credentials
+        key = requirement, credentials, mailboxes
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = Profile(requirement, credentials)
+            known = self._known[key] = Profile(requirement, credentials, mailboxes)
         return known
 
     def __len__(self) -> int:

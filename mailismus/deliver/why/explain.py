@@ -105,7 +105,7 @@ class DeliveryExplanations:
         refused_until = view.schedule.destdb.refused_until(route.profile)
         destination = view.schedule.destinations.get(route)
         if refused_until > now:
-            name, until, part = with_port(clear(route.host), route.port), refused_until, "mail with these credentials"
+            name, until, part = with_port(clear(route.host), route.port), refused_until, sentences.WITH_CREDENTIALS
         elif destination is not None and destination.labels and destination.dead_for_s(now):
             host = min(destination.labels, key=lambda host: host.dead_until)
             name, until, part = name_of_host(destination, host), host.dead_until, _waiting_part(host)
@@ -160,7 +160,9 @@ class DeliveryExplanations:
 
 def _routed(domain: str, route: NextHop) -> str:
     """The next hop of a domain, and what it must show."""
-    to = with_port(clear(route.host), route.port) if route.finding is HostFinding.ADDRESS else ""
+    to = with_port(clear(route.host), route.port) if route.finding is not HostFinding.MX else ""
+    if route.profile.mailboxes is not None:
+        return sentences.routed_to_lmtp(domain, to)
     requirement = route.profile.requirement
     return sentences.routed(domain, to, requirement.level.value, requirement.demanded_by)
 
@@ -169,9 +171,7 @@ def _waiting_part(host: Host) -> str:
     """The mail that alone waits for a host that is dead; empty: all mail does."""
     if not host.is_missing:
         return ""
-    if not host.met_tls:
-        return "mail that demands as much of TLS"
-    return "mail with these credentials"
+    return sentences.WITH_CREDENTIALS if host.met_tls else sentences.OVER_TLS
 
 
 def _known(destination: Destination, times: Times) -> Sequence[str]:
@@ -183,8 +183,9 @@ def _known(destination: Destination, times: Times) -> Sequence[str]:
     throttled = sentences.throttled(times.since(window.cut_since), window.last_reply) if window.is_cut else ""
     capped = f", at most {limits.server_limit} with each host" if limits.server_limit else ""
     name = name_of(destination)
-    if destination.next_hop.finding is HostFinding.ADDRESS:
-        name = f"relay {name}"  # beside its addresses
+    if destination.next_hop.finding is not HostFinding.MX:
+        kind = "relay" if destination.next_hop.profile.mailboxes is None else "LMTP server"
+        name = f"{kind} {name}"  # beside its addresses
     lines.append(f"{name}: {count(used, 'connection')}, {window.size} allowed now{throttled}{capped}")
     if limits.rate is not None:
         messages, recipients = limits.rate.limits

@@ -20,14 +20,16 @@ _SMTP = 25
 
 
 def name_of_host(destination: Destination, host: Host) -> str:
-    """A host by the name under which a destination has it; with its port if that is not 25."""
+    """A host by the name under which a destination has it, with its port if that is not 25; a Unix socket by its path."""
+    if not host.port:
+        return clear(host.address)
     name = destination.labels.get(host, b"").partition(b"[")[0] or host.address.encode("ascii", "replace")
     return with_port(clear(name), host.port)
 
 
 def with_port(name: str, port: int) -> str:
-    """A name or address with its port, if that is not 25."""
-    if port == _SMTP:
+    """A name or address with its port, if that is not 25; the path of a Unix socket, which has none, as it is."""
+    if port == _SMTP or not port:
         return name
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 

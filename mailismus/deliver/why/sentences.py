@@ -130,6 +130,11 @@ def dead(name: str, since: str, until: str, failures: int, reply: Reply | None) 
     return f"waits for {name}: no session since {since}{times}, next try at {until}; {said(reply)}"
 
 
+WITH_CREDENTIALS = "mail with these credentials"
+OVER_TLS = "mail that demands as much of TLS"
+"""The mail that alone waits for a host."""
+
+
 def left_alone(name: str, until: str, of: str = "") -> str:
     """What is added of hosts that are dead. `of`: the mail that alone waits for them; empty: all."""
     return f"{of} waits for {name} until {until}" if of else f"{name} is left alone until {until}"
@@ -138,6 +143,11 @@ def left_alone(name: str, until: str, of: str = "") -> str:
 def routed(domain: str, to: str, level: str, demanded_by: str) -> str:
     """Where the mail of a domain goes. `to`: the relay; empty: its mail hosts."""
     return f"{domain}: mail goes to {f'relay {to}' if to else 'its mail hosts (MX)'}; TLS: {level}, by {demanded_by}"
+
+
+def routed_to_lmtp(domain: str, to: str) -> str:
+    """Where the mail of a local domain goes."""
+    return f"{domain} is local: its mail goes by LMTP to {to}"
 
 
 def slow(name: str, silent_s: float, waiting: int) -> str:

@@ -275,7 +275,7 @@ def no_worker(job: Job | None, view: View) -> Reason:
     pool, most = view.schedule.pool, view.schedule.limits.max_connections
     if job is not None and pool.has_worker:
         concurrency = job.concurrency
-        if concurrency is not None and not pool.allows(concurrency):
+        if concurrency is not None and not pool.allows_message(concurrency):
             return Reason(Hold.SHARE, CONNECTION_POOL, sentences.share(len(concurrency.workers), most))
         if not pool.allows_job(job):
             sender = job.message.sender

@@ -106,8 +106,7 @@ class HoldWatch:
             self._end(self._dead.pop(host), now)
         for host in dead:
             if host not in self._dead:
-                name = f"[{host.address}]:{host.port}" if ":" in host.address else f"{host.address}:{host.port}"
-                seen = self._dead[host] = _Seen(death_of(name, host, times), host.died_at, now)
+                seen = self._dead[host] = _Seen(death_of(_name_of(host), host, times), host.died_at, now)
                 self._begin(seen, now)
 
     def _gone(self, dead: dict[Endpoint, None]) -> Iterable[Endpoint]:
@@ -143,3 +142,10 @@ class HoldWatch:
             return False
         self._records_left -= 1.0
         return True
+
+
+def _name_of(host: Endpoint) -> str:
+    """Address and port; the path of a Unix socket, which has no port."""
+    if not host.port:
+        return host.address
+    return f"[{host.address}]:{host.port}" if ":" in host.address else f"{host.address}:{host.port}"

@@ -199,7 +199,7 @@ class DueEntries(Generic[M]):
         """Take from the lines of senders that were passed over: all (`shares` None), or those that may be asked about again.
         Return how many entries."""
         passed_over, most = area.passed_over, limit
-        for sender in list(passed_over.lines if shares is None else passed_over.woken):
+        for sender in list(passed_over.lines) if shares is None else shares.in_order(passed_over.woken):
             while limit > 0 and (ready := passed_over.first(sender)) is not None:
                 count, is_refused = self._take_ready(ready, limit, shares, taken)
                 limit -= count
@@ -219,9 +219,10 @@ class DueEntries(Generic[M]):
         known = ready.message
         template = known.message
         waiting, first, out, by_number, given_back = ready.entries, ready.first, known.out, known.entries, self.given_back
-        room = wanted = min(limit, len(waiting) - first)
+        left = len(waiting) - first
+        room = wanted = min(limit, left)
         if shares is not None and wanted:
-            room = shares.room_for(template.sender, wanted)
+            room = shares.room_for(template.sender, wanted, is_cut=wanted < left)
         is_refused = room < wanted
         entries: list[Entry] = []
         while room > 0 and first < len(waiting):

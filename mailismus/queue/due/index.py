@@ -12,11 +12,14 @@ of `add`, `put` and `end` waits for that first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.due.entries import DueEntries, M
 from mailismus.queue.interface import Area, Entry, Latest
+
+SPARE_TIMES = 1000
+"""Times of entries that are gone that are no reason to look through all."""
 
 
 class DueIndex(DueEntries[M]):
@@ -56,6 +59,23 @@ class DueIndex(DueEntries[M]):
         if not known.entries:
             self._forget(known)
 
+    def drop_stale(self) -> None:
+        """Forget the times of entries that are gone or out, once these are more than the others: for an index from which
+        messages move while they wait."""
+        if sum(len(area.waiting) for area in self._each_area) <= 2 * self.entry_count + SPARE_TIMES:
+            return
+        for wanted, area in self._areas.items():
+            area.waiting = [one for one in area.waiting if self._is_waiting(wanted, *one)]
+            heapq.heapify(area.waiting)
+
+    def _is_waiting(self, wanted: Area, due_at: float, spool_id: SpoolId, number: int) -> bool:
+        """Whether an entry of this area waits until this time, or an earlier one."""
+        known = self.messages.get(spool_id)
+        if known is None or number in known.out:
+            return False
+        entry = known.entries.get(number)
+        return entry is not None and entry.area is wanted and entry.due_at <= due_at
+
     def count_in(self, wanted: Area) -> int:
         """Return the number of entries of this area, out or not."""
         return self._areas[wanted].entry_count
@@ -73,6 +93,10 @@ class DueIndex(DueEntries[M]):
         """Whether messages of this sender wait in a line until it may be asked about again."""
         return sender in self._areas[wanted].passed_over.lines
 
+    def passed_over(self, wanted: Area) -> Collection[bytes]:
+        """The senders of this area whose messages wait in a line until they may be asked about again."""
+        return self._areas[wanted].passed_over.lines.keys()
+
     def has_ready(self, wanted: Area) -> bool:
         """Whether entries of this area may be taken now, as far as is known without a clock."""
         area = self._areas[wanted]
@@ -82,12 +106,8 @@ class DueIndex(DueEntries[M]):
         """Return when the next waiting entry becomes due. Stale items are passed over."""
         waiting = self._areas[wanted].waiting
         while waiting:
-            due_at, spool_id, number = waiting[0]
-            known = self.messages.get(spool_id)
-            if known is not None and number not in known.out:
-                entry = known.entries.get(number)
-                if entry is not None and entry.area is wanted and entry.due_at <= due_at:
-                    return due_at
+            if self._is_waiting(wanted, *waiting[0]):
+                return waiting[0][0]
             heapq.heappop(waiting)
         return None
 

@@ -4,9 +4,12 @@ Modules, each with what it is:
 
     recipient_line  one entry as a line of text. Pure
     state_file      what is remembered from one run to the next
+    small_file      files that are read whole, and replaced whole
     mark            the file that names the provider of a queue's directory
+    conversion      how far a conversion is; refuses a queue whose directories are changing places
     ownership       refuses the directory of another provider
     directories     made, checked and locked by a start
+    writers         the lock of writers beside the server
     newer_formats   refuses segments and message files that a newer program wrote
     missing_journal  refuses to start without any trace of a journal
     journal_damage  bytes of a journal that do not check go to quarantine

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mailismus.disk.interface import IDisk, ILock
 from mailismus.errors import StartError
+from mailismus.queue.files.conversion import refuse_between
 
 LOCK = "lock"
 """The file in each root whose lock a server holds."""
@@ -32,7 +33,8 @@ def check_safe(disk: IDisk, path: str) -> None:
 
 
 def lock_roots(disk: IDisk, roots: Sequence[str]) -> list[ILock]:
-    """Lock all of these directories, or none. Raises `StartError` (75) when another process holds one, `OSError`."""
+    """Lock all of these directories, that of the queue first, or none. Raises `StartError` (75) when another process holds
+    one, or a conversion of the queue was stopped while directories changed places; `OSError`."""
     locks: list[ILock] = []
     try:
         for root in roots:
@@ -41,6 +43,7 @@ def lock_roots(disk: IDisk, roots: Sequence[str]) -> list[ILock]:
                 what = f"another server holds {root}; stop it, or give this one directories of its own"
                 raise StartError(os.EX_TEMPFAIL, what)
             locks.append(lock)
+        refuse_between(disk, roots[0])
     except BaseException:
         for held in locks:
             held.release()
@@ -55,7 +58,10 @@ def _ensure(disk: IDisk, path: str) -> None:
     if is_new:
         if not disk.exists(parent):
             _ensure(disk, parent)
-        disk.make_directory(path)
+        try:
+            disk.make_directory(path)
+        except FileExistsError:
+            pass  # another process made it meanwhile: nobody holds the lock yet
     check_safe(disk, path)
     try:
         disk.sync_directory(parent)

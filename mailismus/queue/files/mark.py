@@ -19,9 +19,10 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.disk.interface import IDisk, NameKind, close_read
+from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Corrupt, StartError
+from mailismus.queue.files.small_file import read_small_file, replace_small_file
 
 MARK = "provider"
 NEW_MARK = "provider.new"
@@ -55,16 +56,9 @@ def read_mark(disk: IDisk, queue_path: str) -> Mark | None:
     """Return the mark of this directory; None: it has none, or does not exist. Raises `Corrupt` for a damaged one,
     `OSError`."""
     path = os.path.join(queue_path, MARK)
-    if not disk.exists(path):
+    data = read_small_file(disk, path, _LONGEST, "the mark of a queue")
+    if data is None:
         return None
-    kind = disk.describe(path).kind
-    if kind is not NameKind.FILE:
-        raise Corrupt(path, 0, f"it is {kind.value}, not the mark of a queue")
-    file = disk.open(path)
-    try:
-        data = file.read_at(0, _LONGEST + 1)
-    finally:
-        close_read(file)
     mark = decode_mark(data)
     if mark is None:
         raise Corrupt(path, 0, "the mark of the queue is damaged: it names no provider and format")
@@ -74,16 +68,7 @@ def read_mark(disk: IDisk, queue_path: str) -> Mark | None:
 def write_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
     """Write the mark, replacing any other. It is durable afterwards; after a crash the directory has the former state or
     this one. Raises `OSError`."""
-    new_path = os.path.join(queue_path, NEW_MARK)
-    remove_new_mark(disk, queue_path)
-    file = disk.create(new_path)
-    try:
-        file.write_at(0, [encode_mark(mark)])
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(new_path, os.path.join(queue_path, MARK))
-    disk.sync_directory(queue_path)
+    replace_small_file(disk, os.path.join(queue_path, MARK), os.path.join(queue_path, NEW_MARK), encode_mark(mark))
 
 
 def remove_new_mark(disk: IDisk, queue_path: str) -> None:
@@ -111,7 +96,8 @@ def refuse_other(found: Mark, name: str, formats: tuple[int, ...], queue_path: s
     """Raise `StartError` unless the mark is of this provider (78) and of one of these formats (65)."""
     if found.name != name:
         what = f'<queue provider> is "{name}", but {queue_path} holds a queue of provider {found.name}'
-        raise StartError(os.EX_CONFIG, f"{what}: write that, or another <rootpath>", "mta/queue/@provider")
+        ways = f"write that, or another <rootpath>, or convert it: mailismus queue convert --to {name}"
+        raise StartError(os.EX_CONFIG, f"{what}: {ways}", "mta/queue/@provider")
     refuse_format(found, formats, queue_path)
 
 

@@ -48,6 +48,12 @@ _MOST_ID = 1 << 63
 """Each start begins at the next multiple of 2^32; later ids still have 16 digits."""
 
 
+def stored_seconds(time_s: float) -> int:
+    """Return the whole seconds of a time as a line keeps it: what is told of a running queue is what is read of a stopped
+    one."""
+    return int(time_s * 1000 + _ROUNDING) // 1000
+
+
 def escape(value: bytes) -> bytes:
     """One field: never empty, no space, nothing but printable ASCII."""
     if value and value.translate(_CHANGES_UNSAFE) == value:

@@ -12,8 +12,12 @@ from contextlib import suppress
 
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
 from mailismus.queue.fsck.quarantine import Quarantine
 from mailismus.spool.message_file import MessageFileWriter
+
+LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can't be delivered")
+"""The reply in the bounces of a message whose bytes are lost."""
 
 
 class RepairFiles:

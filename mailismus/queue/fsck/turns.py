@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
@@ -26,7 +26,10 @@ class TurnWorker:
 
     def run(self, function: Callable[[], T]) -> Deferred[T]:
         done: Deferred[T] = Deferred()
-        result = maybeDeferred(function)
+        try:
+            result = succeed(function())
+        except Exception:  # as a thread: what is none ends the program
+            result = fail()
         self._clock.callLater(0, result.chainDeferred, done)
         return done
 

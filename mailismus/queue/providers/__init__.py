@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     clustered   local files: journal, cluster files, silos
-    log         local files: one log of messages and outcomes. Not offered yet
+    log         local files: one log of messages and outcomes
+    chunk       local files: files of its own for each message
     memory      in memory, for tests
 """

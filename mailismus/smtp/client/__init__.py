@@ -1,4 +1,4 @@
-"""The client side of SMTP.
+"""The client side of SMTP and LMTP.
 
 Modules, bottom first:
 
@@ -12,4 +12,6 @@ Modules, bottom first:
     transaction   one message: MAIL, RCPT, DATA, final dot; its phases and transitions
     ends          what the end of a session means for its transactions in progress
     engine        the client engine: one session, many transactions
+    lmtp_state    the transitions of an LMTP session
+    lmtp_engine   the client engine of LMTP: a reply for each recipient behind the final dot
 """

@@ -207,10 +207,7 @@ class ClientEngine(TransactionEnds[T]):
             reply = make_reply(code, raw)
             if code == 552 and not reply.enhanced and transaction.left > len(transaction.recipients) - position:
                 reply = Reply(452, b"4.5.3", reply.text)  # an earlier one was accepted: too many recipients
-            if transaction.refused is None:
-                transaction.refused = set()
-            transaction.refused.add(position)
-            transaction.left -= 1
+            transaction.settle(position)
             if not transaction.left:
                 transaction.move(PhaseEvent.REFUSED)
             self._owner.on_refused(transaction, position, reply)
@@ -237,10 +234,8 @@ class ClientEngine(TransactionEnds[T]):
         if not self.trust.is_used:
             self.trust.note_steps()
         self._envelope = None
-        if transaction.phase is _OVER:  # 354 without an accepted recipient: an empty message to nobody (RFC 2920 3.1)
-            self._due.append(_TO_LONE_DOT)
-            self._owner.send((_DOT,))
-            return None
+        if transaction.phase is _OVER:
+            return self._end_nobodys()
         transaction.move(_DATA_ACCEPTED)
         self._content, self._tail = transaction, b""
         content = self._owner.content_of(transaction)
@@ -248,6 +243,11 @@ class ClientEngine(TransactionEnds[T]):
             self._content = None
             self._send_end(transaction, content if content[-2:] == b"\r\n" else content + b"\r\n")
         return None
+
+    def _end_nobodys(self) -> None:
+        """Answer 354 without an accepted recipient: by an empty message to nobody (RFC 2920 3.1)."""
+        self._due.append(_TO_LONE_DOT)
+        self._owner.send((_DOT,))
 
     def _on_lone_dot(self, code: int, raw: bytes) -> None:
         if 300 <= code < 400:

@@ -51,10 +51,10 @@ class Opening:
     """The opening of one session. `needs_helo`: whether the host refuses EHLO, as known before, then as found out. `use`:
     whether TLS is still to be used. `failure`: why END was the answer, if it is about TLS."""
 
-    __slots__ = ("_name", "failure", "needs_helo", "offers", "use")
+    __slots__ = ("failure", "name", "needs_helo", "offers", "use")
 
     def __init__(self, name: bytes, needs_helo: bool, use: TlsUse = TlsUse.NEVER) -> None:
-        self._name = name
+        self.name = name
         self.needs_helo = needs_helo and (use is _NEVER or use is _IF_OFFERED)
         self.use = use
         self.offers = NOTHING
@@ -68,7 +68,7 @@ class Opening:
             if state is _GREETING:
                 return _HELO_SENT if self.needs_helo else _EHLO_SENT
             if state is _EHLO:
-                self.offers = _read_offers(raw) if len(raw) <= _MAX_CACHED else _read_offers.__wrapped__(raw)
+                self.read_offers(raw)
             return _OPENED if self.use is _NEVER else self._want_tls()
         if code // 100 == 5 and state is _EHLO:
             self.needs_helo = True
@@ -94,6 +94,10 @@ class Opening:
         self.failure = TlsFailure(TlsFault.REFUSED, bytes(make_reply(code, raw)))
         return ClientEvent.END
 
+    def read_offers(self, raw: bytes) -> None:
+        """Note what the server offers by its reply to EHLO or LHLO."""
+        self.offers = _read_offers(raw) if len(raw) <= _MAX_CACHED else _read_offers.__wrapped__(raw)
+
     def begin_anew(self) -> None:
         """TLS is there: forget what the server said before."""
         self.offers, self.needs_helo, self.use = NOTHING, False, _NEVER
@@ -102,7 +106,7 @@ class Opening:
         """Return the command that is sent at EHLO_SENT, HELO_SENT or STARTTLS_SENT."""
         if event is ClientEvent.STARTTLS_SENT:
             return b"STARTTLS\r\n"
-        return b"%b %b\r\n" % (b"HELO" if event is _HELO_SENT else b"EHLO", self._name)
+        return b"%b %b\r\n" % (b"HELO" if event is _HELO_SENT else b"EHLO", self.name)
 
 
 @functools.lru_cache(256)  # a host gives the same reply each time

@@ -7,7 +7,7 @@
 - TLS: STARTTLS where it is wanted, then EHLO again; nothing said before counts. Bytes behind the reply to STARTTLS end the
   session, and nothing of them is used.
 - Authentication, where it is wanted, comes once, between the last EHLO and the first transaction; the owner says the lines.
-- `_move` alone sets the state, by the table in `smtp.client.state`.
+- `_move` alone sets the state, by the table of the protocol: for SMTP that in `smtp.client.state`.
 
 *Not here*: transactions (`smtp.client.engine`), what a reply of the opening leads to (`smtp.client.opening`), sockets, time,
 TLS itself (the owner negotiates it).
@@ -16,8 +16,8 @@ TLS itself (the owner negotiates it).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol
 
 from mailismus.mail.reply import Reply
 from mailismus.smtp.client.opening import Opening
@@ -80,6 +80,11 @@ class SessionEngine:
         *("_due", "_early", "_is_over", "_owner", "_parser", "_wants_auth", "opening", "refused", "state", "tls_failure"),
     )
 
+    TRANSITIONS: ClassVar[Mapping[ClientState, Mapping[ClientEvent, ClientState]]] = TRANSITIONS
+    """The table of the protocol."""
+    OPENING: ClassVar[type[Opening]] = Opening
+    """The opening of the protocol."""
+
     def __init__(
         self,
         owner: EngineOwner,
@@ -102,7 +107,7 @@ class SessionEngine:
         self._is_over = False
         """Whether the state is one of `END_STATES`."""
         self._wants_auth = wants_auth
-        self.opening = Opening(name, needs_helo, use)
+        self.opening = self.OPENING(name, needs_helo, use)
         if use is TlsUse.FROM_START:
             self._move(ClientEvent.TLS_BEGUN)
 
@@ -266,7 +271,7 @@ class SessionEngine:
     def _move(self, event: ClientEvent) -> None:
         """Apply an event to the state. Nothing else sets the state."""
         try:
-            state = self.state = TRANSITIONS[self.state][event]
+            state = self.state = self.TRANSITIONS[self.state][event]
         except KeyError:
             raise IllegalTransition(self.state, event) from None
         self._is_over = state in END_STATES

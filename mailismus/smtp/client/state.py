@@ -17,7 +17,8 @@ A session with TLS from the start goes to HANDSHAKE at once, and back to wait fo
 
 *Rules*: `TRANSITIONS` alone says which state follows. `ClientEngine._move` applies it; nothing else sets the state.
 
-*Not here*: the phases of a transaction (`smtp.client.transaction`), replies and commands (`smtp.client`).
+*Not here*: the table of LMTP, where LHLO stands in the place of EHLO (`smtp.client.lmtp_state`), the phases of a transaction
+(`smtp.client.transaction`), replies and commands (`smtp.client`).
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ class ClientState(enum.Enum):
 
     GREETING = "the greeting is awaited"
     EHLO = "EHLO was sent"
+    LHLO = "LHLO was sent"
+    """Of LMTP alone."""
     HELO = "HELO was sent"
     STARTTLS = "STARTTLS was sent"
     HANDSHAKE = "TLS is negotiated by the owner"
     AUTH = "the owner shows credentials"
-    OPEN = "EHLO or HELO was accepted, and the credentials where there are any"
+    OPEN = "EHLO, LHLO or HELO was accepted, and the credentials where there are any"
     STOPPING = "no transaction begins; the reply to a final dot is awaited"
     UNUSABLE = "the session ended before it was open"
     ENDED = "the session ended"
@@ -46,13 +49,15 @@ class ClientEvent(enum.Enum):
     """What changes the state of a session."""
 
     EHLO_SENT = "EHLO was sent"
+    LHLO_SENT = "LHLO was sent"
+    """Of LMTP alone."""
     HELO_SENT = "HELO was sent"
     STARTTLS_SENT = "STARTTLS was sent"
     TLS_BEGUN = "TLS begins: STARTTLS was accepted, or from the start"
     TLS_FIRST = "TLS is established, before the greeting"
     AUTH_BEGUN = "EHLO or HELO was accepted, and there are credentials to show"
-    OPENED = "EHLO or HELO or the credentials were accepted, or STARTTLS was refused and is not demanded"
-    STOP = "the owner stops, and a final dot has no reply yet"
+    OPENED = "EHLO, LHLO or HELO or the credentials were accepted, or STARTTLS was refused and is not demanded"
+    STOP = "the owner stops, or the server by LMTP, and a final dot has no reply yet"
     END = "QUIT, 421, a refused or lost connection, a useless reply, or the owner stops"
 
     __hash__ = object.__hash__  # as above
@@ -61,13 +66,13 @@ class ClientEvent(enum.Enum):
 class Awaited(enum.Enum):
     """What an awaited reply answers."""
 
-    OPENING = "greeting, EHLO, HELO or STARTTLS"
+    OPENING = "greeting, EHLO, LHLO, HELO or STARTTLS"
     AUTH = "a line of the owner's authentication"
     RESET = "RSET"
     MAIL = "MAIL"
     RECIPIENT = "RCPT"
     DATA = "DATA"
-    DOT = "the final dot of a transaction"
+    DOT = "the final dot of a transaction; by LMTP for one recipient"
     LONE_DOT = "the final dot of a message without an accepted recipient"
 
 
@@ -111,7 +116,7 @@ TRANSITIONS = {
 OPENING_STATES = frozenset(
     {
         *(ClientState.GREETING, ClientState.EHLO, ClientState.HELO, ClientState.STARTTLS, ClientState.HANDSHAKE),
-        ClientState.AUTH,
+        *(ClientState.AUTH, ClientState.LHLO),
     }
 )
 TLS_STATES = frozenset({ClientState.STARTTLS, ClientState.HANDSHAKE})

@@ -93,7 +93,7 @@ class Transaction:
     """
 
     __slots__ = (
-        *("answered", "eightbit", "is_first", "left", "phase", "recipients", "refused", "sender", "size_bytes", "utf8"),
+        *("answered", "eightbit", "is_first", "left", "phase", "recipients", "sender", "settled", "size_bytes", "utf8"),
     )
 
     def __init__(
@@ -104,16 +104,17 @@ class Transaction:
         self.size_bytes = size_bytes
         self.eightbit = eightbit
         self.utf8 = utf8
-        self.refused: set[int] | None = None
-        """Positions in `recipients` that were refused at RCPT; None: none."""
+        self.settled: set[int] | None = None
+        """Positions in `recipients` with an outcome of their own: refused at RCPT, or answered for themselves by LMTP; None:
+        none."""
         self.phase = _NEW
         self.is_first = False
         """The first transaction of its connection."""
         self.answered = 0
         """Recipients whose RCPT has its reply."""
         self.left = len(recipients)
-        """Recipients that were not refused, by their RCPT or by MAIL or DATA; 0 of a transaction that is over means that its
-        content was not sent."""
+        """Recipients without an outcome of their own, if MAIL and DATA were not refused; 0 of a transaction that is over
+        means that its content was not sent."""
 
     def move(self, event: PhaseEvent) -> None:
         """Apply an event to the phase. Nothing else sets the phase."""
@@ -122,13 +123,20 @@ class Transaction:
         except KeyError:
             raise IllegalTransition(self.phase, event) from None
 
+    def settle(self, position: int) -> None:
+        """Note that a recipient has an outcome of its own."""
+        if self.settled is None:
+            self.settled = set()
+        self.settled.add(position)
+        self.left -= 1
+
     def refuse(self) -> None:
         """Note that MAIL or DATA was refused, and with it all recipients."""
         self.move(PhaseEvent.REFUSED)
         self.left = 0
 
     def renew(self) -> None:
-        """Begin anew, for another attempt. Refused recipients stay refused: rebuild the transaction without them instead."""
+        """Begin anew, for another attempt. Settled recipients stay settled: rebuild the transaction without them instead."""
         self.move(PhaseEvent.RENEWED)
         self.is_first = False
         self.answered = 0

@@ -19,13 +19,12 @@ def say_advice(file: str, loaded: LoadedConfig, now: float, known: LoadedConfig 
     found = find_advice(loaded, now)
     said = Counter(() if known is None else (advice.text for advice in find_advice(known, now)))
     for advice in found:
+        is_said = said[advice.text] > 0
         said[advice.text] -= 1
-        if advice.severity is AdviceSeverity.WARNING and said[advice.text] >= 0:
-            continue
-        if advice.severity is AdviceSeverity.WARNING:
-            print(one_line(f"{file}:{advice.line}: warning: {advice.text}"), flush=True)
-        else:
+        if advice.severity is not AdviceSeverity.WARNING:
             complain(f"{file}:{advice.line}: {advice.text}")
+        elif not is_said:
+            print(one_line(f"{file}:{advice.line}: warning: {advice.text}"), flush=True)
     return all(advice.severity is AdviceSeverity.WARNING for advice in found)
 
 

@@ -17,6 +17,8 @@ from mailismus.start.exits import Exit
 
 PAGE = "mailismus"
 
+_OPTIONAL = ("{}", "[{}]")
+"""An option in a synopsis, by whether it may be left out."""
 _POSITIONAL: dict[int | str | None, str] = {"*": "[{} ...]", "+": "{} ...", "?": "[{}]"}
 """How the synopsis writes an argument, by its `nargs`; any other is written as it is."""
 
@@ -97,7 +99,7 @@ def _synopsis(name: str, parser: argparse.ArgumentParser) -> str:
         value = _value_of(action)
         if action.option_strings:
             option = roff.bold(action.option_strings[-1])
-            words.append(f"[{option} {roff.italic(value)}]" if value else f"[{option}]")
+            words.append(_OPTIONAL[not action.required].format(f"{option} {roff.italic(value)}" if value else option))
         else:
             words.append(_POSITIONAL.get(action.nargs, "{}").format(roff.italic(value)))
     return " ".join(words)

@@ -23,7 +23,7 @@ examples:
   mailismus why example.org     # why mail for a domain is still here
   mailismus queue flush         # try deferred mail now
   mailismus tls example.org     # what the servers of a domain show of TLS
-  mailismus shell               # the same commands, interactive
+  mailismus shell               # queue commands and why, interactive
   mailismus COMMAND --help      # more about a command
 
 files:
@@ -39,7 +39,8 @@ exit codes:
   0   done
   1   config diff: the two differ
   64  wrong usage
-  65  bad data: a damaged file, no such message
+  65  bad data: a damaged file, no such message; inject: this message is
+      refused for good
   68  tls: there is no such host
   69  the command needs the running server, and there is none; tls: no
       host answers

@@ -25,7 +25,6 @@ from tests.deliver.schedule.world import REFUSED, first
 
 MAX_PUT_BACKS = 3
 DEATHS = Deaths(20.0, 80.0, 100.0)
-DEATHS = Deaths(20.0, 80.0, 100.0)
 LABEL = b"mx[192.0.2.1]:25"
 MISSED = Reply(451, b"4.7.4", b"TLS is required")
 NONE_FOUND = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.4.4", b"none found"), HOST_NONE)
@@ -164,7 +163,7 @@ class Desk:
             session = self.sessions[connection]
             session.transactions += 1
             session.begun.append(next_job)
-        elif not connection.jobs:
+        elif not (connection.jobs or connection.is_idle):
             self.schedule.rest(connection)
 
     def begin_ahead(self, connection: Connection) -> None:

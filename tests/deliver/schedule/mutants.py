@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from mailismus.deliver import sessions
 from mailismus.deliver.schedule import (
     choice,
     destdb,
@@ -23,12 +24,15 @@ from mailismus.deliver.schedule import (
     placing,
     pool,
     schedule,
+    shares,
     sorted_connections,
 )
+from tests.deliver import test_ageing, test_shares
 from tests.deliver.schedule import (
     test_choice,
     test_destdb,
     test_destinations,
+    test_excess,
     test_line,
     test_parked,
     test_pool,
@@ -36,18 +40,20 @@ from tests.deliver.schedule import (
 )
 
 TESTS = {
-    choice: test_choice,
-    destdb: test_destdb,
-    destinations: test_destinations,
-    endpoint: test_choice,
-    handing_out: test_schedule,
-    host: test_choice,
-    line: test_line,
-    parked: test_parked,
-    placing: test_schedule,
-    pool: test_pool,
-    schedule: test_schedule,
-    sorted_connections: test_choice,
+    choice: (test_choice,),
+    destdb: (test_destdb,),
+    destinations: (test_destinations,),
+    endpoint: (test_choice,),
+    handing_out: (test_schedule,),
+    host: (test_choice,),
+    line: (test_line,),
+    parked: (test_parked,),
+    placing: (test_schedule,),
+    pool: (test_pool,),
+    schedule: (test_schedule, test_excess),
+    sessions: (test_ageing,),
+    shares: (test_shares,),
+    sorted_connections: (test_choice,),
 }
 """The rules of each module."""
 
@@ -80,6 +86,8 @@ def apply(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(module, name, changed)
         elif isinstance(changed, type) and changed.__module__ == module.__name__:
             for key, value in vars(changed).items():
+                if isinstance(value, FunctionType) and "__class__" in value.__code__.co_freevars:
+                    continue  # it calls `super()`, of the changed class: it stays as it is
                 if isinstance(value, FunctionType | property):
                     monkeypatch.setattr(ours, key, value)
             names[name] = ours  # others have it
@@ -89,12 +97,15 @@ def apply(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rules_of(mutant: Mutant) -> Iterator[Callable[[], None]]:
     """The tests that must notice it, without those of random runs."""
-    for name, test in vars(mutant.tests or TESTS[mutant.module]).items():
+    modules = TESTS[mutant.module] if mutant.tests is None else (mutant.tests,)
+    for name, test in (found for module in modules for found in vars(module).items()):
         if not name.startswith("test_") or hasattr(test, "hypothesis"):
             continue
         marks = getattr(test, "pytestmark", [])
         if marks:
-            yield from (functools.partial(test, value) for value in marks[0].args[1])
+            names, values = marks[0].args
+            is_one = isinstance(names, str) and "," not in names
+            yield from (functools.partial(test, *((value,) if is_one else value)) for value in values)
         else:
             yield test
 

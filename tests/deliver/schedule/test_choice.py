@@ -143,6 +143,15 @@ def test_a_free_ride_goes_to_the_newest_with_fewer_jobs_than_the_newest_one() ->
     assert getattr(oldest, "jobs", 0) == 3
 
 
+def test_of_several_with_as_many_fewer_jobs_a_free_ride_goes_to_the_newest() -> None:
+    world = small()
+    host = world.unused()
+    world.active(host, 3)
+    newer = world.active(host, 3)
+    world.active(host, 5)
+    assert world.choose([host], workers=99) is newer
+
+
 def test_a_free_ride_goes_to_the_newest_if_all_have_as_many_or_more() -> None:
     world = small()
     host = world.unused()

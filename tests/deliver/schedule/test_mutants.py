@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mailismus.deliver import sessions
 from mailismus.deliver.schedule import (
     choice,
     destdb,
@@ -17,8 +18,10 @@ from mailismus.deliver.schedule import (
     placing,
     pool,
     schedule,
+    shares,
     sorted_connections,
 )
+from tests.deliver import test_host_sharing, test_quitting
 from tests.deliver.schedule import test_destdb, test_profiles, test_schedule, test_verification
 from tests.deliver.schedule.mutants import Mutant, apply, is_caught, rules_of
 
@@ -28,8 +31,8 @@ MUTANTS = (
     Mutant(choice, "return max(with_room, key=_age)", "return with_room[0]"),
     Mutant(choice, "    if with_room:", "    if False:"),
     Mutant(choice, "if not pool.allows_job(job):", "if False:"),
-    Mutant(choice, "if not pool.allows_job(job):", "if not pool.allows(None):"),
-    Mutant(choice, "if not pool.allows_job(job):", "if not pool.allows(job.concurrency):"),
+    Mutant(choice, "if not pool.allows_job(job):", "if not pool.allows_message(None):"),
+    Mutant(choice, "if not pool.allows_job(job):", "if not pool.allows_message(job.concurrency):"),
     Mutant(choice, "return max(idle, key=_idle_since)", "return min(idle, key=_idle_since)"),
     Mutant(choice, "return max(idle, key=_idle_since)", "return max(idle, key=_age)"),
     Mutant(choice, "next(reversed(host.idle))", "next(iter(host.idle))"),
@@ -70,6 +73,22 @@ MUTANTS = (
     Mutant(choice, "if job.put_backs >= FRESH_AFTER:", "if job.put_backs > FRESH_AFTER:"),
     Mutant(choice, "if not found.jobs]", "]"),
     Mutant(choice, "return max(fresh, key=_age)", "return min(fresh, key=_age)"),
+    Mutant(
+        choice,
+        "    if not pool.allows_job(job):\n        return _free_ride(hosts) or _WORKER\n",
+        "    if not pool.allows_job(job):\n        return _WORKER\n",
+    ),
+    Mutant(
+        choice,
+        "    if not pool.allows_job(job):\n        return _free_ride(hosts) or _WORKER\n",
+        "    if not pool.allows_job(job):\n        return _free_ride(hosts) or _LIMIT\n",
+    ),
+    Mutant(
+        choice,
+        "    if not pool.has_worker:\n        return _free_ride(hosts) or _WORKER\n",
+        "    if not pool.has_worker:\n        return _WORKER\n",
+    ),
+    Mutant(choice, "    if not pool.has_worker:\n        return _free_ride(hosts) or _WORKER\n", ""),
     # hosts
     Mutant(host, "return now < self.endpoint.dead_until or", "return now <= self.endpoint.dead_until or"),
     Mutant(
@@ -89,6 +108,13 @@ MUTANTS = (
     Mutant(endpoint, "return count < most and", "return count <= most and"),
     Mutant(endpoint, "(window is None or window.allows(count, now))", "True"),
     Mutant(sorted_connections, "if count < jobs), default=0)", "if count <= jobs), default=0)"),
+    Mutant(sorted_connections, "            if connection.jobs < backlog:", "            if connection.jobs <= backlog:"),
+    Mutant(sorted_connections, "            if connection.jobs < backlog:", "            if True:"),
+    Mutant(sorted_connections, "connection = listed[room[-1]]", "connection = listed[room[0]]"),
+    Mutant(
+        sorted_connections, "self._listed[numbers[-1]] if numbers else None", "self._listed[numbers[0]] if numbers else None"
+    ),
+    Mutant(sorted_connections, "max((numbers[-1] for count", "max((numbers[0] for count"),
     Mutant(
         endpoint,
         "size=standing)\n        self.window.note_refused",
@@ -114,7 +140,7 @@ MUTANTS = (
     Mutant(pool, "count > share.scale * (self", "count >= share.scale * (self"),
     Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + self.leaving)"),
     Mutant(pool, "(self.free + self.leaving + 1)", "(self.free + 1)"),
-    Mutant(pool, "return self.allows(job.concurrency) and (", "return ("),
+    Mutant(pool, "return self.allows_message(job.concurrency) and (", "return ("),
     Mutant(pool, "not self.is_small(job) or self.allows_sender", "self.allows_sender"),
     Mutant(pool, "job.message.recipient_count <= limits.always", "job.message.recipient_count < limits.always"),
     Mutant(pool, "return concurrency.share is None and job", "return job"),
@@ -155,6 +181,21 @@ MUTANTS = (
         test_verification,
     ),
     Mutant(limits, "max(1, self.max_connections // 2)", "self.max_connections", test_verification),
+    # the other pools: look-ups, local deliveries
+    Mutant(shares, "return self._of_message.get(message.spool_id, 0) < self._most(free)", "return True"),
+    Mutant(
+        shares,
+        "self._of_message.get(message.spool_id, 0) < self._most(free)",
+        "self._of_message.get(message.spool_id, 0) <= self._most(free)",
+    ),
+    Mutant(shares, "return held < self._most(free)", "return held <= self._most(free)"),
+    Mutant(shares, "return held < self._most(free)", "return True"),
+    Mutant(shares, "min(limits.max_concurrency, self._half)", "limits.max_concurrency"),
+    Mutant(shares, "min(limits.max_concurrency, self._half)", "self._half"),
+    Mutant(shares, "limits.scale * free)", "free)"),
+    Mutant(shares, "return max(min(", "return min(min("),
+    Mutant(shares, "        _remove(self._of_message, message.spool_id)\n", ""),
+    Mutant(shares, "        _remove(self._of_sender, message.sender)\n", ""),
     # the line
     Mutant(line, "elif sender.deficit < ", "elif False and sender.deficit < "),
     Mutant(line, "sender.deficit -= ", "sender.deficit -= 1 + 0 * "),
@@ -216,6 +257,14 @@ MUTANTS = (
     Mutant(destdb, "if host.dead_until <= before:", "if host.dead_until < before:"),
     Mutant(destdb, "if len(self._dead) > self._limit:", "if False:"),
     Mutant(destdb, "if len(self._closed) > self._limit:", "if False:"),
+    Mutant(destdb, "known.noted_at <= mine.noted_at:", "False:", test_host_sharing),
+    Mutant(destdb, " or host.standing or known", " or known", test_host_sharing),
+    Mutant(
+        destdb,
+        "            self._forget_dead(host)\n\n    def _remember_closed",
+        "            pass\n\n    def _remember_closed",
+        test_host_sharing,
+    ),
     # the schedule
     Mutant(handing_out, "if own is None or not self.pool.exceeds(own):", "if own is None:"),
     Mutant(handing_out, "now - connection.made_at >= TURN_S", "now - connection.made_at > TURN_S"),
@@ -241,6 +290,8 @@ MUTANTS = (
     Mutant(schedule, "in self.destdb.hosts_at(host.endpoint):", "in (host,):", test_profiles),
     Mutant(schedule, "            self._give_up_made(connection.host, label)\n", "            pass\n", test_profiles),
     Mutant(handing_out, "        if host.queued and not connection.jobs:\n", "        if False:\n"),
+    Mutant(handing_out, "                    self.pool.woke(connection)\n", "                    pass\n"),
+    Mutant(handing_out, "                    self.pool.charge(connection, job)\n", "                    pass\n"),
     Mutant(handing_out, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.newest_below(99)"),
     Mutant(handing_out, "host.most_crowded() or host.newest_below(self.limits.backlog + 1)", "host.most_crowded()"),
     Mutant(placing, "if label == HOST_NONE else None", "if True else None"),
@@ -268,6 +319,21 @@ MUTANTS = (
     Mutant(
         placing, "            if any(other.has_leaving for other in others):\n                return\n", "", test_profiles
     ),
+    Mutant(
+        schedule,
+        "            self._take_away(job, connection)\n            self._homeless.append((job, label))\n",
+        "            self._take_away(job, connection)\n",
+    ),
+    # the ends of connections
+    Mutant(schedule, "return bool(self.line) and connection.host.window", "return connection.host.window", test_quitting),
+    Mutant(schedule, "connection.host.window is None and not", "not", test_quitting),
+    Mutant(schedule, " is None and not connection.mx_set.window.is_cut", " is None", test_quitting),
+    Mutant(sessions, "            and now - connection.made_at < limits.max_age_s\n", ""),
+    Mutant(sessions, "now - connection.made_at < limits.max_age_s", "now - connection.made_at < limits.max_idle_s"),
+    Mutant(sessions, "connection.begun < limits.max_messages", "connection.begun <= limits.max_messages"),
+    Mutant(sessions, "max_age_s=schedule.maxage_active_s or NO_LIMIT", "max_age_s=schedule.maxage_idle_s or NO_LIMIT"),
+    Mutant(sessions, "max_age_s=schedule.maxage_active_s or NO_LIMIT", "max_age_s=schedule.maxage_active_s"),
+    Mutant(sessions, "max_idle_s=schedule.maxage_idle_s or NO_LIMIT", "max_idle_s=schedule.maxage_active_s or NO_LIMIT"),
     # destinations
     Mutant(destinations, "if destination.located_until > now and len", "if len"),
     Mutant(destinations, "if not destination.entries and not destination.is_locating:", "if not destination.is_locating:"),
@@ -290,7 +356,10 @@ def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     "module",
-    [choice, destdb, destinations, handing_out, host, line, parked, placing, pool, schedule, sorted_connections],
+    [
+        *(choice, destdb, destinations, handing_out, host, line, parked, placing, pool, schedule, sessions, shares),
+        sorted_connections,
+    ],
     ids=lambda module: module.__name__,
 )
 def test_the_source_as_it_is_passes(module: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ def pool(max_connections: int, max_concurrency: int = 1, scale: int = 1, is_open
 
 def most(workers: Pool) -> int:
     """The workers that a message gets if none becomes free."""
-    return next(count for count in range(1000) if not workers.allows(concurrency(count)))
+    return next(count for count in range(1000) if not workers.allows_message(concurrency(count)))
 
 
 def test_allowed_new_worker_is_strict() -> None:
@@ -45,7 +45,7 @@ def test_scale_times_the_free_workers() -> None:
         while has_grown:
             has_grown = False
             for one in of:
-                if workers.has_worker and workers.allows(one):
+                if workers.has_worker and workers.allows_message(one):
                     workers.opened()
                     one.add(object())
                     has_grown = True
@@ -65,7 +65,7 @@ def test_a_message_exceeds_its_share_if_it_would_not_get_back_the_worker_that_it
 
 
 def test_a_message_with_one_job_may_always_go() -> None:
-    assert pool(1, is_open=1).allows(None)
+    assert pool(1, is_open=1).allows_message(None)
 
 
 # ---------------------------------------------------------------------- senders of small messages

@@ -126,6 +126,13 @@ class ScheduleMachine(RuleBasedStateMachine):
             self.desk.sessions[idle[number % len(idle)]].quit()
 
     @rule(number=ANY)
+    def ask_again(self, number: int) -> None:
+        """The queue allows transactions again."""
+        idle = list(self.desk.schedule.pool.idle)
+        if idle:
+            self.desk.go_on(idle[number % len(idle)])
+
+    @rule(number=ANY)
     def relieve(self, number: int) -> None:
         if connection := self._one(number):
             self.desk.schedule.relieve(connection, self.desk.now)

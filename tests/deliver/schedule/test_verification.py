@@ -15,7 +15,7 @@ def fill(pool: Pool, *messages: Concurrency) -> list[int]:
     while has_grown:
         has_grown = False
         for one in messages:
-            if pool.has_worker and pool.allows(one):
+            if pool.has_worker and pool.allows_message(one):
                 pool.opened()
                 one.add(object())
                 has_grown = True
@@ -28,9 +28,9 @@ def test_all_questions_together_have_few_workers_of_a_busy_server() -> None:
         pool.opened()
     verification = Verification()
     for worker in range(5):
-        assert pool.allows(verification)
+        assert pool.allows_message(verification)
         verification.add(worker)
-    assert not pool.allows(verification)
+    assert not pool.allows_message(verification)
 
 
 def test_alone_they_leave_half_of_an_idle_server() -> None:
@@ -67,10 +67,10 @@ def test_their_share_is_at_most_half_of_a_small_pool() -> None:
     for _ in range(4):
         pool.opened()
     verification = Verification()
-    assert pool.allows(verification)
+    assert pool.allows_message(verification)
     verification.add("a")
     verification.add("b")
-    assert not pool.allows(verification)
+    assert not pool.allows_message(verification)
 
 
 def test_the_pseudo_message_never_ends() -> None:

@@ -35,8 +35,9 @@ BYTES = frozenset((Kind.WRITE, Kind.TRUNCATE))
 
 
 class Act(NamedTuple):
-    """One act. `inode` names a file for life, whatever its name; `offset` of a write, or the length that a truncate leaves;
-    `to` of a rename or a link."""
+    """One act. `inode` names a file for life, whatever its name; `offset` of a write, or the length that a truncate leaves,
+    or the number that the file system gave to a new file; `to` of a rename or a link. A rename without an inode is that of a
+    directory, with all that is in it."""
 
     kind: Kind
     path: str = ""

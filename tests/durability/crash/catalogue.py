@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import attrs
 
 from mailismus.queue.interface import Area
+from tests.durability.crash import beside_operations as beside
+from tests.durability.crash import chunk_operations as chunk
 from tests.durability.crash import clustered_operations as own
 from tests.durability.crash import log_operations as log
 from tests.durability.crash import operations as common
@@ -143,11 +145,20 @@ LOG = Catalogue(
         "fail two segments": log.fail_two_segments,
         "fail a mark": log.fail_a_mark,
         "fail positions": log.fail_positions,
+        "restart without a segment": log.restart_without_a_segment,
         "hang": log.hang,
         "hang for ever": log.hang_for_ever,
         "defer long": log.defer_long,
         "compact": log.compact,
         "settle while compacting": log.settle_while_compacting,
+        "hang while moved": log.moved_while_it_hangs(log.let_it_hang, (0,)),
+        "deliver what hangs while moved": log.moved_while_it_hangs(log.settle_it(None), range(log.FREED + 1)),
+        "retry what hangs while moved": log.moved_while_it_hangs(
+            log.settle_it(Area.DEFERRED), (log.WRITTEN, log.TOLD, log.MARKED)
+        ),
+        "restart while what hangs is moved": log.moved_while_it_hangs(
+            log.restart_then, (0, log.WRITTEN, log.TOLD, log.MARKED, log.FREED)
+        ),
         "store with words": common.store_with_words,
     },
     needs_another=(
@@ -164,7 +175,38 @@ LOG = Catalogue(
     ),
 )
 
-_OWN = {"clustered": CLUSTERED, "log": LOG}
+CHUNK = Catalogue(
+    operations={
+        **COMMON.operations,
+        "preprocess": chunk.preprocess,
+        "give a number again": chunk.give_a_number_again,
+        "inject": beside.inject,
+    },
+    more={
+        **COMMON.more,
+        "store with words": common.store_with_words,
+        "fail a directory": chunk.fail_a_directory,
+        "fail a name in todo": chunk.fail_a_name_in_todo,
+        "fail a retry": chunk.fail_a_change(Area.DEFERRED),
+        "fail a bounce": chunk.fail_a_change(Area.BOUNCES),
+        "inject while looked for": beside.inject_while_looked_for,
+        "start while injected": beside.start_while_injected,
+        "kill an injection": beside.kill_an_injection,
+        "fail an injection": beside.fail_an_injection,
+        "fail an end": chunk.fail_a_change(None),
+        "retry until it is written anew": chunk.retry_often,
+    },
+    needs_another=(
+        *COMMON.needs_another,
+        "preprocess",
+        "fail a retry",
+        "fail a bounce",
+        "fail an end",
+        "retry until it is written anew",
+    ),
+)
+
+_OWN = {"clustered": CLUSTERED, "log": LOG, "chunk": CHUNK}
 
 
 def catalogue_of(subject: Subject) -> Catalogue:

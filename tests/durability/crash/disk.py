@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
 from tests.durability.crash.acts import Act, Kind, parent_of
 from tests.durability.crash.tree import EMPTY, NOTHING, Tree
+from tests.fakes.below import DirectoryByPath, FileLocks, NameLocks
 from tests.fakes.inode_numbers import InodeNumbers
 
 Fault = Callable[[Act], OSError | None]
@@ -62,6 +63,12 @@ class _File:
     def size(self) -> int:
         return len(self._inode.data)
 
+    def describe(self) -> NameFacts:
+        return self._disk.facts_of(self._inode)
+
+    def lock(self) -> bool:
+        return self._disk.file_locks.take(self._inode, self)
+
     def truncate(self, size_bytes: int) -> None:
         del self._inode.own()[size_bytes:]
         self._disk.acts.append(Act(Kind.TRUNCATE, self._path, self._inode.number, size_bytes))
@@ -75,35 +82,25 @@ class _File:
     def close(self) -> None:
         if self._life == self._disk.life:
             self._disk.numbers.release(self._inode.shown)
+            self._disk.file_locks.release(self._inode, self)
             self._life = -1
-
-
-class _Directory:
-    """`IDirectory`."""
-
-    def __init__(self, disk: TreeDisk, inode: object) -> None:
-        self._disk = disk
-        self._inode = inode
-
-    def standing(self, path: str) -> NameStanding:
-        return self._disk.standing_of(self._inode, path)
-
-    def close(self) -> None:
-        pass
 
 
 class _Lock:
     """`ILock`."""
 
-    def __init__(self, locks: set[str], path: str) -> None:
+    def __init__(self, locks: NameLocks, path: str) -> None:
         self._locks = locks
         self._path = path
+        self._is_held = True
 
     def standing(self, path: str) -> NameStanding:
         return NameStanding.NAMED if path == self._path else NameStanding.MOVED  # nobody takes a lock's name away here
 
     def release(self) -> None:
-        self._locks.discard(self._path)
+        if self._is_held:
+            self._is_held = False
+            self._locks.drop(self._path)
 
 
 class TreeDisk:
@@ -112,14 +109,15 @@ class TreeDisk:
     def __init__(self, tree: Tree = NOTHING) -> None:
         self.tree = tree
         self.acts: list[Act] = []
-        self.locks: set[str] = set()
+        self.locks = NameLocks()
+        self.file_locks = FileLocks()
         self.fault: Fault | None = None
         self.numbers = InodeNumbers()
         self.life = 0
         """How often the process was gone: what it had open is closed."""
         inodes = {
-            inode: _Inode(inode, self.numbers.take(), tree.contents.get(inode, EMPTY).data)
-            for inode in dict.fromkeys(tree.names.files.values())
+            inode: _Inode(inode, self._number_of(inode, tree), tree.contents.get(inode, EMPTY).data)
+            for inode in sorted(set(tree.names.files.values()), key=lambda inode: inode not in tree.numbers)
         }
         self._last = max(inodes, default=0) + 10_000  # none that a file had which is gone
         self._directories: dict[str, dict[str, _Inode | None]] = {path: {} for path in tree.names.directories}
@@ -130,6 +128,13 @@ class TreeDisk:
             self._put(path, inodes[inode])
         self._hold_names()
 
+    def _number_of(self, inode: int, tree: Tree) -> int:
+        number = tree.numbers.get(inode)
+        if number is None:
+            return self.numbers.take()
+        self.numbers.claim(number)
+        return number
+
     # for tests
 
     def mark(self, what: object) -> None:
@@ -139,6 +144,7 @@ class TreeDisk:
     def kill(self) -> None:
         """The process is gone; the page cache is not."""
         self.locks.clear()
+        self.file_locks.clear()
         self.life += 1
         self._hold_names()
 
@@ -213,7 +219,10 @@ class TreeDisk:
     def describe(self, path: str) -> NameFacts:
         if path in self._directories:
             return NameFacts(NameKind.DIRECTORY, 0, 0o700, (0, id(self._directories[path])), 2, 0)
-        inode = self._find(path)
+        return self.facts_of(self._find(path))
+
+    def facts_of(self, inode: _Inode) -> NameFacts:
+        """What a file is."""
         links = sum(other is inode for names in self._directories.values() for other in names.values())
         return NameFacts(NameKind.FILE, 0, 0o600, (0, inode.shown), links, len(inode.data))
 
@@ -240,10 +249,10 @@ class TreeDisk:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return list(self._directories[path])
 
-    def open_directory(self, path: str) -> IDirectory:
+    def open_directory(self, path: str, *, may_be_link: bool = False) -> IDirectory:
         if path not in self._directories:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-        return _Directory(self, self._directories[path])
+        return DirectoryByPath(self, path, self._directories[path])
 
     def sync_directory(self, path: str) -> None:
         if path not in self._directories:
@@ -258,7 +267,7 @@ class TreeDisk:
         self._last += 1
         inode = _Inode(self._last, self.numbers.take())
         self._put(path, inode)
-        self.acts.append(Act(Kind.CREATE, path, inode.number))
+        self.acts.append(Act(Kind.CREATE, path, inode.number, inode.shown))
         return _File(self, path, inode)
 
     def open(self, path: str) -> IFile:
@@ -272,6 +281,9 @@ class TreeDisk:
         self.acts.append(Act(Kind.LINK, path, inode.number, to=new_path))
 
     def rename(self, path: str, new_path: str) -> None:
+        if path in self._directories:
+            self._rename_directory(path, new_path)
+            return
         inode = self._find(path)
         self.numbers.hold(inode.shown)
         self._drop(path)
@@ -280,16 +292,32 @@ class TreeDisk:
         self._put(new_path, inode)
         self.acts.append(Act(Kind.RENAME, path, inode.number, to=new_path))
 
+    def _rename_directory(self, path: str, new_path: str) -> None:
+        if self._directories.get(new_path):
+            raise OSError(errno.ENOTEMPTY, "not empty", new_path)
+        if new_path not in self._directories:
+            self._refuse_taken(new_path)
+        for known in [one for one in self._directories if one == path or one.startswith(path + "/")]:
+            self._directories[new_path + known.removeprefix(path)] = self._directories.pop(known)
+        self._drop(path)
+        self._put(new_path, None)
+        self.acts.append(Act(Kind.RENAME, path, to=new_path))
+
     def unlink(self, path: str) -> None:
         inode = self._find(path)
         self._drop(path)
         self.acts.append(Act(Kind.UNLINK, path, inode.number))
 
-    def lock(self, path: str) -> ILock | None:
-        if path in self.locks:
-            return None
-        self.locks.add(path)
-        return _Lock(self.locks, path)
+    def rename_new(self, path: str, new_path: str) -> None:
+        inode = self._find(path)
+        self._refuse_taken(new_path)
+        self.numbers.hold(inode.shown)
+        self._drop(path)
+        self._put(new_path, inode)
+        self.acts.append(Act(Kind.RENAME, path, inode.number, to=new_path))
+
+    def lock(self, path: str, *, is_shared: bool = False) -> ILock | None:
+        return _Lock(self.locks, path) if self.locks.take(path, is_shared=is_shared) else None
 
     def space(self, path: str) -> Space:
         return Space(1 << 36, 1 << 35, 0, 0)

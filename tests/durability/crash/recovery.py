@@ -147,6 +147,6 @@ def drain(tree: Tree, subject: Subject, *, hardlinks: bool) -> None:
         server.wait(server.queue.close())
         clock.calls.clear()
         disk.kill()
-    left = disk.paths(subject.leftovers)
+    left = [path for path in disk.paths(("",)) if subject.is_leftover(path)]
     if left:
         raise Broken(f"I5: left for ever: {left}")

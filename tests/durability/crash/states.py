@@ -146,6 +146,8 @@ class Story:
     def __init__(self, acts: Sequence[Act], base: Tree = NOTHING) -> None:
         self.acts = acts
         self._base = base
+        self._numbers = dict(base.numbers)
+        """What the file system calls each inode."""
         self._bytes: dict[int, list[int]] = {}
         """Positions of the acts that change each inode's bytes."""
         self._names_before: list[int] = [0]
@@ -153,6 +155,8 @@ class Story:
         for at, act in enumerate(acts):
             if act.kind in BYTES:
                 self._bytes.setdefault(act.inode, []).append(at)
+            if act.kind is Kind.CREATE:
+                self._numbers[act.inode] = act.offset
             self._names_before.append(self._names_before[-1] + (act.kind in NAMES))
         self._names: dict[tuple[int, frozenset[int]], Names] = {}
         self._contents: dict[tuple[int, int, frozenset[int], Torn | None], Content] = {}
@@ -202,7 +206,7 @@ class Story:
             )
             for inode in set(names.files.values())
         }
-        return Tree(names, contents)
+        return Tree(names, contents, self._numbers)
 
     def _content(self, inode: int, length: int, lost: frozenset[int], torn: Torn | None) -> Content:
         positions = self._bytes.get(inode, [])
@@ -232,7 +236,7 @@ class Story:
             for at in range(start, length):
                 if at not in lost:
                     _rename(directories, files, self.acts[at])
-            found = self._names[key] = names_of(directories, files)
+            found = self._names[key] = names_of(directories, _one_file_a_number(files, self._numbers))
         return found
 
     def _stand_at(self, length: int) -> None:
@@ -243,6 +247,18 @@ class Story:
         for at in range(start, length):
             _rename(directories, files, self.acts[at])
         self._stand = length, directories, files
+
+
+def _one_file_a_number(files: dict[str, int], numbers: Mapping[int, int]) -> dict[str, int]:
+    """A number is given out again with the file system's own record that the file before is gone: if the later file is
+    there, the one before is not."""
+    latest: dict[int, int] = {}
+    for inode in files.values():
+        number = numbers.get(inode, 0)
+        latest[number] = max(inode, latest.get(number, 0))
+    if len(latest) == len(set(files.values())):
+        return files
+    return {path: inode for path, inode in files.items() if not numbers.get(inode) or latest[numbers[inode]] == inode}
 
 
 def _change(data: bytearray, act: Act, torn: Torn | None) -> None:
@@ -274,6 +290,8 @@ def _rename(directories: set[str], files: dict[str, int], act: Act) -> None:
     elif kind is Kind.UNLINK:
         if files.get(act.path) == act.inode:
             del files[act.path]
+    elif kind is Kind.RENAME and not act.inode:
+        _rename_directory(directories, files, act)
     elif kind is Kind.RENAME:
         if files.get(act.path) == act.inode:
             del files[act.path]
@@ -282,3 +300,13 @@ def _rename(directories: set[str], files: dict[str, int], act: Act) -> None:
             if len(others) == 1:
                 del files[others[0]]
         files[act.to] = act.inode
+
+
+def _rename_directory(directories: set[str], files: dict[str, int], act: Act) -> None:
+    """A directory with all that is in it; nothing where an act before that made it is lost."""
+    inside = act.path + "/"
+    for path in [one for one in directories if one == act.path or one.startswith(inside)]:
+        directories.discard(path)
+        directories.add(act.to + path.removeprefix(act.path))
+    for path in [one for one in files if one.startswith(inside)]:
+        files[act.to + path.removeprefix(act.path)] = files.pop(path)

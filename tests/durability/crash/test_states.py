@@ -177,3 +177,42 @@ def test_a_disk_over_a_tree_leaves_the_tree_as_it_is() -> None:
 
 def test_an_act_says_what_it_is() -> None:
     assert str(Act(Kind.RENAME, "/q/a", 1, to="/q/b")) == "rename /q/a -> /q/b"
+
+
+def number_of(tree: Tree, path: str) -> int:
+    return TreeDisk(tree).describe(path).inode[1]
+
+
+def test_files_keep_their_numbers_over_a_crash_and_a_number_that_is_free_is_the_next_files() -> None:
+    disk = TreeDisk()
+    disk.make_directory("/q")
+    for name in ("a", "b", "c"):
+        disk.create(f"/q/{name}").close()
+    first, second, third = (disk.describe(f"/q/{name}").inode[1] for name in ("a", "b", "c"))
+    disk.unlink("/q/a")
+    story = Story(disk.acts)
+    tree = story.tree(Crash(len(disk.acts)))
+    assert (number_of(tree, "/q/b"), number_of(tree, "/q/c")) == (second, third)
+    again = TreeDisk(tree)
+    again.create("/q/d").close()
+    assert again.describe("/q/d").inode[1] == first
+    lost_b = story.tree(Crash(len(disk.acts), frozenset(at for at, act in enumerate(disk.acts) if act.path == "/q/b")))
+    assert number_of(lost_b, "/q/c") == third
+
+
+def test_a_number_that_was_given_again_is_never_that_of_two_files() -> None:
+    disk = TreeDisk()
+    disk.make_directory("/q")
+    disk.create("/q/a").close()
+    disk.sync_directory("/q")
+    number = disk.describe("/q/a").inode[1]
+    disk.unlink("/q/a")
+    disk.create("/q/b").close()
+    assert disk.describe("/q/b").inode[1] == number
+    story, found = Story(disk.acts), set()
+    for crash in story.crashes(0, FileSystem.POSIX):
+        tree = story.tree(crash)
+        files = TreeDisk(tree).paths(("/a", "/b", "a", "b")) if tree.names.files else []
+        assert len(files) <= 1
+        found.update(files)
+    assert found == {"/q/a", "/q/b"}

@@ -50,12 +50,14 @@ class Names:
 class Tree:
     """Names and the bytes behind them."""
 
-    __slots__ = ("contents", "digest", "names")
+    __slots__ = ("contents", "digest", "names", "numbers")
 
-    def __init__(self, names: Names, contents: Mapping[int, Content]) -> None:
-        """`contents` by inode; one without is empty."""
+    def __init__(self, names: Names, contents: Mapping[int, Content], numbers: Mapping[int, int] | None = None) -> None:
+        """`contents` by inode; one without is empty. `numbers`: what the file system calls an inode; a file without gets a
+        number that no other one has. Trees that differ in these alone count as the same."""
         self.names = names
         self.contents = contents
+        self.numbers = numbers or {}
         parts = [names.head]
         for name, inode in names.shape:
             parts.append(name)

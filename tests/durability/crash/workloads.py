@@ -119,7 +119,18 @@ LONGER: dict[str, Names] = {
 
 OF_THE_LOG: dict[str, Names] = {
     "marks and starts": ("store three", "use segments", "deliver", "use segments", "restart", "deliver", "round", "restart"),
+    "no segment is left": (
+        "store three",
+        "round",
+        "restart without a segment",
+        "deliver",
+        "round",
+        "restart",
+        "deliver all",
+    ),
+    "no segment is left, again": ("use segments", "restart without a segment", "store three", "restart without a segment"),
     "hangs through rounds": ("store", "hang", "restart", "use segments"),
+    "moved while it hangs": ("store", "hang for ever", "round", "use segments", "use segments", "round", "restart", "round"),
     "hangs at a crash": ("store", "hang for ever", "restart", "round", "use segments", "deliver all", "use segments"),
     "a content is referred to": (
         "store",
@@ -156,6 +167,21 @@ OF_THE_LOG: dict[str, Names] = {
 }
 """The same for the log-structured provider."""
 
+OF_THE_CHUNKS: dict[str, Names] = {
+    "numbers come back": ("store three", "preprocess", "deliver all", "give a number again", "restart", "deliver all"),
+    "preprocessed and settled": ("store three", "preprocess", "retry", "bounce", "report", "restart", "deliver all"),
+    "failed changes": ("store three", "fail a retry", "restart", "deliver all"),
+    "failed notes": ("store three", "fail a bounce", "report", "restart"),
+    "failed ends": ("store three", "preprocess", "fail an end", "give a number again", "restart"),
+    "written anew": ("store three", "retry until it is written anew", "restart", "retry", "deliver all"),
+    "refused and found": ("fail a name in todo", "give a number again", "fail a directory", "restart", "deliver all"),
+    "two processes": ("store", "inject while looked for", "deliver all", "inject", "restart", "deliver all"),
+    "writers that are killed": ("kill an injection", "give a number again", "restart", "deliver all"),
+    "refused writers": ("fail an injection", "give a number again", "restart", "deliver all"),
+    "a large one and its number": ("store a large one", "retry", "deliver all", "store a large one", "restart", "deliver"),
+}
+"""The same for the one-file-a-message queue."""
+
 LINKED = (
     "a large one goes",
     "in and out of a cluster",
@@ -189,7 +215,11 @@ class Look:
 
 def longer(catalogue: Catalogue = CLUSTERED) -> dict[str, Names]:
     """Those of the longer ones that are made of operations of this provider."""
-    return {title: names for title, names in (LONGER | OF_THE_LOG).items() if all(name in catalogue.every for name in names)}
+    return {
+        title: names
+        for title, names in (LONGER | OF_THE_LOG | OF_THE_CHUNKS).items()
+        if all(name in catalogue.every for name in names)
+    }
 
 
 def quick_selection(catalogue: Catalogue = CLUSTERED) -> list[Look]:

@@ -164,15 +164,19 @@ def run(
 def others_go_on(world: World, fault: Fault | None) -> None:
     """One place that fails stops nobody else, but where it is a directory that new names must go to."""
     path = world.disk.met[1] if world.disk.met else ""
-    is_file = world.subject.is_commit_barrier(path) or path.endswith(world.subject.leftovers)
+    is_file = world.subject.is_commit_barrier(path) or world.subject.is_leftover(path)
     if fault is None or fault.span is Span.ONCE or is_file:
-        mail_is_accepted_again(world)
+        mail_is_accepted_again(world, numbers_go_on=True)
         deliver_something(world)
 
 
-def mail_is_accepted_again(world: World) -> None:
+def mail_is_accepted_again(world: World, *, numbers_go_on: bool = False) -> None:
+    """`numbers_go_on`: files of other programs get numbers of inodes meanwhile. A message that failed gives its number back,
+    and the next one would meet the fault of a place at that number again."""
     waited = 0.0
     while not world.store(1):
+        if numbers_go_on:
+            world.disk.numbers.take()
         world.settle_down(0.5)
         waited += 0.5
         if waited > WELL_S:
@@ -241,7 +245,7 @@ def nothing_stays(world: World) -> None:
             pass
         world.later(20)
         world.stop()
-    left = [name for name in world.disk.names if name.endswith(world.subject.leftovers)]
+    left = [name for name in world.disk.names if world.subject.is_leftover(name)]
     if left:
         raise Broken(f"left: {left}")
     if corrupt := [name for name in world.disk.names if name.startswith("/q/corrupt/")]:

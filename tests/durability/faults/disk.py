@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameStanding, Space
+from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameStanding, Space
 from tests.fakes.disk import MemoryDisk, MemoryFile, _Inode
 
-READS = frozenset({"exists", "list", "read", "size", "space", "check", "standing"})
+READS = frozenset({"exists", "list", "read", "size", "space", "check", "standing", "describe", "lock file"})
 """Acts that change nothing."""
 OPENS = frozenset({"open", "create", "lock", "list", "open directory", "sync directory", "sync file system"})
 """Acts that need a descriptor."""
@@ -185,9 +185,9 @@ class FaultyDisk(MemoryDisk):
         self.meet("list", path)
         return super().list_directory(path)
 
-    def open_directory(self, path: str) -> IDirectory:
+    def open_directory(self, path: str, *, may_be_link: bool = False) -> IDirectory:
         self.meet("open directory", path)
-        return super().open_directory(path)
+        return super().open_directory(path, may_be_link=may_be_link)
 
     def standing_of(self, inode: object, path: str) -> NameStanding:
         self.meet("standing", path)
@@ -240,9 +240,13 @@ class FaultyDisk(MemoryDisk):
         self.meet("unlink", path)
         super().unlink(path)
 
-    def lock(self, path: str) -> ILock | None:
+    def rename_new(self, path: str, new_path: str) -> None:
+        self.meet("rename", new_path)
+        super().rename_new(path, new_path)
+
+    def lock(self, path: str, *, is_shared: bool = False) -> ILock | None:
         self.meet("lock", path)
-        return super().lock(path)
+        return super().lock(path, is_shared=is_shared)
 
     def space(self, path: str) -> Space:
         self.meet("space", path)
@@ -285,6 +289,14 @@ class FaultyFile(MemoryFile):
     def size(self) -> int:
         self._faults.meet("size", self._path)
         return super().size()
+
+    def describe(self) -> NameFacts:
+        self._faults.meet("describe", self._path)
+        return super().describe()
+
+    def lock(self) -> bool:
+        self._faults.meet("lock file", self._path)
+        return super().lock()
 
     def truncate(self, size_bytes: int) -> None:
         self._faults.meet("truncate", self._path)

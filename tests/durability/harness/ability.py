@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.stage.load import program
+from tests.scenarios.dovecot_mailboxes import IS_HERE
 from tests.support.power import FileSystem, LoopDisk
 from tests.support.processes import TrialError
 
@@ -33,3 +34,14 @@ def lacks_tracing() -> str | None:
     except (TrialError, OSError) as e:
         return f"no tracing: {e}"
     return f"no tracing: {done.stderr.strip()}" if done.returncode else None
+
+
+def lacks_readers() -> str | None:
+    """Why no IMAP client can read maildirs here; None: it can."""
+    if not IS_HERE:
+        return "needs root, and the packages dovecot-core and dovecot-imapd"
+    try:
+        program("setpriv")
+    except TrialError as e:
+        return f"no other user: {e}"
+    return None

@@ -1,7 +1,8 @@
 """A file system that fills up under load, and empties again: `python -m tests.durability.harness.full_disk`.
 
 By the mail itself: the next hop is down until the server answers 452, and for a while longer; then it comes up. Or by
-others: a file takes all that is free while the next hop is up, and is removed in the end. The load goes on all through.
+others: a file takes all that is free while the next hop is up, or empty files take all inodes, and are removed in the end.
+The load goes on all through.
 
 Must hold: deliveries go on while it is full; all is refused by 452; mail is taken again by itself once there is room; in
 the end all that was acknowledged has arrived, once. The server is never started again.
@@ -13,6 +14,7 @@ import argparse
 import contextlib
 import enum
 import os
+import shutil
 import signal
 import sys
 import time
@@ -39,6 +41,7 @@ class Filling(enum.Enum):
 
     MAIL = "by mail, next hop down"
     OTHERS = "by others, next hop up"
+    INODES = "by empty files of others, next hop up"
 
 
 @attrs.frozen
@@ -74,7 +77,7 @@ def arguments() -> argparse.ArgumentParser:
         prog="python -m tests.durability.harness.full_disk", description="Full and emptied again."
     )
     add_option(parser)
-    parser.add_argument("--filling", action="append", choices=[way.name.lower() for way in Filling], help="(default: both)")
+    parser.add_argument("--filling", action="append", choices=[way.name.lower() for way in Filling], help="(default: all)")
     parser.add_argument("--disk-mb", type=int, default=64)
     parser.add_argument("--rate", type=float, default=300.0, help="messages a second at most")
     parser.add_argument("--full", type=float, default=3.0, help="seconds that it stays full")
@@ -100,6 +103,16 @@ def fill(path: Path) -> None:
         os.close(fd)
 
 
+def fill_inodes(directory: Path) -> None:
+    """Makes empty files until there is no inode left."""
+    directory.mkdir()
+    number = 0
+    with contextlib.suppress(OSError):
+        while True:
+            os.close(os.open(directory / str(number), os.O_WRONLY | os.O_CREAT, 0o600))
+            number += 1
+
+
 def run(options: argparse.Namespace, filling: Filling) -> Shown:
     """One filling. Raises: TrialError."""
     with contextlib.ExitStack() as stack:
@@ -117,13 +130,17 @@ def run(options: argparse.Namespace, filling: Filling) -> Shown:
         wait_until(lambda: taken.look() > 0, options.timeout, "the first message")
         if filling is Filling.OTHERS:
             fill(ballast)
+        elif filling is Filling.INODES:
+            fill_inodes(ballast)
         wait_until(lambda: refused.look() > 0, options.timeout, "the first refusal", 0.1)
         time.sleep(options.full)
-        undelivered = made.drain(options.timeout, FLUSH_IDLE_S) if filling is Filling.OTHERS else 0
+        undelivered = made.drain(options.timeout, FLUSH_IDLE_S) if filling is not Filling.MAIL else 0
         before, refusals = taken.look(), refused.look()
         say(f"{filling.value}: {before} messages taken, {refusals} refused, {undelivered} entries undelivered; emptying")
         if filling is Filling.OTHERS:
             ballast.unlink()
+        elif filling is Filling.INODES:
+            shutil.rmtree(ballast)
         else:
             made.relieve()
             administer(server, "queue", "flush")

@@ -212,10 +212,6 @@ class FileOrder(Order):
                 self.findings.breaches.append(text)
 
 
-ORDERS = {"clustered": Order, "log": Order, "naive": FileOrder}
-"""The rule of the 250, by provider."""
-
-
 def _records(event: Event) -> list[tuple[bytes, int]]:
     """Kind and spool id of the messages that begin in a batch."""
     heads = [RECORD.match(text) for text in event.strings()]

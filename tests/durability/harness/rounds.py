@@ -42,6 +42,13 @@ FAREWELL = (0, -15)
 """Exit codes of a clean stop."""
 
 
+def without_barriers() -> list[str]:
+    """A command line in front of a server's, with which its barriers do nothing."""
+    calls = ",".join(NO_BARRIERS)
+    argv = [program("strace"), "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null"]
+    return [*argv, "-e", f"trace={calls}", "-e", f"inject={calls}:retval=0", "-e", "signal=none"]
+
+
 class Step(enum.Enum):
     """How one life of the server ends."""
 
@@ -92,11 +99,7 @@ class Ground:
 
     def wrapper(self) -> list[str]:
         """The command line in front of the server's."""
-        if self.has_barriers:
-            return []
-        calls = ",".join(NO_BARRIERS)
-        argv = [program("strace"), "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null"]
-        return [*argv, "-e", f"trace={calls}", "-e", f"inject={calls}:retval=0", "-e", "signal=none"]
+        return [] if self.has_barriers else without_barriers()
 
 
 @attrs.frozen

@@ -19,9 +19,13 @@ from benchmarks.stage.directories import say, stage
 from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Ours, Place
 from benchmarks.stage.trial import MIXES, left_in_queue, trial
-from tests.durability.harness.order import CALLS, ORDERS, Findings
+from tests.durability.harness.chunk_order import ChunkOrder
+from tests.durability.harness.order import CALLS, FileOrder, Findings, Order
 from tests.durability.harness.trace import command, events
 from tests.support.processes import TrialError
+
+ORDERS = {"clustered": Order, "log": Order, "chunk": ChunkOrder, "naive": FileOrder}
+"""The rule of the 250, by provider."""
 
 MOST_BYTES = 512
 """Of each buffer that strace prints: heads of records and replies are at its beginning."""

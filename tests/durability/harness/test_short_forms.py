@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.stage.directories import MEMORY_FILE_SYSTEMS, file_system
 from benchmarks.stage.providers import SERVED
-from tests.durability.harness import full_disk, kill_loop, sync_check
-from tests.durability.harness.ability import lacks_power_cuts, lacks_tracing
+from tests.durability.harness import full_disk, injectors, kill_loop, mailbox_reader, mailboxes, sync_check
+from tests.durability.harness.ability import lacks_power_cuts, lacks_readers, lacks_tracing
 from tests.durability.harness.tally import Figures, Record
 from tests.durability.subjects.named import SUBJECTS
 from tests.support.power import FileSystem
@@ -77,9 +77,10 @@ def test_a_server_whose_barriers_do_nothing_is_seen_to_lose_mail(directory: str)
     assert total.lost > 0
 
 
-def test_no_250_is_sent_before_its_barrier_has_returned(directory: str) -> None:
+@pytest.mark.parametrize("provider", ["clustered", "chunk"])
+def test_no_250_is_sent_before_its_barrier_has_returned(directory: str, provider: str) -> None:
     _need(lacks_tracing())
-    argv = ["--directory", directory, "--messages", "400", "--rate", "400"]
+    argv = ["--provider", provider, "--directory", directory, "--messages", "400", "--rate", "400"]
     findings = sync_check.run(sync_check.arguments().parse_args(argv), "varied")
     assert findings.breaches == []
     assert findings.answers == 400
@@ -100,8 +101,44 @@ def test_harnesses_and_proofs_know_the_same_providers() -> None:
     assert list(SERVED) == list(SUBJECTS)
 
 
-def test_a_disk_that_fills_up_refuses_mail_until_there_is_room_and_loses_none(directory: str) -> None:
+@pytest.mark.parametrize("more", [(), ("--power-cut",), ("--no-server",)], ids=["kills", "power cuts", "no server"])
+def test_programs_beside_the_server_lose_and_tear_nothing(directory: str, more: tuple[str, ...]) -> None:
     _need(lacks_power_cuts(FileSystem.EXT4))
-    argv = ["--directory", directory, "--full", "0.5", "--again", "50"]
-    shown = full_disk.run(full_disk.arguments().parse_args(argv), full_disk.Filling.OTHERS)
+    argv = ["--directory", directory, "--seconds", "3", "--file-system", "ext4", *more]
+    shown = injectors.run_on(FileSystem.EXT4, injectors.arguments().parse_args(argv))
+    assert shown.is_good, injectors.describe(FileSystem.EXT4, shown)
+
+
+@pytest.mark.parametrize(
+    ("provider", "filling"), [("clustered", full_disk.Filling.OTHERS), ("chunk", full_disk.Filling.INODES)], ids=str
+)
+def test_a_disk_that_fills_up_refuses_mail_until_there_is_room_and_loses_none(
+    directory: str, provider: str, filling: full_disk.Filling
+) -> None:
+    _need(lacks_power_cuts(FileSystem.EXT4))
+    argv = ["--provider", provider, "--directory", directory, "--full", "0.5", "--again", "50"]
+    shown = full_disk.run(full_disk.arguments().parse_args(argv), filling)
     assert shown.good
+
+
+def test_what_the_log_calls_sent_lies_in_its_maildir_after_power_cuts(directory: str) -> None:
+    _need(lacks_power_cuts(FileSystem.EXT4))
+    argv = ["--directory", directory, "--kills", "2", "--longest", "0.5", "--disk-mb", "1000", "--power-cut", "ext4"]
+    figures = mailboxes.run(mailboxes.arguments().parse_args(argv))
+    assert figures.good
+    assert figures.sent > 0
+
+
+def test_of_maildirs_whose_syncs_do_nothing_it_is_seen(directory: str) -> None:
+    _need(lacks_power_cuts(FileSystem.EXT4), lacks_tracing())
+    argv = ["--directory", directory, "--kills", "1", "--disk-mb", "1000", "--power-cut", "ext4", "--no-barriers"]
+    assert mailboxes.run(mailboxes.arguments().parse_args(argv)).missing > 0
+
+
+def test_a_reader_at_work_sees_each_message_once() -> None:
+    """In a directory that its user gets into: those of tests are open to us alone."""
+    place = mailbox_reader.arguments().get_default("directory")
+    _need(lacks_readers(), f"{place} is in memory" if file_system(place) in MEMORY_FILE_SYSTEMS else None)
+    figures = mailbox_reader.run(mailbox_reader.arguments().parse_args(["--seconds", "4"]))
+    assert figures.good
+    assert figures.accepted > 0

@@ -11,7 +11,7 @@ that a fault of thought shows without a fault of hand, and it goes further: ever
 two crashes, failures beside both.
 
     records, disk, state, world    what there is      |  replay, start       what a start does
-    journal, checkpoint, spool     what may happen    |  promises, explore, scenarios
+    journal, checkpoint, spool     what may happen    |  promises, explore, scenarios; search
 
 *In step with the code*: horizon, order and abandoning of checkpoints (`checkpoint.run`, `checkpoint.files`,
 `checkpoint.write`); late settles, new places, what is moved, what is refused (`ledger`); batches, denial, saying again

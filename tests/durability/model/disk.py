@@ -9,6 +9,8 @@ now; a power cut picks for every cell by itself.
     ("M", spool id, name)    name of a message file            ("D", spool id)          its bytes, whatever its names
     ("C", cluster)           name of a cluster file            ("L", cluster, number)   line in it
     ("X", cluster, number)   state byte of that line: done
+
+Further ones of the log: `tests.durability.log_model`.
 """
 
 from __future__ import annotations
@@ -47,8 +49,13 @@ class Disk(dict[Key, Cell]):
         """Write it; nothing is durable."""
         old, may, _ = self.get(key, _ABSENT)
         if value != old:
-            may = (may | {old} | (_TORN if key[0] in ("H", "B", "D", "L") else _NOTHING)) - {value}
+            may = (may | {old} | (_TORN if key[0] in ("H", "B", "D", "L", "P") else _NOTHING)) - {value}
         self._keep(key, value, may, False)
+
+    def exchange(self, key: Key, value: Hashable) -> None:
+        """Write it as a whole, by a rename: it is there or what was before; nothing is durable."""
+        old, may, _ = self.get(key, _ABSENT)
+        self._keep(key, value, (may | {old}) - {value}, False)
 
     def sync(self, covers: Callable[[Key], bool], *, fails: bool = False) -> None:
         """A barrier over these cells, or one that fails."""

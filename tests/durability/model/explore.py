@@ -1,58 +1,33 @@
-"""Exploring: every state that a scenario leads to, breadth first, so that the first damage found has the shortest story."""
+"""Exploring: every state that a scenario leads to."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from tests.durability.model import checkpoint, journal, spool, start
 from tests.durability.model.disk import Disk, power_cuts
 from tests.durability.model.promises import check
 from tests.durability.model.replay import recover
-from tests.durability.model.state import OVER, Broken, Left, Sent, Setting, State
+from tests.durability.model.search import Broken, Explored, search
+from tests.durability.model.state import OVER, Left, Sent, Setting, State
 from tests.durability.model.world import World
 
 Act = Callable[[World], object]
 
 
-class Explored(NamedTuple):
-    """How many states there were, what was broken first, and how it came to that. `is_whole`: all states were seen."""
-
-    states: int
-    damage: str | None
-    story: tuple[str, ...]
-    is_whole: bool
-
-
 def explore(setting: Setting, most_states: int) -> Explored:
     """Look at up to so many states."""
     first, title = _begin(setting)
-    seen: dict[int, tuple[int | None, str]] = {hash(first): (None, title)}
-    queue = deque([first])
     drained: set[int] = set()
-    while queue:
-        state = queue.popleft()
-        me = hash(state)
-        for label, after in successors(state, setting):
-            if len(seen) >= most_states:
-                return Explored(len(seen), None, (), False)
-            damage = after if isinstance(after, str) else None
-            key = hash(after)
-            if isinstance(after, State):
-                if key in seen:
-                    continue
-                try:
-                    _examine(after, setting, drained)
-                except Broken as broken:
-                    damage = str(broken)
-            if damage is not None:
-                return Explored(len(seen), damage, _story(seen, me, label), False)
-            seen[key] = (me, label)
-            if isinstance(after, State) and (after.memory is not None or after.left.kills or after.left.powers):
-                queue.append(after)  # else `_examine` went on to the end from there
-    return Explored(len(seen), None, (), True)
+    return search(
+        first,
+        title,
+        lambda state: successors(state, setting),
+        lambda state: _examine(state, setting, drained),  # it goes on to the end where no start is to come
+        lambda state: state.memory is not None or bool(state.left.kills or state.left.powers),
+        most_states,
+    )
 
 
 def _begin(setting: Setting) -> tuple[State, str]:
@@ -66,14 +41,6 @@ def _begin(setting: Setting) -> tuple[State, str]:
         _examine(following, setting, set())
         state = following
     return state, " > ".join(scenario.begun) or "empty disk"
-
-
-def _story(seen: dict[int, tuple[int | None, str]], key: int | None, last: str) -> tuple[str, ...]:
-    story = [last]
-    while key is not None:
-        key, label = seen[key]
-        story.append(label)
-    return tuple(reversed(story))
 
 
 def successors(state: State, setting: Setting) -> Iterator[tuple[str, State | str]]:

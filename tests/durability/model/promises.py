@@ -11,7 +11,8 @@ from __future__ import annotations
 from tests.durability.model.disk import Disk
 from tests.durability.model.records import QueueId
 from tests.durability.model.replay import live_lines
-from tests.durability.model.state import LIVE, OVER, Broken, Memory, Sent, Setting
+from tests.durability.model.search import Broken
+from tests.durability.model.state import LIVE, OVER, Memory, Sent, Setting
 
 
 def check(disk: Disk, memory: Memory, sent: tuple[Sent, ...], setting: Setting) -> None:

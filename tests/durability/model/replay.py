@@ -22,7 +22,8 @@ from tests.durability.model.records import (
     Settle,
     SpoolId,
 )
-from tests.durability.model.state import Broken, Memory, Setting
+from tests.durability.model.search import Broken
+from tests.durability.model.state import Memory, Setting
 
 _MOST = 10**9
 

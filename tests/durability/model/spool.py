@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.durability.model.records import Settle, SpoolId
 from tests.durability.model.replay import counting_clusters
-from tests.durability.model.state import OVER, Broken, Walk
+from tests.durability.model.search import Broken
+from tests.durability.model.state import OVER, Walk
 from tests.durability.model.world import World
 
 Name = tuple[SpoolId, int]

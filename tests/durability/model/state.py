@@ -8,10 +8,6 @@ from tests.durability.model.disk import Cell, Key
 from tests.durability.model.records import Cluster, Line, Nonce, Place, QueueId, Record, SpoolId
 
 
-class Broken(Exception):
-    """An invariant does not hold."""
-
-
 class Scenario(NamedTuple):
     """What happens, and the bounds. `messages`: of each the number of recipients and whether it is large. `ways`: what an
     entry may come to but its end: d deferred, b bounced. `reports`: the last message reports a bounce. `lines`: of a full

@@ -16,11 +16,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.stage.providers import add_option
 from tests.durability.crash.fingerprint import fingerprint
 from tests.durability.mutation.children import Job, run
 from tests.durability.mutation.judges import TESTS, late, quick, soon
-from tests.durability.mutation.mutants import ROOT, Mutant, find, sources
+from tests.durability.mutation.mutants import PACKAGES, ROOT, Mutant, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import Result, page, page_of, remembered
 
@@ -52,9 +51,15 @@ def _code() -> str:
     """Of what is judged, and of what judges."""
     parts = [
         ROOT / "mailismus",
-        *(ROOT / "tests" / name for name in (*TESTS, "log", "durability/faults", "durability/crash", "contracts", "fakes")),
+        *(
+            ROOT / "tests" / name
+            for name in (*TESTS, "log", "chunk", "chunks", "durability/faults", "durability/crash", "contracts", "fakes")
+        ),
     ]
-    own = [ROOT / "tests" / "durability" / "mutation" / f"{name}.py" for name in ("hook", "judges", "mutants", "rules")]
+    own = [
+        ROOT / "tests" / "durability" / "mutation" / f"{name}.py"
+        for name in ("hook", "judges", "mutants", "rule", "rules", "clustered_rules", "log_rules")
+    ]
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
 
 
@@ -88,7 +93,8 @@ def run_all(
 def main() -> int:
     """See above."""
     parser = argparse.ArgumentParser(prog="python -m tests.durability.mutation")
-    add_option(parser)
+    text = "whose mutants (default: %(default)s); maildir: those of deliveries into maildirs; convert: of conversions"
+    parser.add_argument("--provider", choices=[*PACKAGES], default="clustered", help=text)
     parser.add_argument("--list", action="store_true", help="only say what there is")
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
     parser.add_argument("--done", type=Path, help="file of results")

@@ -26,7 +26,13 @@ SLOW = ("test_calendar.py", "test_few_files.py", "test_idtable.py", "test_refere
 """Tests of them that are not asked soon."""
 
 LONG = (
-    *("test_checkpoints.py", "test_clustered_contract.py", "test_log_contract.py", "test_take_over.py"),
+    *(
+        "test_checkpoints.py",
+        "test_clustered_contract.py",
+        "test_log_contract.py",
+        "test_chunk_contract.py",
+        "test_take_over.py",
+    ),
     *("test_plan.py", "test_dump.py"),
 )
 """Tests of them that are asked behind the others."""
@@ -36,6 +42,12 @@ REPAIR = "fsck"
 
 REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("actions", "executor", "quarantine", "repair_crashes"))
 """What is asked of them soon."""
+
+NO_PROVIDERS = {
+    "maildir": ("maildir", "chunks"),
+    "convert": ("convert", "durability/crash/test_conversion_points.py"),
+}
+"""Who judges what is no provider: crash points and faults of it are among these."""
 
 FAULTS = ("damage", "killed_starts", "faults")
 """Of the faults those that stand beside those of the clustered provider."""
@@ -74,6 +86,8 @@ class Judge:
 
 def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") -> list[Judge]:
     """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time."""
+    if provider in NO_PROVIDERS:
+        return [*_remembered(first, provider), Judge(NO_PROVIDERS[provider])]
     if provider != "clustered":
         return _remembered(first, provider) + _soon_of_another(mutant, provider)
     own = _own(mutant)
@@ -120,6 +134,8 @@ def _is_narrow(judge: Judge) -> bool:
 
 def late(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:
     """Who is asked then."""
+    if provider in NO_PROVIDERS:
+        return []
     if provider != "clustered":
         found = _there("durability/faults", [f"test_{provider}_{part}.py" for part in FAULTS])
         return [Judge(found, provider=provider)] if found else []

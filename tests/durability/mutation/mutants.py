@@ -2,7 +2,7 @@
 
 Of the packages whose promises are proved here a mutant is each
 - *barrier*: a call of `sync`, `sync_directory` or `sync_file_system` is left out;
-- *cover*: a file or directory is not noted for the barrier of a checkpoint;
+- *cover*: a file or directory is not noted for a barrier that covers several;
 - *order*: two statements that change the disk, or sync it, or hand something to the journal, change places: one behind the
   other, whatever stands between them;
 - *check*: one reason to refuse bytes that were read, or to act on them, is left out;
@@ -37,9 +37,13 @@ PACKAGES = {
         "mailismus/spool",
     ),
     "log": ("mailismus/queue/providers/log",),
+    "chunk": ("mailismus/chunks", "mailismus/queue/providers/chunk"),
     "naive": ("tests/naive",),
+    "maildir": ("mailismus/chunks", "mailismus/maildir"),
+    "convert": ("mailismus/queue/convert",),
 }
-"""Of each provider, where its promises are kept. What providers share stands with the first."""
+"""Of each provider, where its promises are kept. What providers share stands with the first. Maildirs are no provider, and
+judged as one."""
 
 LOOKING = ("dump.py", "offline.py", "search.py")
 """Files that change nothing on a disk."""
@@ -48,10 +52,19 @@ REPAIRING = ("actions.py", "executor.py", "files.py", "quarantine.py")
 """Of `fsck` those that do."""
 
 BARRIERS = frozenset(("sync", "sync_directory", "sync_file_system"))
-CHANGES = frozenset(("write_at", "truncate", "make_directory", "remove_directory", "create", "link", "rename", "unlink"))
-COVERS = frozenset(("files", "directories"))
+CHANGES = frozenset(
+    ("write_at", "truncate", "make_directory", "remove_directory", "create", "link", "rename", "rename_new", "unlink")
+)
+COVERS = frozenset(("files", "directories", "barrier"))
+NOTES = frozenset(("add", "add_directory"))
 
 READERS = (
+    "mailismus/chunks/access.py",
+    "mailismus/chunks/handler.py",
+    "mailismus/maildir/boots.py",
+    "mailismus/maildir/maildirsize.py",
+    "mailismus/maildir/quota.py",
+    "mailismus/maildir/sweep.py",
     "mailismus/journal/batch.py",
     "mailismus/journal/load.py",
     "mailismus/journal/replay.py",
@@ -66,6 +79,10 @@ READERS = (
     "mailismus/queue/providers/log/read/envelopes.py",
     "mailismus/queue/providers/log/recovery/found.py",
     "mailismus/queue/providers/log/recovery/replay.py",
+    "mailismus/queue/providers/chunk/format/files.py",
+    "mailismus/queue/providers/chunk/format/line.py",
+    "mailismus/queue/providers/chunk/format/states.py",
+    "mailismus/queue/providers/chunk/recovery/found.py",
     "mailismus/spool/message_file.py",
 )
 """Where bytes that come from a disk are judged."""
@@ -255,7 +272,7 @@ def _found(path: str, tree: ast.Module, touching: frozenset[str]) -> Iterator[tu
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 if node.func.attr in BARRIERS:
                     yield function, _Found(Kind.BARRIER, node)
-                elif _last_name(node.func.value) in COVERS and node.func.attr == "add":
+                elif _last_name(node.func.value) in COVERS and node.func.attr in NOTES:
                     yield function, _Found(Kind.COVER, node)
             if path in READERS:
                 for reason, answer in _reasons(node):

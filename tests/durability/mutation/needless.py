@@ -89,8 +89,6 @@ NEEDLESS: dict[str, str] = {
     ),
     "order | clustered/checkpoint/cleanup.py | ClusterCleanup.run | for cluster in list(self._cluster_index.clusters.values()): <> for cluster_id in "
     "self._distrusted - kept.gone.keys() - pending.grown.keys():": "An empty one is written anew before it goes: in vain.",
-    "order | journal/opening.py | JournalOpener.begin_journal | if reuse is not Reuse.NOTHING: <> "
-    "_write_first_batch(found, owner, pool, writer, beside_epoch)": "Which file takes the batch is all that changes.",
     "order | journal/commit.py | GroupCommit._written | if self._waiting: <> for item in batch:": _SPEED,
     "order | clustered/checkpoint/run.py | CheckpointRunner.on_batch | self._segments.top_up() <> if state.pending is None and "
     "self._policy.is_over_limit(state.memtable.entry_count, item..": _AHEAD,

@@ -2,6 +2,7 @@
 
 interface    what a proof must know of a provider
 clustered    the clustered provider
+chunk        the one-file-a-message provider
 log          the log-structured provider
 naive        a deliberately naive provider (`tests.naive`), which the proofs must catch
 named        a provider by its name, and the option `--provider`

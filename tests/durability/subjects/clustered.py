@@ -116,6 +116,9 @@ class ClusteredSubject:
             opened = open_queue(settings, disk, workers.files, clock, random_bytes)
         return ClusteredRunning(build(settings, disk, opened, workers, clock, clock.seconds), opened)
 
+    def is_leftover(self, path: str) -> bool:
+        return path.endswith(self.leftovers)
+
     def is_commit_barrier(self, path: str) -> bool:
         return path.startswith("/q/journal/")
 

@@ -59,6 +59,9 @@ class Subject(Protocol):
     def leftovers(self) -> tuple[str, ...]:
         """Endings of the names of files that an empty queue has none of."""
 
+    def is_leftover(self, path: str) -> bool:
+        """Whether an empty queue has no file of this path, by its name alone."""
+
     @property
     def upkept(self) -> str:
         """The ending of the names of files that `write_behind` writes; empty: it writes none."""

@@ -49,7 +49,11 @@ class LogRunning:
         self.queue.commits.hurry()
 
     def write_behind(self) -> None:
-        self.queue.parts.loading.learn().addCallback(lambda _: self.queue.rounds.run())
+        self.queue.parts.learning.learn().addCallback(lambda _: self.queue.rounds.run())
+
+    def moves(self) -> int:
+        """How many envelopes are being written again."""
+        return len(self.queue.parts.ledger.moves)
 
     def unrest(self) -> str | None:
         if self.queue.is_busy():
@@ -87,6 +91,9 @@ class LogSubject:
         with small_segments():
             opened = open_queue(settings, disk, workers.files, clock, random_bytes)
         return LogRunning(build(settings, disk, opened, workers, clock, clock.seconds), opened)
+
+    def is_leftover(self, path: str) -> bool:
+        return path.endswith(self.leftovers)
 
     def is_commit_barrier(self, path: str) -> bool:
         return path.startswith("/q/log/")

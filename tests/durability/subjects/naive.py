@@ -64,6 +64,9 @@ class NaiveSubject:
     ) -> NaiveRunning:
         return NaiveRunning(open_naive(settings, disk, workers.files, clock))
 
+    def is_leftover(self, path: str) -> bool:
+        return path.endswith(self.leftovers)
+
     def is_commit_barrier(self, path: str) -> bool:
         return path.endswith(NEW_SUFFIX)
 

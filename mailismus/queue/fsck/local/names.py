@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from mailismus.disk.interface import NameFacts, NameKind
 from mailismus.errors import Corrupt
+from mailismus.queue.files.conversion import CONVERSION
 from mailismus.queue.files.directories import LOCK
 from mailismus.queue.files.mark import MARK, NEW_MARK, read_mark
 from mailismus.queue.fsck.local import actions
@@ -57,7 +58,7 @@ class NameCheck:
                 else:
                     yield from self.check(path, NameKind.DIRECTORY)
             yield from self._check_root(root, frozenset(names))
-        yield from self._check_mark()
+        yield from self.check_mark()
         kept = len(self.list(checking.corrupt_path))
         if kept:
             yield problem(self._kinds["SET_ASIDE"], checking.corrupt_path, count=kept)
@@ -71,6 +72,8 @@ class NameCheck:
             path = os.path.join(root, name)
             if name == LOCK:
                 yield from self.check(path, NameKind.FILE)
+            elif name == CONVERSION:
+                yield from self.check(path, NameKind.DIRECTORY)
             elif name in LINK_PROBES:
                 yield problem(self._kinds["PROBE_LEFT"], path, None, partial(actions.unlink, path))
             elif root == self._checking.queue_path and name in (MARK, NEW_MARK):
@@ -78,7 +81,8 @@ class NameCheck:
             elif name not in names and name not in _SYSTEMS_OWN and not name.endswith(self._checking.layout.own):
                 yield problem(self._kinds["FOREIGN"], path)
 
-    def _check_mark(self) -> Iterator[FileProblem]:
+    def check_mark(self) -> Iterator[FileProblem]:
+        """Check the mark of the queue, and find one that was never finished."""
         root = self._checking.queue_path
         new_path, path = os.path.join(root, NEW_MARK), os.path.join(root, MARK)
         if self._disk.exists(new_path):

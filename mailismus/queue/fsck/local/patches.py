@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.disk.interface import IDisk, IFile, NameStanding
+from mailismus.disk.interface import IDisk, IFile, NameFacts, NameStanding
 
 
 @attrs.frozen
@@ -50,6 +50,12 @@ class PatchedFile:
         raise _only_read()
 
     def sync(self) -> None:
+        raise _only_read()
+
+    def describe(self) -> NameFacts:
+        return self._file.describe()
+
+    def lock(self) -> bool:
         raise _only_read()
 
     def standing(self, path: str) -> NameStanding:

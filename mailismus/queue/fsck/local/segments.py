@@ -215,7 +215,8 @@ def _explain(checking: Checking, state: JournalState[L]) -> Iterator[FileProblem
         yield problem(checking.kinds["RECORD_DAMAGED"], checking.journal_path, None, text=_text_of(line))
     short = _short(journal, checking)
     for segment in short:
-        yield problem(checking.kinds["SEGMENT_SHORT"], segment.path, segment.size_bytes, size=segment.size_bytes)
+        kind = "SEGMENT_CUT" if checking.layout.keeps_all and _is_cut(segment) else "SEGMENT_SHORT"
+        yield problem(checking.kinds[kind], segment.path, segment.size_bytes, size=segment.size_bytes)
     for segment in journal.others:
         if segment in short:
             continue
@@ -263,6 +264,12 @@ def _short(journal: Journal, checking: Checking) -> list[FoundSegment]:
     last = journal.used if checking.layout.keeps_all else journal.used[-1:]
     used = [s for s in journal.others if not os.path.basename(s.path).startswith(READY_NAME)]
     return [segment for segment in (*last, *used) if _has_odd_size(segment)]
+
+
+def _is_cut(segment: FoundSegment) -> bool:
+    """Whether a start on a full disk may have made or cut it: it has a header, and no batch in it is cut."""
+    is_whole = segment.counts and segment.size_bytes % BLOCK == 0
+    return is_whole and segment.kept_bytes() <= segment.size_bytes
 
 
 def _last_before(journal: Journal, sequence: int) -> int:

@@ -14,6 +14,7 @@ Rooms, bottom first; a room imports itself and the rooms above it in this list; 
     checkpoint  moves live entries to cluster and message files, then frees journal segments
     recovery    opening: locks, replay, salvage, a missing journal; reading a stopped queue
     control     waiters, settlements, admission, results of batches, clean stop
+    conversion  all of a stopped queue for a conversion, and a new queue made by one
     fsck        checks and repairs a stopped queue
     entry       `PROVIDER`: this provider as the program knows it
 

@@ -8,10 +8,11 @@ Rooms, bottom first; a room imports itself and the rooms above it in this list:
 
     format      bytes on disk: records, positions. Pure
     index       what is in memory: envelopes, messages, what keeps segments. Pure
-    commit      items of the log
+    commit      items of the log, and the records in them
     read        contents, search, counting
     recovery    opening: locks, replay, live envelopes
     control     waiters, settlements, rounds of marks, moves, admission, clean stop
+    conversion  all of a stopped queue for a conversion, and a new queue made by one
     fsck        checks of a stopped queue, and repairs
 
 The modules, leaves first:

@@ -23,17 +23,21 @@ from mailismus.journal.writer import most_records_size
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
+from mailismus.queue.providers.log.commit.asked import AskedSettlements
 from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.log.control.admission import LogAdmission
 from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, LogChoices
 from mailismus.queue.providers.log.control.closing import LogClosing
 from mailismus.queue.providers.log.control.compaction import Compaction
+from mailismus.queue.providers.log.control.learning import Learning
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
+from mailismus.queue.providers.log.control.piece_reading import PieceReading
 from mailismus.queue.providers.log.control.results import LogResults
 from mailismus.queue.providers.log.control.rounds import MarkRounds
 from mailismus.queue.providers.log.control.segments import LogSegments
+from mailismus.queue.providers.log.control.visits import Visits
 from mailismus.queue.providers.log.control.waiters import LogWaiters
 from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.index.resting import Resting
@@ -104,6 +108,7 @@ def build(
     references = ReferenceCache(settings.spool.maxspidcache, first_new)
     scan = ReferenceScan(removal, references, lines, names_recipients=False)
     release = Release(removal, references, scan, reactor, has_links=False)
+    asked = AskedSettlements(working_set, resting, found.holds)
     ledger = LogLedger(working_set, resting, found.holds, release)
     ledger.adopt(found.working, found.unmarked)
     segments = LogSegments(opened.writer, opened.pool, found.holds, resting)
@@ -126,9 +131,10 @@ def build(
     refused = RefusedDrafts()
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(ledger, segments, commits, naming, results, contents, refused, now)
-    loading = PieceLoading(
-        *(resting, ledger, segments, commits, dict(found.unread), files, reactor, now, lock, damage), ahead_s=choices.ahead_s
-    )
+    reading = PieceReading(resting, ledger, segments, commits, dict(found.unread), files, lock, damage)
+    visits = Visits(resting, reading, commits, reactor, now)
+    learning = Learning(resting, reading, reactor, now)
+    loading = PieceLoading(reading, learning, resting, ledger, reactor, now, choices.ahead_s)
     compaction = Compaction(segments, loading, moves, commits)
     rounds = MarkRounds(
         *(ledger, segments, commits, moves, compaction, results, disk, root, directory, files, reactor),
@@ -136,8 +142,9 @@ def build(
         lock=lock,
         choices=choices,
     )
+    learning.listen(loading.tell_news)
     waiters.listen(loading.tell_news)
-    lines.read_by(loading.visit_slowly)
+    lines.read_by(visits.visit_slowly)
     admission = LogAdmission(commits, opened.pool, space, pressure)
     closing = LogClosing(commits, pressure, reactor, opened.release)
 
@@ -153,11 +160,15 @@ def build(
         resting=resting,
         waiters=waiters,
         release=release,
+        asked=asked,
         ledger=ledger,
         commits=commits,
         naming=naming,
         segments=segments,
         contents=contents,
+        reading=reading,
+        visits=visits,
+        learning=learning,
         loading=loading,
         results=results,
         moves=moves,

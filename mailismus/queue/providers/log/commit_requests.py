@@ -6,7 +6,7 @@
 
 *Rules*: a request about an entry that has a settlement under way waits for that one's end.
 
-*Not here*: what becomes of an item (`control.results`), records and working set (`control.ledger`).
+*Not here*: the records of settlements (`commit.asked`), what becomes of an item (`control.results`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mailismus.queue.commits import commit_deferred, error_of, tell
 from mailismus.queue.entering import removals_of, split_ended
 from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
 from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem
-from mailismus.queue.providers.log.control.ledger import begin_message, begin_new_message
+from mailismus.queue.providers.log.commit.messages import begin_message, begin_new_message
 from mailismus.queue.providers.log.parts import LogParts
 from mailismus.queue.words import check_words
 from mailismus.spool.draft import SpoolDraft
@@ -44,7 +44,7 @@ class LogRequests:
 
     def __init__(self, parts: LogParts) -> None:
         self._parts = parts
-        self._ledger, self._commits, self._results = parts.ledger, parts.commits, parts.results
+        self._asked, self._commits, self._results = parts.asked, parts.commits, parts.results
         self._limits = parts.limits
         self._late: list[tuple[LogCommitItem, _Request]] = []
         """Requests about entries with a settlement under way."""
@@ -114,10 +114,10 @@ class LogRequests:
 
     def _append_request(self, item: LogCommitItem, request: _Request) -> None:
         settlements, ended = request.settlements, request.ended
-        if (settlements or ended) and self._ledger.is_waiting_for(ended, settlements):
+        if (settlements or ended) and self._asked.is_waiting_for(ended, settlements):
             self._late.append((item, request))
             return
-        if (settlements or ended) and (unknown := self._ledger.unknown_among(ended, settlements)):
+        if (settlements or ended) and (unknown := self._asked.unknown_among(ended, settlements)):
             self._load(item, request, unknown)
             return
         self._append_known(item, request)
@@ -132,7 +132,7 @@ class LogRequests:
         self._loading -= 1
         if isinstance(result, Failure):
             self._commits.break_down(result)
-        if self._ledger.is_waiting_for(request.ended, request.settlements):
+        if self._asked.is_waiting_for(request.ended, request.settlements):
             self._late.append((item, request))
         else:
             self._append_known(item, request)
@@ -145,7 +145,7 @@ class LogRequests:
             if known is not None:
                 item.add_message(known)
         if settlements or ended:
-            self._ledger.add_settlements(item, ended, settlements, self._parts.now())
+            self._asked.add(item, ended, settlements, self._parts.now())
         if item.size_bytes:
             self._commits.append(item)
             return

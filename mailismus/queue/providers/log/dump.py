@@ -28,7 +28,7 @@ from mailismus.queue.providers.log.format.record import (
     shortest_s,
     split_replacement,
 )
-from mailismus.queue.providers.log.index.resting import area_of
+from mailismus.queue.providers.log.index.piece import area_of
 
 _PLACES = frozenset((LogRecordKind.MOVED, LogRecordKind.START, LogRecordKind.FINISH))
 

@@ -6,6 +6,7 @@ and a server none of `fsck`.
 
 from __future__ import annotations
 
+import os
 from typing import TextIO
 
 from twisted.internet.interfaces import IReactorTime
@@ -14,7 +15,17 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.queue.fsck.finding import FsckReport
-from mailismus.queue.provider import IOpenedQueue, IPlanCounter, IProvider, IStoppedQueue, QueuePlace, QueueReactor
+from mailismus.queue.provider import (
+    IOpenedQueue,
+    IPlanCounter,
+    IProvider,
+    IQueueBuilder,
+    IQueueSource,
+    IsLocal,
+    IStoppedQueue,
+    QueuePlace,
+    QueueReactor,
+)
 from mailismus.queue.providers.log.format.version import FORMATS, NAME, OWNERSHIP
 
 
@@ -35,10 +46,10 @@ class LogProvider:
     def load(self) -> None:
         from mailismus.queue.providers.log import running  # noqa: F401
 
-    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime) -> IOpenedQueue:
-        from mailismus.queue.providers.log.running import OpenedLogQueue
+    def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime, is_local: IsLocal) -> IOpenedQueue:
+        from mailismus.queue.providers.log.running import open_log_queue
 
-        return OpenedLogQueue(settings, reactor, clock)
+        return open_log_queue(settings, reactor, clock)
 
     def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
         from mailismus.queue.providers.log.recovery.offline import open_readonly
@@ -64,6 +75,19 @@ class LogProvider:
         from mailismus.queue.providers.log.fsck.repair import repair
 
         return repair(settings, now)
+
+    def open_writer(self, settings: QueueSettings) -> None:
+        return None
+
+    def open_source(self, place: QueuePlace, disk: IDisk) -> IQueueSource:
+        from mailismus.queue.providers.log.conversion.source import open_source
+
+        return open_source(disk, place.queue_path, _spool_of(place))
+
+    def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> IQueueBuilder:
+        from mailismus.queue.providers.log.conversion.build import LogBuilder
+
+        return LogBuilder(settings, disk, epoch, now, os.urandom)
 
     def dump(self, path: str, out: TextIO) -> None:
         from mailismus.queue.providers.log.dump import dump

@@ -67,5 +67,5 @@ METRICS: tuple[Metric[LogQueue], ...] = (
         "Pieces of the log that were not read since the start: the entries that rest there are not counted.",
         lambda q: q.parts.resting.unread,
     ),
-    counter("mailismus_log_pieces_read_total", "Pieces of the log that were read.", lambda q: q.parts.loading.pieces_read),
+    counter("mailismus_log_pieces_read_total", "Pieces of the log that were read.", lambda q: q.parts.reading.pieces_read),
 )

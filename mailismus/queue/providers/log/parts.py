@@ -12,15 +12,19 @@ from mailismus.journal.pressure import Pressure
 from mailismus.journal.spool_ids import Naming
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
+from mailismus.queue.providers.log.commit.asked import AskedSettlements
 from mailismus.queue.providers.log.control.admission import LogAdmission
 from mailismus.queue.providers.log.control.closing import LogClosing
 from mailismus.queue.providers.log.control.compaction import Compaction
+from mailismus.queue.providers.log.control.learning import Learning
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
+from mailismus.queue.providers.log.control.piece_reading import PieceReading
 from mailismus.queue.providers.log.control.results import LogResults
 from mailismus.queue.providers.log.control.rounds import MarkRounds
 from mailismus.queue.providers.log.control.segments import LogSegments
+from mailismus.queue.providers.log.control.visits import Visits
 from mailismus.queue.providers.log.control.waiters import LogWaiters
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import WorkingSet
@@ -70,11 +74,15 @@ class LogParts:
     resting: Resting
     waiters: LogWaiters
     release: Release
+    asked: AskedSettlements
     ledger: LogLedger
     commits: GroupCommit
     naming: Naming
     segments: LogSegments
     contents: LogContents
+    reading: PieceReading
+    visits: Visits
+    learning: Learning
     loading: PieceLoading
     results: LogResults
     moves: Moves

@@ -44,7 +44,7 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.providers.log.commit_requests import LogRequests
 from mailismus.queue.providers.log.format.version import LOG
-from mailismus.queue.providers.log.index.resting import Piece, runner_of
+from mailismus.queue.providers.log.index.piece import Piece, runner_of
 from mailismus.queue.providers.log.parts import LogParts
 from mailismus.queue.providers.log.read.count_plan import LogCountingPlan
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
@@ -63,7 +63,7 @@ class LogQueue:
         self._working_set, self._admission, self._drafts = parts.working_set, parts.admission, parts.drafts
         self._waiters, self._contents = parts.waiters, parts.contents
         self._resting, self._loading = parts.resting, parts.loading
-        self._looking = Looking(parts.working_set, parts.loading.visit)
+        self._looking = Looking(parts.working_set, parts.visits.visit)
         self.requests = LogRequests(parts)
         self.max_envelope_bytes = parts.limits.envelope
 
@@ -71,7 +71,7 @@ class LogQueue:
 
     def is_busy(self) -> bool:
         """Whether work of the queue's own is under way, which ends by itself."""
-        return self.rounds.is_busy() or self._loading.is_busy()
+        return self.rounds.is_busy() or self.parts.learning.is_busy()
 
     def open(self) -> Deferred[None]:
         parts, now = self.parts, self._now()
@@ -84,7 +84,7 @@ class LogQueue:
         parts.pressure.start()
         parts.presence.start()
         parts.rounds.start()
-        parts.loading.start(parts.release.scan_if_needed)
+        parts.learning.start(parts.release.scan_if_needed)
         return succeed(None)
 
     def close(self) -> Deferred[None]:
@@ -94,6 +94,7 @@ class LogQueue:
         parts.space.stop()
         parts.pressure.stop()
         parts.release.stop()
+        parts.learning.stop()
         parts.loading.stop()
         return parts.rounds.stop().addCallback(lambda _: parts.closing.begin()).addCallback(self._on_closed)
 
@@ -163,11 +164,11 @@ class LogQueue:
         return Deferred.fromCoroutine(self._looking.summarize(self._admission.reason()))
 
     def counting_plan(self) -> ICountingPlan:
-        sums, over = new_sums(), self._loading.hidden()
+        sums, over = new_sums(), self.parts.reading.hidden()
         for known in self._working_set.messages.values():
             for entry in known.entries.values():
                 sums[entry.area].add_entry(known.message)
-        return LogCountingPlan(self.parts.root, sums, self._loading.planned(), over, self._admission.reason())
+        return LogCountingPlan(self.parts.root, sums, self.parts.reading.planned(), over, self._admission.reason())
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._looking.search(wanted, after, limit, self.commits.applied_sequence))
@@ -196,7 +197,7 @@ class LogQueue:
                 count += matching
                 touched.setdefault(piece, set()).add(runner_of(Area.DEFERRED, one.interval))
 
-        is_whole = await self._loading.visit(look)
+        is_whole = await self.parts.visits.visit(look)
         for piece, runners in touched.items():
             if self._resting.has(piece):
                 self._resting.flush(piece, wanted, newest, sorted(runners))

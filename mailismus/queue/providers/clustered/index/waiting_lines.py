@@ -110,13 +110,13 @@ class WaitingLines:
         """Take out due lines, at most `limit`. Those beyond the share of their sender are held back; lines held back before
         come first."""
         self._ripen(now)
-        for sender in list(self._held):
+        for sender in list(self._held) if shares is None else shares.in_order(self._held):
             if limit <= 0:
                 break
             held = self._held[sender]
             room = min(limit, len(held))
             if shares is not None:
-                room = min(room, shares.room_for(sender, room))
+                room = min(room, shares.room_for(sender, room, is_cut=room < len(held)))
             while held and room > 0:
                 line = self._due_line(held.popleft(), now)
                 if line is not None:
@@ -128,7 +128,9 @@ class WaitingLines:
                 self._held.pop(sender, None)
         while limit > 0 and (run := self._next_run(now, limit)):
             sender = run[0].message.sender
-            room = len(run) if shares is None else max(0, shares.room_for(sender, len(run)))
+            room = len(run)
+            if shares is not None:
+                room = max(0, shares.room_for(sender, room, is_cut=room == limit and bool(self._ready)))
             for line in run[:room]:
                 limit -= 1
                 self.forget(line.offset)

@@ -22,7 +22,7 @@ from mailismus.queue.providers.clustered.recovery.clusters import index_clusters
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue
 from mailismus.queue.providers.clustered.recovery.replay import load_journal
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
-from mailismus.queue.providers.clustered.recovery.stopped_contents import StoppedContents
+from mailismus.queue.providers.clustered.recovery.stopped_contents import StoppedContents, guessed_segments
 from mailismus.queue.stopped import AtOnceWorker, StoppedQueue
 
 
@@ -59,4 +59,5 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
     looks = QueueSearch(
         disk, queue_path, ClusterReader(AtOnceWorker(), resting, others_remove=True), young, resting, lambda: newest
     )
-    return StoppedQueue(looks, StoppedContents(young, disk, spool_path, segments).read, gaps)
+    contents = StoppedContents(young, disk, spool_path, segments, guessed_segments(loaded.journal))
+    return StoppedQueue(looks, contents.read, gaps)

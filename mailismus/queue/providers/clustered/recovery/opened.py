@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from mailismus.journal.opening import close_segments
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.spool_ids import SpoolIds
 from mailismus.journal.writer import JournalWriter
@@ -30,3 +31,7 @@ class Opened:
     def release(self) -> None:
         """Give up the locks."""
         self.locations.release()
+
+    def close_files(self) -> None:
+        """Close the segments. Nothing works on them any more; a server leaves that to the end of its process."""
+        close_segments(self.pool, self.writer)

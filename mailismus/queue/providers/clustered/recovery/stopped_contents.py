@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 
 from mailismus.disk.interface import IDisk
 from mailismus.errors import Unavailable
 from mailismus.journal.batch import BLOCK, decode_header
+from mailismus.journal.replay import Journal
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.spool.message_file import PIECE_SIZE, open_message
 
 
 class StoppedContents:
-    """Contents of messages, in the spool or in the journal. `segments`: where each segment lies, by its number."""
+    """Contents of messages, in the spool or in the journal. `segments`: where each segment lies, by its number. `guessed`:
+    numbers of those whose header did not check and was derived from the first batch; a server writes a new one first."""
 
-    def __init__(self, memtable: Memtable, disk: IDisk, spool_path: str, segments: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        memtable: Memtable,
+        disk: IDisk,
+        spool_path: str,
+        segments: Mapping[int, str],
+        guessed: Collection[int],
+    ) -> None:
         self._memtable = memtable
         self._disk = disk
         self._spool_path = spool_path
         self._segments = segments
+        self._guessed = guessed
 
     def read(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message that is there, in pieces, in order. Raises `StorageError`, `OSError`."""
@@ -43,9 +53,15 @@ class StoppedContents:
             while offset < end:
                 piece = file.read_at(offset, min(PIECE_SIZE, end - offset))
                 header = decode_header(file.read_at(0, BLOCK))
-                if not piece or header is None or header.number != message.segment:
+                number = message.segment if header is None and message.segment in self._guessed else header and header.number
+                if not piece or number != message.segment:
                     raise Unavailable("the journal has changed since it was read: does a server run on it now?")
                 offset += len(piece)
                 yield piece
         finally:
             file.close()
+
+
+def guessed_segments(journal: Journal) -> frozenset[int]:
+    """The numbers of segments whose header did not check."""
+    return frozenset(one.header.number for one in journal.used if one.is_guessed and one.header is not None)

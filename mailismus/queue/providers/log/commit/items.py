@@ -168,7 +168,7 @@ class LogCommitItem(_Item):
 class MoveItem(_Item):
     """An envelope that is written again, with its content. Records about its former place before and behind hold."""
 
-    __slots__ = ("_inline", "_now", "_owner", "moved", "pin")
+    __slots__ = ("_inline", "_now", "_owner", "has_start", "moved", "pin")
 
     def __init__(
         self,
@@ -185,13 +185,19 @@ class MoveItem(_Item):
         super().__init__()
         self._owner, self._now = owner, now
         self.pin = pin
+        self.has_start = False
+        """A start record stands beside the move: work was going on when it was asked for."""
         self.moved = NewEnvelope(known, envelope, known.entries_in(envelope), 0, 0, place, 0)
         self._inline = content
 
     def begin(self) -> None:
-        """Add the records. Called once, at once."""
-        self.add(moved_record(self.moved.envelope.place))
+        """Add the records. Called once, at once. A start record comes first if work is going on: those before may leave the
+        working suffix, and then nothing would tell a start of it."""
         new = self.moved
+        if new.envelope.is_touched:
+            self.has_start = True
+            self.add(start_record([new.envelope.place]))
+        self.add(moved_record(new.envelope.place))
         self.moved = add_envelope(self, new.known, new.envelope, new.entries, self._now, new.content, inline=self._inline)
 
     def durable(self, segment: int, offset: int) -> None:

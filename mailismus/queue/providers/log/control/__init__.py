@@ -8,6 +8,10 @@ Modules, leaves first:
     ledger      the effect of a commit on records and the working set
     results     the steps after a commit became durable, or failed
     admission   refuses mail while it could not be committed
+    piece_reading  reads pieces: loads what is wanted, learns the earliest due times of the rest
+    giving_way  pauses of work that nobody waits for
+    visits      looks at every resting envelope
+    learning    reads what a start does not know yet
     loading     reads resting envelopes when they are due, or asked for
     moves       writes envelopes of failed segments, and of those that are emptied, again
     compaction  empties segments in which little lives

@@ -1,10 +1,8 @@
-"""Ledger: the effect of a commit on records and, once these are durable, on the working set.
+"""Ledger: the effect of a commit on the working set, once its records are durable.
 
-    asked for: entries leave their envelopes in records -> durable: they leave them in memory, or are in a new envelope
+    asked for (`commit.asked`) -> durable: entries leave their envelopes in memory, or are in a new one
 
-*Rules*: the working set changes when the records are durable, never before. An entry has one settlement under way at most;
-others wait for its end (`requests`). The record of the settlement that leaves an envelope without entries says that it is
-finished, unless one under way may still fail. Message bytes are released with the last entry.
+*Rules*: the working set changes when the records are durable, never before. Message bytes are released with the last entry.
 """
 
 from __future__ import annotations
@@ -14,19 +12,24 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mailismus.journal.batch import BATCH_HEAD_SIZE
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.entering import entries_of, message_of, new_entries, successor_of
-from mailismus.queue.interface import Area, EndedEntries, Entry, Settlement, Submission
-from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem, MoveItem, NewEnvelope, add_envelope
-from mailismus.queue.providers.log.format.record import delivery_record, finish_one, interval_of
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem, MoveItem, NewEnvelope
+from mailismus.queue.providers.log.format.record import interval_of
 from mailismus.queue.providers.log.index.envelope import LogEnvelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
-from mailismus.queue.providers.log.index.resting import MOST_NEW, NEAR_S, Resting, dues_of, runner_of
+from mailismus.queue.providers.log.index.piece import dues_of, runner_of
+from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.queue.providers.log.read.outline import Outline
 from mailismus.spool.budget import Budget
-from mailismus.spool.draft import SpoolDraft
 from mailismus.spool.release import Release
+
+MOST_NEW = 20_000
+"""Entries in memory, beyond which new ones rest in the log."""
+
+NEAR_S = 60.0
+"""Seconds before their time that entries stay in memory, while there is room."""
 
 CONTENT_BYTES = 32 << 20
 """Bytes of memory for contents; further contents are read from the log."""
@@ -51,98 +54,6 @@ class LogLedger:
         """Take over what a start found."""
         self.working.update(working)
         self.unmarked.extend(unmarked)
-
-    # asked for
-
-    def is_waiting_for(self, ended: Sequence[EndedEntries], settlements: Sequence[Settlement]) -> bool:
-        """Whether a settlement of one of these entries is under way."""
-        messages = self.working_set.messages
-        for spool_id, numbers in ended:
-            known = messages.get(spool_id)
-            if known is not None and known.asked and not known.asked.isdisjoint(numbers):
-                return True
-        for settlement in settlements:
-            spool_id, number = settlement.queue_id
-            known = messages.get(spool_id)
-            if known is not None and number in known.asked:
-                return True
-        return False
-
-    def unknown_among(self, ended: Sequence[EndedEntries], settlements: Sequence[Settlement]) -> set[SpoolId]:
-        """Messages of these entries that are not all in memory, and may rest in the log."""
-        if self.resting.is_empty:
-            return set()
-        messages = self.working_set.messages
-        unknown: set[SpoolId] = set()
-        for spool_id, numbers in ended:
-            known = messages.get(spool_id)
-            if known is None or (known.has_rested and not known.entries.keys() >= set(numbers)):
-                unknown.add(spool_id)
-        for settlement in settlements:
-            spool_id, number = settlement.queue_id
-            known = messages.get(spool_id)
-            if known is None or (known.has_rested and number not in known.entries):
-                unknown.add(spool_id)
-        return unknown
-
-    def add_settlements(
-        self, item: LogCommitItem, ended: Sequence[EndedEntries], settlements: Sequence[Settlement], now: float
-    ) -> None:
-        """Add the records of these settlements. `ended`: entries that are removed; the area of a settlement is not None."""
-        messages = self.working_set.messages
-        for group in ended:
-            spool_id, numbers = group
-            known = messages.get(spool_id)
-            if known is None:
-                continue
-            entries = known.entries
-            if len(numbers) != 1 or numbers[0] not in entries or known.asked:
-                numbers = [n for n in dict.fromkeys(numbers) if n in entries and n not in known.asked]
-                if not numbers:
-                    continue
-                group = spool_id, numbers
-            item.ended.append(group)
-            self._let_leave(item, known, numbers)
-        if settlements:
-            self._replace(item, settlements, now)
-
-    def _replace(self, item: LogCommitItem, settlements: Sequence[Settlement], now: float) -> None:
-        """Add replacements: one new envelope for all entries of a message that go on."""
-        successors: dict[SpoolId, dict[int, Entry]] = {}
-        for settlement in settlements:
-            spool_id, number = settlement.queue_id
-            known = self.working_set.live(spool_id, number)
-            area = settlement.area
-            if known is not None and area is not None and number not in known.asked:
-                successors.setdefault(spool_id, {})[number] = successor_of(known.entries[number], settlement, area)
-        for spool_id, by_number in successors.items():
-            known = self.working_set.messages[spool_id]
-            entries = list(by_number.values())
-            content = None
-            if not known.is_in_silo:
-                known.know_checksum()
-                content = known.content_place()
-                self.holds.add(content.segment, known.message.stored_bytes)
-            envelope = LogEnvelope(len(entries))
-            item.replaced.append(add_envelope(item, known, envelope, entries, now, content))
-            self._let_leave(item, known, list(by_number))
-
-    def _let_leave(self, item: LogCommitItem, known: LogMessage, numbers: Sequence[int]) -> None:
-        """Add the records with which these entries leave their envelopes."""
-        spool_id, may_fail = known.message.spool_id, item.may_fail
-        known.ask(numbers)
-        if not known.out.issuperset(numbers):
-            new = [number for number in numbers if number not in known.out]
-            known.out.update(new)
-            item.held.append((known, new))
-        for envelope, leaving in known.by_envelope(numbers):
-            envelope.left -= len(leaving)
-            if envelope.left or envelope.unsure:
-                item.add(delivery_record(spool_id, envelope.place, leaving))
-            else:
-                item.add(finish_one(envelope.sequence, envelope.place_offset))
-            envelope.unsure += may_fail
-            item.left.append((known, envelope, leaving))
 
     # once it is durable
 
@@ -297,14 +208,14 @@ class LogLedger:
                 self._finish(envelope)
                 if known.envelope_of is not None:
                     known.find_content(envelope)
-            elif not envelope.pin:
+            elif not envelope.is_recorded:
                 envelope.work(sequence)
                 self.working.add(envelope)
 
     def start(self, envelopes: Sequence[LogEnvelope], sequence: int) -> None:
         """Apply a durable start record."""
         for envelope in envelopes:
-            if envelope.entry_count and not envelope.pin:
+            if envelope.entry_count and not envelope.is_recorded:
                 envelope.work(sequence)
                 self.working.add(envelope)
 
@@ -338,6 +249,10 @@ class LogLedger:
             is_over = sum(note_drop(spool_id) for _ in numbers) > 0
         return is_over or (is_last and not known.has_rested)
 
+    def begin_move(self, item: MoveItem) -> None:
+        """Note that an envelope is to be written again."""
+        self.moves.add(item)
+
     def move(self, item: MoveItem, sequence: int, base: int, segment: int, offset: int, now: float) -> None:
         """Apply that an envelope was written again. It waits again if no record names its former place, and rests if it is
         not due soon."""
@@ -355,7 +270,7 @@ class LogLedger:
         if new.content_offset:
             known.put_in_log(segment, offset + new.content_offset, known.checksum)
         if envelope.is_touched:
-            envelope.begin_again(item.pin)
+            envelope.begin_again(item.pin, is_recorded=item.has_start)
             self.working.add(envelope)
         else:
             envelope.wait_again()
@@ -425,22 +340,3 @@ class LogLedger:
             known.know_checksum()
             known.content = None
             self._contents.give_back(len(content))
-
-
-def begin_message(submission: Submission, draft: SpoolDraft) -> LogMessage | None:
-    """Return the message of a submission, with its entries; None: it has none."""
-    message, entries = message_of(submission, draft.stored_bytes, []), entries_of(submission)
-    if not entries:
-        return None
-    if not draft.is_in_silo:
-        return LogMessage(message, entries, LogEnvelope(len(entries)), draft.content())
-    known = LogMessage(message, entries, LogEnvelope(len(entries)))
-    known.put_in_silo()
-    return known
-
-
-def begin_new_message(submission: Submission, draft: SpoolDraft, content: bytes) -> LogMessage:
-    """Return the message of a submission of new mail whose content is in memory. The message has its entries too: it is
-    handed out as it is."""
-    entries = new_entries(submission.envelope.recipients, submission.received_at)
-    return LogMessage(message_of(submission, draft.stored_bytes, entries), entries, LogEnvelope(len(entries)), content)

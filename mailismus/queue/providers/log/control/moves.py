@@ -50,7 +50,7 @@ class Moves:
         refused: RefusedDrafts,
         now: Callable[[], float],
     ) -> None:
-        self._working_set, self._holds, self._asked = ledger.working_set, ledger.holds, ledger.moves
+        self._ledger, self._working_set, self._holds = ledger, ledger.working_set, ledger.holds
         self._segments, self._commits, self._naming = segments, commits, naming
         self._owner, self._contents, self._refused, self._now = owner, contents, refused, now
         self._moving: dict[LogEnvelope, tuple[int, int]] = {}
@@ -105,7 +105,7 @@ class Moves:
         self._moving[envelope] = _lies(envelope)
         item = MoveItem(self._owner, known, envelope, self._commits.applied_sequence + 1, self._now(), content, place)
         item.begin()
-        self._asked.add(item)
+        self._ledger.begin_move(item)
         return item
 
     def move_on(self, envelopes: Collection[LogEnvelope]) -> None:

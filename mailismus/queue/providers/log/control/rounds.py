@@ -23,6 +23,7 @@ from twisted.logger import Logger
 from mailismus.disk.interface import IDisk, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.journal.commit import GroupCommit
+from mailismus.journal.refusals import is_full
 from mailismus.journal.segment import Segment, free_name
 from mailismus.queue.providers.log.commit.items import ILogOwner, StartItem
 from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, IPositionsFile, LogChoices
@@ -30,7 +31,15 @@ from mailismus.queue.providers.log.control.compaction import TURN_S, Compaction
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.segments import LogSegments
-from mailismus.queue.providers.log.format.positions import BLOCK, MOST_IGNORED, MOST_RUNNERS, NAME, NEW_NAME, Positions
+from mailismus.queue.providers.log.format.positions import (
+    BLOCK,
+    MOST_IGNORED,
+    MOST_RUNNERS,
+    NAME,
+    NEW_NAME,
+    Positions,
+    decode_positions,
+)
 from mailismus.queue.providers.log.format.record import GARBAGE, WORKING, LogPlace, mark_offset
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 
@@ -47,35 +56,53 @@ class PositionsFile:
         """It is there, and no write or sync of it has failed in this run."""
 
     def write(self, positions: Positions) -> None:
-        """Write them, durably. Raises OSError; then the next write makes a new file."""
+        """Write them, durably. Raises OSError; then the next write makes a new file, or, on a full disk, writes again what
+        the file holds before anything else."""
         block = positions.encode()
-        if not self._is_trusted:
-            self._make(block)
-            self._is_trusted = True
-            return
-        self._is_trusted = False
+        is_trusted, self._is_trusted = self._is_trusted, False
+        if is_trusted:
+            self._write_over(block)
+        elif self._make(block):
+            self._disk.rename(os.path.join(self._root, NEW_NAME), os.path.join(self._root, NAME))
+            self._disk.sync_directory(self._root)
+        else:
+            self._write_over(block, is_sure=False)
+        self._is_trusted = True
+
+    def _write_over(self, block: bytes, *, is_sure: bool = True) -> None:
+        """Write both blocks of the file. `is_sure`: what it seems to hold is durable."""
         file = self._disk.open(os.path.join(self._root, NAME))
         try:
+            if not is_sure:  # the first block may be damaged in a moment: the second one must hold positions until then
+                first, second = file.read_at(0, BLOCK), file.read_at(BLOCK, BLOCK)
+                file.write_at(BLOCK, [second if decode_positions(second) is not None else first])
+                file.sync()
             for offset in (0, BLOCK):
                 file.write_at(offset, [block])
                 file.sync()
         finally:
             close_read(file)
-        self._is_trusted = True
 
-    def _make(self, block: bytes) -> None:
-        """Replace whatever file there is."""
+    def _make(self, block: bytes) -> bool:
+        """Make a new file, which is to replace whatever file there is. Return False, without one, where that can't be,
+        because the disk is full. Raises OSError."""
         new = os.path.join(self._root, NEW_NAME)
         if self._disk.exists(new):
             self._disk.unlink(new)
-        file = self._disk.create(new)
         try:
-            file.write_at(0, [block, block])
-            file.sync()
-        finally:
-            close_read(file)
-        self._disk.rename(new, os.path.join(self._root, NAME))
-        self._disk.sync_directory(self._root)
+            file = self._disk.create(new)
+            try:
+                file.write_at(0, [block, block])
+                file.sync()
+            finally:
+                close_read(file)
+        except OSError as error:
+            if not is_full(error) or not self._disk.exists(os.path.join(self._root, NAME)):
+                raise
+            if self._disk.exists(new):
+                self._disk.unlink(new)
+            return False
+        return True
 
 
 def write_marks(marks: Sequence[tuple[Segment, Sequence[tuple[int, bytes]]]]) -> dict[int, OSError]:
@@ -226,7 +253,7 @@ class MarkRounds:
             out = known.out
             for envelope in known.envelopes():
                 is_out = bool(out) and (known.envelope_of is None or any(known.envelope_of.get(n) is envelope for n in out))
-                if is_out and envelope.was_out and not envelope.is_start_asked and not envelope.pin and envelope.left:
+                if is_out and envelope.was_out and envelope.wants_start:
                     envelope.is_start_asked = True
                     lasting.append(envelope)
                 envelope.was_out = is_out
@@ -257,7 +284,7 @@ class MarkRounds:
     async def _mark_locked(self) -> None:
         ledger, segments = self._ledger, self._segments
         garbage = [one for one in ledger.unmarked if segments.markable(one.segment)]
-        working = [one for one in ledger.working if not one.is_marked and segments.markable(one.segment)]
+        working = [one for one in ledger.working if one.may_be_marked and segments.markable(one.segment)]
         lies = [(envelope, envelope.segment, envelope.offset) for envelope in working]
         offsets: dict[int, list[tuple[int, bytes]]] = {}
         for one in garbage:
@@ -301,7 +328,7 @@ class MarkRounds:
             envelope.place
             for known in ledger.working_set.messages.values()
             for envelope in known.envelopes()
-            if not envelope.pin
+            if not envelope.is_recorded
         ]
         resting = ledger.resting.first_sequence()
         if resting is not None:
@@ -323,6 +350,7 @@ class MarkRounds:
             finally:
                 self._lock.release()
             ledger.drop_unmarked({one for one in ledger.unmarked if one.segment in ignored})
+        segments.begin_suffix_at(suffix)
         over = segments.over(suffix, {one.segment for one in ledger.unmarked})  # as of now: of others the marks are durable
         if over:
             await self._worker.run(lambda: name_free(self._disk, self._directory, over))

@@ -78,10 +78,13 @@ class LogSegments:
             self._resting.forget_segment(segment.number)
             del self._writer.segments[segment.number]
 
+    def begin_suffix_at(self, suffix: int) -> None:
+        """Note that durable positions begin at this sequence number: the working suffix does."""
+        self._writer.move_horizon(suffix - 1)
+
     def over(self, suffix: int, unmarked: Collection[int]) -> list[Segment]:
         """Return what nobody needs any more. `suffix`: where durable positions begin; `unmarked`: segments with marks that
         are not durable yet."""
-        self._writer.move_horizon(suffix - 1)
         before = self._before()
         over = []
         for segment in self.unneeded():

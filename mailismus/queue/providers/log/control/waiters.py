@@ -21,7 +21,7 @@ class LogWaiters:
     def __init__(self, working_set: WorkingSet, resting: Resting, now: Callable[[], float]) -> None:
         self._working_set, self._resting, self._now = working_set, resting, now
         self._waiting: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
-        self._on_news: Callable[[], None] = lambda: None
+        self._on_news: Callable[[], None] = _nothing
 
     def listen(self, on_news: Callable[[], None]) -> None:
         """Call `on_news` whenever something may be taken."""
@@ -48,14 +48,21 @@ class LogWaiters:
         """Fire the waiters of these areas."""
         self._on_news()
         for area in areas:
-            waiting, self._waiting[area] = self._waiting[area], {}
-            for deferred in waiting:
-                if not deferred.called:  # a waiter that fired before may have cancelled it
-                    deferred.callback(None)
+            self._fire(area)
 
     def fire_ready(self, touched: Collection[Area] = ()) -> None:
         """Fire the waiters of these areas, and of areas in which entries are ready."""
+        self._on_news()
         for area, waiting in self._waiting.items():
             if waiting and (area in touched or self._has_ready(area)):
-                self.fire((area,))
-        self._on_news()
+                self._fire(area)
+
+    def _fire(self, area: Area) -> None:
+        waiting, self._waiting[area] = self._waiting[area], {}
+        for deferred in waiting:
+            if not deferred.called:  # a waiter that fired before may have cancelled it
+                deferred.callback(None)
+
+
+def _nothing() -> None:
+    """Nobody listens."""

@@ -50,7 +50,7 @@ def start_and_stop(
         queue = build(settings, disk, opened, Workers(worker, worker), clock, lambda: now + clock.seconds())
         wait_for(clock, queue.open())
         parts = queue.parts
-        wait_for(clock, parts.loading.learn())
+        wait_for(clock, parts.learning.learn())
         scan = parts.release.scan
         turn_until(clock, lambda: scan.has_failed or (scan.has_run and not scan.is_running))
         for number in damaged:
@@ -69,3 +69,4 @@ def start_and_stop(
             raise Unavailable("what was repaired is in the log, but a damaged segment is still needed; begin again")
     finally:
         opened.release()
+        opened.close_files()

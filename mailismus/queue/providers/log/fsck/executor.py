@@ -16,9 +16,8 @@ from mailismus.errors import Unavailable
 from mailismus.journal.batch import padded_size
 from mailismus.journal.opening import JournalOpener, OpenJournal, Reuse
 from mailismus.mail.ids import SpoolId
-from mailismus.mail.reply import Reply
 from mailismus.queue.files.recipient_line import format_lines
-from mailismus.queue.fsck.files import RepairFiles
+from mailismus.queue.fsck.files import LOST_REPLY, RepairFiles
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.record import LogPlace, delivery_record, epoch_record, file_record
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
@@ -26,9 +25,6 @@ from mailismus.queue.providers.log.recovery.replay import ReplayedLog
 
 BATCH_BYTES = 256 << 10
 """Bytes of records in one batch, about."""
-
-LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can't be delivered")
-"""The reply in the bounces of a message whose bytes are lost."""
 
 _NO_LINES = "\0"
 """No name ends so: of no file single lines are set aside."""
@@ -119,6 +115,5 @@ class LogRepairExecutor(RepairFiles):
     def close(self) -> None:
         """Close the log. Harmless when repeated."""
         if self._journal is not None:
-            for segment in self._journal.writer.segments.values():
-                segment.file.close()
+            self._journal.close()
             self._journal = None

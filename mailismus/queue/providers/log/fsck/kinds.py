@@ -135,6 +135,12 @@ class LogFindingKind(FaultKind):
         "ends early, at {size} bytes: whether batches were behind nobody knows",
         "can't bring them back; the rest goes on",
     )
+    SEGMENT_CUT = (
+        _NOTE,
+        "has {size} bytes, and no batch in it is cut: a start made or cut it on a full disk, or another program cut it "
+        "behind a batch",
+        _ALONE,
+    )
     SEGMENT_LONG = (
         _REPAIRABLE,
         "{size} bytes are more than any segment has: it is not read, and what is missed without it is told of as well",

@@ -4,6 +4,7 @@ Modules, leaves first:
 
     envelope    one envelope: its places, and how far work on it has come
     working_set messages with their entries
+    piece       a stretch of one segment, and what is known of what rests there
     resting     envelopes that are in the log alone, by pieces of it
     holds       which segments are needed, for how many envelopes and bytes
     garbage     which segments are emptied, and when

@@ -20,6 +20,7 @@ class LogEnvelope:
         "content_segment",
         "entry_count",
         "is_marked",
+        "is_recorded",
         "is_start_asked",
         "left",
         "offset",
@@ -56,6 +57,9 @@ class LogEnvelope:
         """Settlements under way that may fail."""
         self.pin = 0
         """Sequence number of the first batch with a record about it that a start would need; 0: there is none."""
+        self.is_recorded = False
+        """A durable record tells a start that work on it is going on. Without one it waits, for a start, even if its move
+        is to stay in the suffix."""
         self.is_start_asked = False
         """Its start record is on the way, or durable."""
         self.is_marked = False
@@ -82,8 +86,19 @@ class LogEnvelope:
         """Whether a record about it was written or asked for."""
         return bool(self.pin or self.unsure) or self.is_start_asked or self.left != self.entry_count
 
+    @property
+    def wants_start(self) -> bool:
+        """Whether work on it, if it lasts, has to be recorded."""
+        return not self.is_start_asked and not self.is_recorded and bool(self.left)
+
+    @property
+    def may_be_marked(self) -> bool:
+        """Whether the mark of work may be written, and is not."""
+        return self.is_recorded and not self.is_marked
+
     def work(self, sequence: int) -> None:
         """Note that a batch of this number has a record about it."""
+        self.is_recorded = True
         if not self.pin:
             self.pin = sequence
 
@@ -97,9 +112,11 @@ class LogEnvelope:
         """Note that it is durably marked."""
         self.is_marked = True
 
-    def begin_again(self, pin: int) -> None:
-        """Note that it was moved: it is not marked there, and records about it are at or behind this batch."""
+    def begin_again(self, pin: int, *, is_recorded: bool) -> None:
+        """Note that it was moved: it is not marked there, and records about it are at or behind this batch. `is_recorded`: a
+        start record stands beside the move. Without one, those that were asked for meanwhile are still to come."""
         self.pin, self.is_marked = pin, False
+        self.is_recorded = self.is_recorded or is_recorded
 
     def wait_again(self) -> None:
         """Note that it was moved while it waited: no record in the suffix is about it."""

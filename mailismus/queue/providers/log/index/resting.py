@@ -3,11 +3,8 @@
     written, or not loaded --note--> a piece knows the earliest due time of each runner --due--> it is read
         -> what is due is loaded, of the rest the earliest due time is known again
 
-A piece is about `PIECE_BYTES` of one segment. Memory is bounded by the length of the log: a piece keeps a time for each
-runner, and the segments that its envelopes refer to, nothing for an envelope. What a start has not read yet are pieces of
-which nothing is known: they count as due.
-
-A runner is an area and a retry interval (`format.record.interval_of`).
+Memory is bounded by the length of the log: a piece (`index.piece`) is about `PIECE_BYTES` of one segment. What a start has
+not read yet are pieces of which nothing is known: they count as due.
 
 *Rules*: a due time here may be too early, never too late. Times are UTC seconds.
 """
@@ -20,122 +17,8 @@ from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
-
-PIECE_BYTES = 1 << 20
-"""Bytes of a piece, about: read in one act."""
-
-MOST_NEW = 20_000
-"""Entries in memory, beyond which new ones rest in the log."""
-
-MOST_LOADED = 20_000
-"""Entries in memory that are not out, beyond which no more are loaded."""
-
-NEAR_S = 60.0
-"""Seconds before their time that entries stay in memory, while there is room."""
-
-AHEAD_S = 600.0
-"""Seconds before their time that resting entries are loaded, while there is room, when their piece is read anyway: so it
-is read less often."""
-
-AGAIN_S = 1.0
-"""Seconds until a piece is read again for the due entries of senders that were passed over; twice as long each time."""
-
-MOST_AGAIN_S = 32.0
-"""The same, at most: other entries of such a sender wait in memory."""
-
-_AREAS = tuple(Area)
-_FIRST = {area: at << 8 for at, area in enumerate(_AREAS)}
-
-
-def runner_of(area: Area, interval: int) -> int:
-    """Return the number of the runner of an area and a retry interval."""
-    return _FIRST[area] + interval
-
-
-def dues_of(entries: Iterable[Entry], dues: Iterable[float], interval: int) -> dict[int, float]:
-    """Return the earliest due time of each runner of an envelope with these entries, due at these times."""
-    found: dict[int, float] = {}
-    for entry, due_at in zip(entries, dues, strict=True):
-        runner = runner_of(entry.area, interval)
-        if due_at < found.get(runner, due_at + 1):
-            found[runner] = due_at
-    return found
-
-
-def area_of(runner: int) -> Area:
-    """Return the area of a runner."""
-    return _AREAS[runner >> 8]
-
-
-class Piece:
-    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins."""
-
-    __slots__ = (
-        "again_s",
-        "begin",
-        "counts",
-        "dues",
-        "flushes",
-        "is_known",
-        "late",
-        "late_counts",
-        "late_refers",
-        "limits",
-        "refers",
-        "segment",
-        "sequence",
-    )
-
-    def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool) -> None:
-        self.segment, self.begin = segment, begin
-        self.sequence = sequence
-        """Of its first batch, or lower."""
-        self.is_known = is_known
-        self.dues: dict[int, float] = {}
-        """Earliest due time of each runner that has resting envelopes here."""
-        self.counts = dict.fromkeys(Area, 0)
-        """Entries of each area that rest here, as far as is known."""
-        self.late_counts = dict.fromkeys(Area, 0)
-        """Of these, those that were noted since the reading of it began."""
-        self.refers: set[int] = set()
-        """Segments with contents of resting envelopes here, or more."""
-        self.late_refers: set[int] = set()
-        """Of those that were noted since the reading of it began."""
-        self.again_s = AGAIN_S
-        """Seconds until it is read again if nothing could be loaded for the senders' sake."""
-        self.late: dict[int, float] | None = None
-        """What was noted since the reading of it began; None: it is not being read."""
-        self.flushes: list[tuple[int, Filter]] = []
-        """Deferred entries that match one of these are due at once, in batches up to this sequence number."""
-        self.limits: list[tuple[int, Latest]] = []
-        """Until when entries may wait (`IQueue.hasten`), in batches up to this sequence number."""
-
-    def due_in(self, area: Area) -> float | None:
-        """Earliest due time in this area; None: nothing of it rests here, as far as is known."""
-        if not self.is_known:
-            return 0.0
-        return min((due_at for runner, due_at in self.dues.items() if area_of(runner) is area), default=None)
-
-    def hold_back(self, *, is_again: bool) -> None:
-        """Note that it was read. `is_again`: senders were passed over, so it is read again, later each time."""
-        self.again_s = min(MOST_AGAIN_S, 2 * self.again_s) if is_again else AGAIN_S
-
-    def due_at(self, sequence: int, message: Message, entry: Entry) -> float:
-        """When an entry that rests in this batch is due."""
-        due_at = self.limited(sequence, entry.area, entry.attempts, entry.due_at)
-        if entry.area is Area.DEFERRED and self.flushes:
-            for newest, one in self.flushes:
-                if sequence <= newest and one.spool_id in (None, message.spool_id) and one.matches(message, entry):
-                    return 0.0
-        return due_at
-
-    def limited(self, sequence: int, area: Area, attempts: int, due_at: float) -> float:
-        """Until when entries of this batch may wait that stand there after so many attempts, the earliest of them until
-        `due_at`."""
-        for newest, latest in self.limits:
-            due_at = due_at if sequence > newest else latest(area, attempts, due_at)
-        return due_at
+from mailismus.queue.interface import Area, Entry, Filter, Latest
+from mailismus.queue.providers.log.index.piece import PIECE_BYTES, Piece, PieceRest, area_of
 
 
 class Resting:
@@ -227,28 +110,25 @@ class Resting:
         else:
             self._unknown.appendleft(rest)
 
-    def replace(
-        self, piece: Piece, dues: dict[int, float], counts: Mapping[Area, int], refers: set[int], *, is_flushed: bool
-    ) -> None:
-        """A piece was read: these are the earliest due times of what rests there, its entries of each area, and the segments
-        of its contents. `is_flushed`: something that rests matches a flush."""
+    def replace(self, piece: Piece, rest: PieceRest) -> None:
+        """A piece was read: this rests there, and what was noted since the reading began."""
         late, piece.late = piece.late, None
-        piece.refers, piece.late_refers = refers | piece.late_refers, set()
+        piece.refers, piece.late_refers = rest.refers | piece.late_refers, set()
         if not self.has(piece):
             return
-        for area, count in counts.items():
+        for area, count in rest.counts.items():
             self.counts[area] += count + piece.late_counts[area] - piece.counts[area]
             piece.counts[area] = count + piece.late_counts[area]
         piece.is_known = True
         piece.dues = {}
-        for runner, due_at in (*dues.items(), *(late or {}).items()):
+        for runner, due_at in (*rest.dues.items(), *(late or {}).items()):
             self._lower(piece, runner, due_at)
         if not piece.dues:
             pieces = self._pieces[piece.segment]
             pieces.remove(piece)
             if not pieces:
                 del self._pieces[piece.segment]
-        elif not is_flushed:
+        elif not rest.is_flushed:
             piece.flushes = []
 
     def concerning(self, segments: Collection[int]) -> Iterator[Piece]:
@@ -280,11 +160,6 @@ class Resting:
             return 0.0
         found = self._first(area)
         return found[0] if found is not None else None
-
-    def has_due(self, area: Area, until: float) -> bool:
-        """Whether something of this area is known to be due by then."""
-        found = self._first(area)
-        return found is not None and found[0] <= until
 
     def due_piece(self, area: Area, until: float, *, is_learnt_anyway: bool) -> Piece | None:
         """Return a piece with something of this area that is due by then, or of which nothing is known.
@@ -374,10 +249,13 @@ class Resting:
 
     # all
 
-    def all(self) -> Iterator[Piece]:
-        """Yield all pieces in the order of segments and offsets. They may change between two steps."""
-        for segment in sorted(self._pieces):
+    def all(self, first: int = 0, offset: int = 0) -> Iterator[Piece]:
+        """Yield all pieces in the order of segments and offsets, from the one at this offset of this segment on. They may
+        change between two steps."""
+        for segment in [number for number in sorted(self._pieces) if number >= first]:
             begin = -1
+            if segment == first and (piece := self._last_before(self._pieces.get(segment, []), offset)) is not None:
+                begin = piece.begin - 1
             while pieces := self._pieces.get(segment):
                 at = bisect_right(pieces, begin, key=_begin)
                 if at == len(pieces):

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
-from twisted.internet.defer import Deferred
-
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.providers.log.index.resting import Piece
+from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.providers.log.read.visit import Visit
 from mailismus.spool.reference_scan import IScanReport, LiveLine
-
-Visit = Callable[[Callable[[FoundEnvelope, Piece], None]], Coroutine[Deferred[Any], Any, bool]]
-"""Has every resting envelope looked at; tells whether all could be read."""
 
 
 class LogLines:

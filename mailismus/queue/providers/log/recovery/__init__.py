@@ -2,7 +2,7 @@
 
 Modules, leaves first:
 
-    begun_anew  segments that were free and were being begun anew at a crash
+    free_segments  segments that are free, and those that were being begun anew at a crash
     replay      the working suffix: which envelopes work was going on
     denied      former copies of the last batch, and what a barrier failed for: marked before anything else
     found       what a start finds: work that was going on, garbage, and what it has not read yet

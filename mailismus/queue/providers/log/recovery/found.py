@@ -15,7 +15,7 @@ from mailismus.queue.providers.log.format.positions import Positions
 from mailismus.queue.providers.log.format.record import ContentPlace, LogPlace, LogRecord
 from mailismus.queue.providers.log.index.envelope import LogEnvelope, Unmarked
 from mailismus.queue.providers.log.index.holds import Holds
-from mailismus.queue.providers.log.index.resting import area_of
+from mailismus.queue.providers.log.index.piece import area_of
 from mailismus.queue.providers.log.index.working_set import LogMessage
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog

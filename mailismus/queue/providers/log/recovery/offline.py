@@ -32,19 +32,11 @@ from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvel
 from mailismus.queue.providers.log.read.looking import entries_in
 from mailismus.queue.providers.log.recovery.opening import read_positions
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
-from mailismus.queue.stopped import StoppedQueue
+from mailismus.queue.stopped import StoppedCursor, StoppedQueue
 from mailismus.queue.sums import new_sums, summary_of
 from mailismus.spool.message_file import PIECE_SIZE, open_message
 
 _CHANGED = "has changed since it was read: does a server run on it now?"
-
-
-@attrs.frozen
-class _Rest:
-    """Where a search goes on: `held` of an envelope that was given out in part, then these."""
-
-    envelopes: Iterator[FoundEnvelope]
-    held: Message | None
 
 
 class IOpener(Protocol):
@@ -56,7 +48,7 @@ class IOpener(Protocol):
 class LiveEnvelopes:
     """All live envelopes of a log on files, in its order: those that are not marked, and those that work is going on of,
     without the entries that have left them. Blocks. `not_read`: is told of segments that can't be read, `on_bad` of lines
-    and records that do not check."""
+    and records that do not check, `on_skipped` of bytes between batches (begin and end of each stretch)."""
 
     def __init__(
         self,
@@ -65,8 +57,10 @@ class LiveEnvelopes:
         positions: Positions | None,
         not_read: NotRead,
         on_bad: Callable[[str, Sequence[bytes]], None],
+        on_skipped: Callable[[str, Sequence[tuple[int, int]]], None] | None = None,
     ) -> None:
         self._disk, self._works, self._not_read, self._on_bad = disk, replayed.works, not_read, on_bad
+        self._on_skipped = on_skipped
         self._first = min((place.sequence for place in positions.runners.values()), default=0) if positions else 0
         if replayed.journal.is_doubtful or replayed.bad_records:
             self._first = 0  # as a start does (`found.find_messages`)
@@ -126,6 +120,8 @@ class LiveEnvelopes:
                     left = self._without_gone(one)
                     if left.entries:
                         yield left
+            if reader.skipped and self._on_skipped is not None:
+                self._on_skipped(segment.path, reader.skipped)
         except OSError as error:
             self._not_read(segment.path, error)
         finally:
@@ -157,36 +153,27 @@ class StoppedLog:
         return summary_of(sums)
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
-        rest = after if isinstance(after, _Rest) else _Rest(self._live.all(wanted.spool_id), None)
-        found: list[Message] = []
         self._places = {}
-        held = rest.held
-        while True:
-            message = held or self._next(rest.envelopes, wanted)
-            if message is None:
-                return Page(tuple(found), None)
-            now, later = message.entries[:limit], message.entries[limit:]
-            found.append(attrs.evolve(message, entries=now))
-            limit -= len(now)
-            held = attrs.evolve(message, entries=later) if later else None
-            if not limit:
-                return Page(tuple(found), _Rest(rest.envelopes, held))
+        cursor = after if isinstance(after, StoppedCursor) else StoppedCursor(self._matching(wanted))
+        return cursor.page(limit)
 
-    def _next(self, envelopes: Iterator[FoundEnvelope], wanted: Filter) -> Message | None:
-        """The next message with entries that match."""
-        for one in envelopes:
+    def _matching(self, wanted: Filter) -> Iterator[Message]:
+        """The messages with entries that match."""
+        for one in self._live.all(wanted.spool_id):
             entries = entries_in(one, wanted)
             if entries:
                 self._places[one.message.spool_id] = one.content, one.message.stored_bytes
-                return attrs.evolve(one.message, entries=entries)
-        return None
+                yield attrs.evolve(one.message, entries=entries)
 
     def read(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message that is there, in pieces, in order. Raises `StorageError`, `OSError`."""
         if spool_id not in self._places:
             one = next(self._live.all(spool_id), None)
             self._places[spool_id] = (one.content, one.message.stored_bytes) if one is not None else (None, 0)
-        place, size_bytes = self._places[spool_id]
+        return self.content_of(spool_id, *self._places[spool_id])
+
+    def content_of(self, spool_id: SpoolId, place: ContentPlace | None, size_bytes: int) -> Generator[bytes, None, None]:
+        """The content of a message, of so many bytes, at a place in the log; None: in its message file. Raises as `read`."""
         return self._from_spool(spool_id) if place is None else self._from_log(place, size_bytes)
 
     def _from_spool(self, spool_id: SpoolId) -> Generator[bytes, None, None]:

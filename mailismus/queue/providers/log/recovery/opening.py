@@ -17,7 +17,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock, close_read
 from mailismus.disk.worker import IWorker
 from mailismus.journal.batch import DENIES_NOTHING
-from mailismus.journal.opening import JournalOpener, Reuse
+from mailismus.journal.opening import JournalOpener, Reuse, close_segments
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.replay import Damage, Journal, named_number, survey
 from mailismus.journal.spool_ids import SpoolIds
@@ -41,7 +41,7 @@ from mailismus.spool.silo import SILO_NAMES
 DIRECTORIES = (LOG, "corrupt", "state")
 """The directories in the queue's directory."""
 
-_SEGMENTS_OF_A_JOURNAL = 4
+SEGMENTS_OF_A_JOURNAL = 4
 """As many segments a journal's limit has room for at least (`journal.segment.segment_size_for`)."""
 
 _log = Logger()
@@ -64,6 +64,10 @@ class OpenedLog:
     def release(self) -> None:
         """Give up the locks."""
         self.locations.release()
+
+    def close_files(self) -> None:
+        """Close the segments. Nothing works on them any more; a server leaves that to the end of its process."""
+        close_segments(self.pool, self.writer)
 
 
 def open_queue(
@@ -109,7 +113,7 @@ def opener_of(
     settings: QueueSettings, disk: IDisk, files: IWorker, reactor: IReactorTime, random_bytes: RandomBytes
 ) -> JournalOpener:
     """The opener of the log. Its length has no limit, so no share of one bounds its segments."""
-    journal = attrs.evolve(settings.journal, maxsize=_SEGMENTS_OF_A_JOURNAL * settings.journal.segmentsize)
+    journal = attrs.evolve(settings.journal, maxsize=SEGMENTS_OF_A_JOURNAL * settings.journal.segmentsize)
     directory = os.path.join(settings.rootpath, LOG)
     return JournalOpener(*(disk, directory, journal, files, reactor, random_bytes), has_marks=True, keeps_for_a_start=True)
 

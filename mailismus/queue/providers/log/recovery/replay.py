@@ -27,7 +27,7 @@ from mailismus.queue.providers.log.format.record import (
     parse_places,
     read_records,
 )
-from mailismus.queue.providers.log.recovery.begun_anew import set_free
+from mailismus.queue.providers.log.recovery.free_segments import leave_out_free
 
 
 @attrs.define
@@ -100,9 +100,10 @@ class ReplayedLog(ReplayedJournal):
         return places
 
     def _work(self, place: LogPlace, sequence: int) -> Work:
-        """The work on the envelope that stands for the one of this place now."""
+        """The work on the envelope that stands for the one of this place now. It needs the moves that lead there, too."""
         while place in self._moved:
             place = self._moved[place]
+            sequence = min(sequence, place.sequence)
         work = self.works.get(place)
         if work is None:
             work = self.works[place] = Work(sequence)
@@ -130,7 +131,7 @@ class ReplayedLog(ReplayedJournal):
 
 def load_suffix(journal: Journal) -> ReplayedLog:
     """Replay the suffix of this journal: the batches above its horizon. Raises OSError."""
-    set_free(journal)
+    leave_out_free(journal)
     found = ReplayedLog(journal)
     load_into(found, found)
     return found

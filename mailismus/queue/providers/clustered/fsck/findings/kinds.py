@@ -39,7 +39,11 @@ class FindingKind(FaultKind):
         "starts and repairs have set aside here: {count} in all; look at it, and remove it when you are done",
         _ALONE,
     )
-    DIRECTORY_MISSING = (_HARMLESS, "this directory is not there", _START)
+    DIRECTORY_MISSING = (
+        _HARMLESS,
+        "this directory is not there; without that of an area no server starts while the journal has segments",
+        _START,
+    )
     DIRECTORY_EMPTY = (_NOTE, "an empty slot of the calendar", _ALONE)
     PROBE_LEFT = (_HARMLESS, "left by a start that tried for hard links and was stopped", "removes it")
     MARK_DAMAGED = (

@@ -45,3 +45,4 @@ def start_and_stop(settings: QueueSettings, disk: IDisk, locks: list[ILock], ran
             raise Unavailable("what was repaired is in the journal, but could not be written behind; see the log")
     finally:
         opened.release()
+        opened.close_files()

@@ -17,9 +17,8 @@ from mailismus.disk.interface import IDisk
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.journal.batch import padded_size
 from mailismus.journal.opening import JournalOpener, OpenJournal, Reuse
-from mailismus.mail.reply import Reply
 from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
-from mailismus.queue.fsck.files import RepairFiles
+from mailismus.queue.fsck.files import LOST_REPLY, RepairFiles
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.checkpoint.cleanup import NOBODY
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
@@ -39,9 +38,6 @@ from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 
 BATCH_BYTES = 256 << 10
 """Bytes of records in one batch, about."""
-
-LOST_REPLY = Reply(554, b"5.3.0", b"the message was damaged on our disk and can't be delivered")
-"""The reply in the bounces of a message whose bytes are lost."""
 
 
 class RepairExecutor(RepairFiles):
@@ -179,8 +175,7 @@ class RepairExecutor(RepairFiles):
     def close(self) -> None:
         """Close the journal. Harmless when repeated."""
         if self._journal is not None:
-            for segment in self._journal.writer.segments.values():
-                segment.file.close()
+            self._journal.close()
             self._journal = None
 
 

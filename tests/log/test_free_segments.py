@@ -1,4 +1,4 @@
-"""A free segment that was being begun anew at a crash is no damage, and nothing of its earlier use comes back."""
+"""A segment that is free, or was being begun anew at a crash, is no damage, and nothing of its earlier use comes back."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from mailismus.journal.batch import BLOCK
 from mailismus.queue.providers.log.control.compaction import Compaction
+from tests.log.story import Story
 from tests.log.test_denied import no_turn
-from tests.log.test_seed import Story
 
 USED, FREED = "/q/log/00000001.mqj", "/q/log/ready-00000001.mqj"
 RENAMED = "/q/log/00000099.mqj"
@@ -43,7 +43,7 @@ def set_aside(story: Story) -> list[str]:
 def test_what_is_left_of_its_earlier_use_is_over(story: Story, blocks: tuple[int, ...]) -> None:
     begin_anew(story, *blocks)
     story.crash()
-    story.harness.wait(story.queue.parts.loading.learn())
+    story.harness.wait(story.queue.parts.learning.learn())
     assert set_aside(story) == []
     assert story.bench.take_ids() == []
     assert story.queue.parts.opened.writer.segments.keys().isdisjoint((1, 99))
@@ -56,7 +56,7 @@ def test_a_free_segment_has_a_name_that_says_so_and_counts_for_nothing(story: St
     assert not disk.exists(USED)
     disk.damage(FREED, BLOCK, b"\xa5" * 2 * BLOCK)
     story.crash()
-    story.harness.wait(story.queue.parts.loading.learn())
+    story.harness.wait(story.queue.parts.learning.learn())
     assert set_aside(story) == []
     assert story.bench.take_ids() == []
 

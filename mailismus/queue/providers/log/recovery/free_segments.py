@@ -9,29 +9,40 @@ between them would look like damage. Blocks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import BLOCK, Batch
 from mailismus.journal.replay import FoundSegment, Journal, freed_number, named_number, read_batches
 from mailismus.queue.providers.log.format.record import ENVELOPES, read_records
 
 
-def set_free(journal: Journal) -> None:
+def leave_out_free(journal: Journal) -> None:
     """Let such segments not count. One with the name of a free one, and the number of that name in its header, is free. Of
     others all of this must hold, so that none is taken for one that is damaged: its name is that of a free one, or of a
     later use; its header, or its first batch, does not check; its batches lie before the working suffix, and all of their
     envelopes are garbage. Raises OSError."""
     begins = [(one.header.number, one.header.first_sequence) for one in journal.used if one.header and not one.is_guessed]
     for segment in list(journal.used):
-        header, named, freed = segment.header, named_number(segment.path), freed_number(segment.path)
-        assert header is not None
-        if segment.is_guessed:
-            is_renamed = bool(freed) or any(number < named and first > header.first_sequence for number, first in begins)
-        else:
-            is_renamed = header.number < named
-        if (freed == header.number and not segment.is_guessed) or (is_renamed and _is_over(segment, journal.horizon)):
-            segment.set_free()
-            journal.used.remove(segment)
-            journal.others.append(segment)
+        if _is_free(segment) or (_is_renamed(segment, begins) and _is_over(segment, journal.horizon)):
+            journal.leave_out(segment)
+
+
+def _is_free(segment: FoundSegment) -> bool:
+    assert segment.header is not None
+    return not segment.is_guessed and freed_number(segment.path) == segment.header.number
+
+
+def _is_renamed(segment: FoundSegment, begins: Sequence[tuple[int, int]]) -> bool:
+    """Whether its name is that of a free one, or of a later use than its header's. `begins`: number and first sequence
+    number of each segment whose header checks."""
+    header, named = segment.header, named_number(segment.path)
+    assert header is not None
+    if not segment.is_guessed:
+        return header.number < named
+    return bool(freed_number(segment.path)) or any(
+        number < named and first > header.first_sequence for number, first in begins
+    )
 
 
 def _is_over(segment: FoundSegment, horizon: int) -> bool:

@@ -1,0 +1,97 @@
+"""The command `mailismus queue convert`: moves a stopped queue to another provider, or forgets the old one.
+
+Exit codes: 0; 64 for an unknown provider; those of `queue.convert.conversion.convert`.
+
+*Not here*: the conversion (`queue.convert`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import TextIO
+
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.posix import PosixDisk
+from mailismus.errors import StartError
+from mailismus.queue.convert.conversion import Converted, convert, tools_of
+from mailismus.queue.convert.forgetting import forget_old
+from mailismus.queue.provider import IProvider, IProviders
+
+INTERVAL_S = 0.5
+"""Seconds between two lines of progress."""
+
+
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--to", metavar="PROVIDER", help="the provider to convert to, as in <queue provider>")
+    what.add_argument("--forget-old", action="store_true", help="remove the old queue that the last conversion kept")
+
+
+def run(arguments: argparse.Namespace, settings: QueueSettings, providers: IProviders, out: TextIO) -> int:
+    """Convert the queue of these settings, or forget the old one. Return the exit code. Raises `StartError`, `OSError`."""
+    disk = PosixDisk()
+    if arguments.forget_old:
+        before = forget_old(disk, settings.rootpath)
+        out.write(f"The old queue of provider {before.source} is removed; this one is of provider {before.target}.\n")
+        return os.EX_OK
+    target = _target(arguments.to, providers)
+    progress = ProgressLine(sys.stderr)
+    try:
+        done = convert(settings, target, tools_of(providers, disk, time.time, progress.show))
+    finally:
+        progress.end()
+    _print(done, settings, out)
+    return os.EX_OK
+
+
+def _target(name: str, providers: IProviders) -> IProvider:
+    try:
+        return providers.named(name)
+    except LookupError:
+        known = ", ".join(providers.names)
+        raise StartError(os.EX_USAGE, f"there is no provider {name}; --to takes one of: {known}") from None
+
+
+def _print(done: Converted, settings: QueueSettings, out: TextIO) -> None:
+    conversion, copied = done.conversion, done.copied
+    way = f"from {conversion.source} to {conversion.target}"
+    if copied is None:
+        out.write(f"The conversion {way} that was stopped while directories changed places is finished.\n")
+    else:
+        sums = f"{copied.entries:,} entries, {copied.messages:,} messages, {copied.stored_bytes:,} bytes"
+        out.write(f"Converted {way} and compared: {sums}.\n")
+    out.write(f"The old queue is kept in {done.old_path}; to remove it: mailismus queue convert --forget-old\n")
+    if settings.provider != conversion.target:
+        out.write(f"For the next start: mailismus config set mta/queue provider={conversion.target}\n")
+        out.write(f"First remove the settings that {conversion.target} does not have: mailismus config unset ELEMENT...\n")
+
+
+class ProgressLine:
+    """One line on a terminal, written again and again. Nothing where there is no terminal."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+        self._is_shown = terminal.isatty()
+        self._next_s = 0.0
+        self._width = 0
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Show how much is done. `total` 0: not known."""
+        if not self._is_shown or time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + INTERVAL_S
+        text = f"{what}: {done:,}" + (f" of {total:,}" if total else "")
+        self._terminal.write("\r" + text.ljust(self._width))
+        self._terminal.flush()
+        self._width = len(text)
+
+    def end(self) -> None:
+        """Remove the line."""
+        if self._width:
+            self._terminal.write("\r" + " " * self._width + "\r")
+            self._terminal.flush()
+            self._width = 0

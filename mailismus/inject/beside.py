@@ -1,0 +1,101 @@
+"""Injection in this process: over what a provider opens for writers beside its server. Blocks.
+
+*Not here*: the checks (`submit.injection`), the files (`queue.provider.IQueueWriter`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+
+from twisted.internet.task import Clock
+
+from mailismus.admin.protocol.injecting import refusal_of
+from mailismus.config.values.settings import Settings
+from mailismus.errors import StartError, StorageError, Unavailable
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.injected import Injected
+from mailismus.observe.maillog import MailLog
+from mailismus.queue.interface import CommitListener, IDraft, M
+from mailismus.queue.provider import IQueueWriter
+from mailismus.submit.injection import Injection, injection_policy
+from mailismus.submit.reception import Desk
+
+
+class _TimeOfDay(Clock):
+    """The time of day; nothing is timed by it."""
+
+    def seconds(self) -> float:
+        return time.time()
+
+
+class _Watched:
+    """What reception asks of a queue, over a writer; keeps the first trouble."""
+
+    def __init__(self, writer: IQueueWriter) -> None:
+        self._writer = writer
+        self.trouble: StorageError | None = None
+
+    def draft(self) -> IDraft:
+        try:
+            return self._writer.draft()
+        except StorageError as error:
+            self.trouble = self.trouble or error
+            raise
+
+    def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
+        self._writer.accept(draft, envelope, _Telling(listener, self), mark)
+
+    def note(self, error: StorageError) -> None:
+        """A commit failed."""
+        self.trouble = self.trouble or error
+
+
+class _Telling(CommitListener[M]):
+    """Passes a commit's end on."""
+
+    def __init__(self, listener: CommitListener[M], watched: _Watched) -> None:
+        self._listener, self._watched = listener, watched
+
+    def on_durable(self, marks: Sequence[M], gone: Sequence[Sequence[int]]) -> None:
+        self._listener.on_durable(marks, ())
+
+    def on_failed(self, marks: Sequence[M], error: StorageError) -> None:
+        self._watched.note(error)
+        self._listener.on_failed(marks, error)
+
+
+def inject_beside(
+    writer: IQueueWriter,
+    settings: Settings,
+    maillog: MailLog,
+    sender: bytes,
+    recipients: Sequence[bytes],
+    pieces: Iterable[bytes],
+) -> str:
+    """Put a message into the queue; return its id when it is durable. Raises `StartError`, `OSError` of the message's
+    source."""
+    watched = _Watched(writer)
+    policy = injection_policy(settings.listeners, settings.directory, writer.max_envelope_bytes)
+    desk = Desk(settings.application.announcehost, policy, watched, maillog, _TimeOfDay())
+    ends: list[Injected] = []
+    injection = Injection(desk, ends.append, lambda: None)
+    try:
+        if injection.begin(sender, recipients):
+            for piece in pieces:
+                injection.write(piece)
+                if ends:
+                    break
+            injection.finish()
+    finally:
+        injection.abandon()
+    (end,) = ends
+    if end.name:
+        return end.name
+    trouble = watched.trouble
+    if trouble is not None:
+        is_full = isinstance(trouble, Unavailable) and trouble.full
+        raise StartError(os.EX_TEMPFAIL if is_full else os.EX_IOERR, f"the message is not in the queue: {trouble}")
+    refusal = refusal_of(end)
+    raise StartError(refusal.status, refusal.text)

@@ -1,0 +1,46 @@
+"""A queue on local files that a start has locked and opened, with the threads that do its blocking calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from twisted.internet.defer import Deferred
+
+from mailismus.disk.worker import ThreadPool
+from mailismus.observe.metrics import Reader
+from mailismus.queue.files.state_file import DIRECTORY
+from mailismus.queue.interface import IQueue
+from mailismus.queue.provider import IQueueFigures
+
+
+class OpenedLocalQueue:
+    """An `IOpenedQueue`. `release`: gives up the locks of a queue that was never begun. `rootpath`: of the queue."""
+
+    def __init__(
+        self,
+        queue: IQueue,
+        figures: IQueueFigures,
+        metrics: Sequence[Reader],
+        threads: Sequence[ThreadPool],
+        release: Callable[[], None],
+        rootpath: str,
+    ) -> None:
+        self.queue, self.figures = queue, figures
+        self.state_path: str | None = os.path.join(rootpath, DIRECTORY)
+        self._metrics, self._threads, self._release = metrics, threads, release
+
+    def metrics(self) -> Sequence[Reader]:
+        return self._metrics
+
+    def begin(self) -> Deferred[None]:
+        for thread in self._threads:
+            thread.start()
+        return self.queue.open()
+
+    def end(self) -> None:
+        for thread in self._threads:
+            thread.stop()
+
+    def release(self) -> None:
+        self._release()

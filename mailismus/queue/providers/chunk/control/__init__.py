@@ -1,0 +1,15 @@
+"""What happens when: drafts, group commit, results. In the reactor's thread.
+
+Modules, each with what it is:
+
+    drafts     messages while they arrive
+    names      spool ids of an epoch, and the next epoch in time
+    ledger     what a batch that has ended makes of the index, and which messages rest
+    loading    messages that rest are read when they are due or settled
+    work       group commit: what goes with the next batch, and when it begins
+    requests   from the request of a caller to messages and changes of a batch
+    adoption   messages of writers in other processes
+    upkeep     preprocesses messages that stay
+    scanning   the scan of a start, while mail comes and goes
+    admission  refuses mail that could not be committed
+"""

@@ -1,0 +1,126 @@
+"""What a settlement makes of the files of a message: a plan, which a worker carries out (pure).
+
+    S4, entries left    -> preprocess: info, local, remote, bounce are made, then todo goes
+    S4, no entry left   -> todo goes: the message is over
+    S5, entries left    -> lines are appended, then the lines that they replace are marked done, as are those that are over
+    S5, no entry left   -> the last lines are marked done: the message is over
+    S5, spoiled or long -> the files are written anew and take the places of the old ones; empty ones if no entry is left
+
+*Rules*: what is appended is durable before what it replaces is marked: the note in bounce before the mark of the recipient.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import attrs
+
+from mailismus.queue.interface import Area, Entry
+from mailismus.queue.provider import IsLocal
+from mailismus.queue.providers.chunk.format.line import format_chunk_lines
+from mailismus.queue.providers.chunk.format.version import BOUNCE, LOCAL, REMOTE
+from mailismus.queue.providers.chunk.index.known import KnownChunk, Place
+
+LONG_BYTES = 16384
+"""Bytes of lines that do not count, beyond which a file is written anew, if they are more than those that count."""
+
+FILES = (LOCAL, REMOTE, BOUNCE)
+
+
+class ChangeKind(enum.Enum):
+    """What is done to the files of one message."""
+
+    PREPROCESS = "made from the envelope"
+    END_NEW = "gone before it was preprocessed"
+    APPEND = "lines appended and marked"
+    REWRITE = "written anew"
+
+
+@attrs.define(eq=False)
+class FileChange:
+    """One message's part of a batch."""
+
+    known: KnownChunk
+    kind: ChangeKind
+    files: dict[str, bytes]
+    """PREPROCESS, REWRITE: all of each file that has a line; APPEND: what is appended to each."""
+    marks: tuple[Place, ...]
+    """APPEND: lines that are done."""
+    is_over: bool
+    """No entry is left."""
+    places: dict[int, tuple[Place, ...]]
+    """Where the lines are when it is durable."""
+    sizes: dict[str, int]
+    """The sizes of the files then."""
+    offsets: dict[str, int] = attrs.Factory(dict)
+    """APPEND: where the appended bytes begin."""
+
+
+def file_of(entry: Entry, is_local: IsLocal) -> str:
+    """The directory of an entry's line. Decided anew whenever the line is written."""
+    if entry.area is Area.BOUNCES:
+        return BOUNCE
+    return LOCAL if is_local(entry.recipient) else REMOTE
+
+
+def plan_change(known: KnownChunk, successors: Sequence[Entry], over: Sequence[int], is_local: IsLocal) -> FileChange:
+    """The change that gives these recipients their successors and ends those of the numbers `over`. The entries of `known`
+    are those before the change."""
+    left = {number: entry for number, entry in known.entries.items() if number not in over}
+    left.update((entry.number, entry) for entry in successors)
+    if not known.is_preprocessed:
+        if not left:
+            return FileChange(known, ChangeKind.END_NEW, {}, (), True, {}, {})
+        return _whole(known, ChangeKind.PREPROCESS, list(left.values()), is_local)
+    if known.is_spoiled or (left and _is_long(known)):
+        if left:
+            return _whole(known, ChangeKind.REWRITE, list(left.values()), is_local)
+        return FileChange(known, ChangeKind.REWRITE, dict.fromkeys(known.sizes, b""), (), True, {}, {})
+    return _append(known, successors, over, is_local, is_over=not left)
+
+
+def preprocess(known: KnownChunk, is_local: IsLocal) -> FileChange:
+    """The change that preprocesses a message as it is."""
+    return _whole(known, ChangeKind.PREPROCESS, list(known.entries.values()), is_local)
+
+
+def _is_long(known: KnownChunk) -> bool:
+    """Whether more of its files is stale than counts."""
+    size, live = sum(known.sizes.values()), sum(known.live_bytes.values())
+    return size - live > max(live, LONG_BYTES)
+
+
+def _whole(known: KnownChunk, kind: ChangeKind, entries: Sequence[Entry], is_local: IsLocal) -> FileChange:
+    files: dict[str, list[bytes]] = {}
+    sizes: dict[str, int] = {}
+    places: dict[int, tuple[Place, ...]] = {}
+    for entry, line in zip(entries, format_chunk_lines(known.message, entries), strict=True):
+        file = file_of(entry, is_local)
+        files.setdefault(file, []).append(line)
+        places[entry.number] = ((file, sizes.get(file, 0)),)
+        sizes[file] = sizes.get(file, 0) + len(line)
+    return FileChange(known, kind, {file: b"".join(lines) for file, lines in files.items()}, (), False, places, sizes)
+
+
+def _append(
+    known: KnownChunk,
+    successors: Sequence[Entry],
+    over: Sequence[int],
+    is_local: IsLocal,
+    *,
+    is_over: bool,
+) -> FileChange:
+    files: dict[str, bytes] = {}
+    sizes, places = dict(known.sizes), dict(known.places)
+    offsets = {file: sizes.get(file, 0) for file in FILES}
+    marks: list[Place] = []
+    for entry, line in zip(successors, format_chunk_lines(known.message, successors), strict=True):
+        file = file_of(entry, is_local)
+        marks += [place for place in places.get(entry.number, ()) if place[0] != file]
+        places[entry.number] = ((file, sizes.get(file, 0)),)
+        files[file] = files.get(file, b"") + line
+        sizes[file] = sizes.get(file, 0) + len(line)
+    for number in over:
+        marks += places.pop(number, ())
+    return FileChange(known, ChangeKind.APPEND, files, tuple(marks), is_over, places, sizes, offsets)

@@ -1,0 +1,222 @@
+"""Rows of resting messages: what is known of each in a few packed columns, found by spool id (pure).
+
+    columns     a row for each message: 45 bytes; a row that is free is used again
+    hash table  open addressing with linear probing: a row number of 4 bytes in each of its cells
+
+*Rules*: a table is at most `MOST_LOAD` full, and grows by half: 5.3 to 8 bytes a message. So a message takes at most 56
+bytes here, the slack of growing arrays included.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area
+
+MOST_LOAD = 0.75
+_LEAST_CELLS = 1024
+_COUNT_BITS, _SIZE_BITS = 8, 40
+_MOST_COUNT, _MOST_SIZE = (1 << _COUNT_BITS) - 1, (1 << _SIZE_BITS) - 1
+_MOST_SPREAD = (1 << 32) - 1
+_AREAS = tuple(Area)
+_MIX, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
+_USED, _IS_NEW, _IS_LOADING = 1, 2, 4
+
+
+class RestingFacts(NamedTuple):
+    """One resting message."""
+
+    spool_id: SpoolId
+    number: int
+    """Of its files."""
+    due_at: float
+    """When the first of its entries is due, UTC seconds."""
+    spread_s: int
+    """Seconds until the last of them is, rounded up."""
+    counts: Mapping[Area, int]
+    """Its entries by area."""
+    stored_bytes: int
+    sender_hash: int
+    """32 bits of the sender's hash, of this process."""
+    generation: int
+    """The number of the next adjustment when it came to rest: its times are written down from before."""
+    is_new: bool
+    """S4; else S5."""
+
+
+def hash_of(sender: bytes) -> int:
+    """The hash of a sender. No client can choose two that are the same: it differs from process to process."""
+    return hash(sender) & 0xFFFF_FFFF
+
+
+class RestingRows:
+    """The rows, by number from 0 on."""
+
+    def __init__(self) -> None:
+        self.due_at = array("d")
+        """Read only."""
+        self._spool_ids, self._numbers, self._facts = array("Q"), array("Q"), array("Q")
+        self._senders, self._generations, self._spreads = array("I"), array("I"), array("I")
+        self._flags = array("B")
+        self._large: dict[int, tuple[int, tuple[int, ...]]] = {}
+        """Sizes and counts that do not fit into their bits."""
+        self._free = array("I")
+        self._cells = array("I", bytes(4 * _LEAST_CELLS))
+        """The number of a row and one; 0: empty."""
+
+    def __len__(self) -> int:
+        return len(self._flags) - len(self._free)
+
+    # ------------------------------------------------------------------ rows
+
+    def add(self, facts: RestingFacts) -> int:
+        """Add a message that is not there. Return its row."""
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = len(self._flags)
+            for column in (self._spool_ids, self._numbers, self._facts, self._senders, self._generations, self._spreads):
+                column.append(0)
+            self._flags.append(0)
+            self.due_at.append(0.0)
+        self._spool_ids[row], self._numbers[row] = facts.spool_id, facts.number
+        self.due_at[row] = facts.due_at
+        self._senders[row], self._generations[row] = facts.sender_hash, facts.generation
+        self._spreads[row] = min(facts.spread_s, _MOST_SPREAD)
+        self._flags[row] = _USED | (_IS_NEW if facts.is_new else 0)
+        counts = tuple(facts.counts.get(area, 0) for area in _AREAS)
+        if facts.stored_bytes > _MOST_SIZE or max(counts) > _MOST_COUNT:
+            self._large[row] = facts.stored_bytes, counts
+            counts = tuple(min(1, count) for count in counts)
+        packed = facts.stored_bytes & _MOST_SIZE
+        for count in counts:
+            packed = packed << _COUNT_BITS | count
+        self._facts[row] = packed
+        if len(self) > MOST_LOAD * len(self._cells):
+            self._grow()
+        else:
+            self._enter(row)
+        return row
+
+    def remove(self, row: int) -> None:
+        """Forget a message."""
+        self._leave(row)
+        self._flags[row] = 0
+        self._spool_ids[row] = 0
+        self._large.pop(row, None)
+        self._free.append(row)
+
+    def is_used(self, row: int) -> bool:
+        """Whether there is a message in this row."""
+        return bool(self._flags[row])
+
+    def is_waiting(self, row: int, due_at: float) -> bool:
+        """Whether there is a message in this row that is due at this time, and is not being read."""
+        return bool(self._flags[row]) and self.due_at[row] == due_at and not self._flags[row] & _IS_LOADING
+
+    def is_loading(self, row: int) -> bool:
+        """Whether the message is being read."""
+        return bool(self._flags[row] & _IS_LOADING)
+
+    def mark_loading(self, row: int, *, is_loading: bool) -> None:
+        """Note that the message is being read, or is not any more."""
+        self._flags[row] = self._flags[row] & ~_IS_LOADING | (_IS_LOADING if is_loading else 0)
+
+    def set_due(self, row: int, due_at: float) -> None:
+        """The message is due at another time."""
+        self.due_at[row] = due_at
+
+    def last_due(self, row: int) -> float:
+        """When the last of the message's entries is due, or a little later."""
+        return self.due_at[row] + self._spreads[row]
+
+    def sender_hash(self, row: int) -> int:
+        """Of the message's sender."""
+        return self._senders[row]
+
+    def has_area(self, row: int, area: Area) -> bool:
+        """Whether the message has an entry of this area."""
+        shift = _COUNT_BITS * (len(_AREAS) - 1 - _AREAS.index(area))
+        return bool(self._facts[row] >> shift & _MOST_COUNT)
+
+    def facts(self, row: int) -> RestingFacts:
+        """All of a message."""
+        packed = self._facts[row]
+        large = self._large.get(row)
+        if large is not None:
+            size, counts = large
+        else:
+            bits = range(_COUNT_BITS * (len(_AREAS) - 1), -1, -_COUNT_BITS)
+            counts = tuple(packed >> shift & _MOST_COUNT for shift in bits)
+            size = packed >> _COUNT_BITS * len(_AREAS)
+        return RestingFacts(
+            SpoolId(self._spool_ids[row]),
+            self._numbers[row],
+            self.due_at[row],
+            self._spreads[row],
+            {area: count for area, count in zip(_AREAS, counts, strict=True) if count},
+            size,
+            self._senders[row],
+            self._generations[row],
+            bool(self._flags[row] & _IS_NEW),
+        )
+
+    def all(self) -> Iterator[int]:
+        """Yield the rows with a message. They may change between two steps."""
+        for row, flags in enumerate(self._flags):
+            if flags:
+                yield row
+
+    def copy_ids(self) -> array[int]:
+        """The spool ids of all, in no order; 0 stands for none."""
+        return self._spool_ids[:]
+
+    # ------------------------------------------------------------------ by spool id
+
+    def find(self, spool_id: SpoolId) -> int | None:
+        """The row of a message; None: it does not rest."""
+        cells, size = self._cells, len(self._cells)
+        at = self._home(spool_id, size)
+        while cell := cells[at]:
+            if self._spool_ids[cell - 1] == spool_id:
+                return cell - 1
+            at = at + 1 if at + 1 < size else 0
+        return None
+
+    @staticmethod
+    def _home(spool_id: int, size: int) -> int:
+        return ((spool_id * _MIX & _MASK) >> 32) * size >> 32
+
+    def _enter(self, row: int) -> None:
+        cells, size = self._cells, len(self._cells)
+        at = self._home(self._spool_ids[row], size)
+        while cells[at]:
+            at = at + 1 if at + 1 < size else 0
+        cells[at] = row + 1
+
+    def _leave(self, row: int) -> None:
+        """Empty the cell of a row, and move those behind it that would not be found over an empty cell."""
+        cells, size, ids = self._cells, len(self._cells), self._spool_ids
+        at = self._home(ids[row], size)
+        while cells[at] != row + 1:
+            at = at + 1 if at + 1 < size else 0
+        hole = at
+        while True:
+            at = at + 1 if at + 1 < size else 0
+            cell = cells[at]
+            if not cell:
+                break
+            home = self._home(ids[cell - 1], size)
+            if (at - home) % size >= (at - hole) % size:
+                cells[hole] = cell
+                hole = at
+        cells[hole] = 0
+
+    def _grow(self) -> None:
+        size = len(self._cells) * 3 // 2
+        self._cells = array("I", bytes(4 * size))
+        for row in self.all():
+            self._enter(row)

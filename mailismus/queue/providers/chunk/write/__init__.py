@@ -1,0 +1,12 @@
+"""What changes the files of the queue. Everything blocks, and runs in a worker.
+
+Modules, each with what it is:
+
+    directories  the open directories of a queue
+    barrier      files and directories that are made durable together
+    born         the numbers of files that this run has made
+    mess         the content of a message while it arrives: S1 and S2
+    epochs       epochs of spool ids: a file for each, made by one process alone
+    cleaning     names that no state needs go
+    batch        a batch: what is made, what commits it, what goes
+"""

@@ -1,0 +1,250 @@
+"""Reading of pieces: what rests in a piece is loaded where it is wanted, and known of the rest.
+
+    all lines of a piece -> what is wanted goes to the working set -> earliest due times and counts of the rest
+    outlines of a piece  -> the same of all of it, nothing is loaded
+
+*Rules*: a batch is read when all its items have been told that it is durable. No marks are written meanwhile: what is found
+unmarked, and neither in the working set nor garbage that waits for its mark, rests. An envelope is known by its place, and
+loaded once.
+
+*Not here*: which piece is read, and what is wanted (`control.loading`, `control.learning`, `control.visits`); batches and
+lines (`read.pieces`).
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.logger import Logger
+
+from mailismus.disk.worker import IWorker
+from mailismus.journal.batch import BLOCK
+from mailismus.journal.commit import GroupCommit
+from mailismus.journal.segment import Segment
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.log.control.ledger import LogLedger
+from mailismus.queue.providers.log.control.segments import LogSegments
+from mailismus.queue.providers.log.format.record import LogPlace
+from mailismus.queue.providers.log.index.piece import PIECE_BYTES, Piece, PieceRest, dues_of, runner_of
+from mailismus.queue.providers.log.index.resting import Resting
+from mailismus.queue.providers.log.read.count_plan import PlannedSegment
+from mailismus.queue.providers.log.read.damage import LogDamage
+from mailismus.queue.providers.log.read.envelopes import FoundEnvelope, Stretch
+from mailismus.queue.providers.log.read.pieces import OutlinedPiece, ReadPiece, outline_piece, read_piece
+from mailismus.queue.providers.log.read.visit import PieceVisit
+
+
+class EnvelopeChoice(enum.Enum):
+    """What becomes of an envelope that is read."""
+
+    LOAD = "it goes to the working set"
+    LEAVE = "it rests"
+    HOLD = "it rests, though it is due: its sender was passed over"
+
+
+Choose = Callable[[FoundEnvelope, float], EnvelopeChoice]
+"""What becomes of an envelope, by the time when the first of its entries is due (UTC seconds)."""
+
+_LOAD, _HOLD = EnvelopeChoice.LOAD, EnvelopeChoice.HOLD
+
+T = TypeVar("T")
+
+
+class PieceReading:
+    """Reads pieces of one queue. `behind`: of each segment that a start found, a sequence number before its batches; `lock`:
+    held while a piece is read, and while marks are written."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        resting: Resting,
+        ledger: LogLedger,
+        segments: LogSegments,
+        commits: GroupCommit,
+        behind: Mapping[int, int],
+        worker: IWorker,
+        lock: DeferredLock,
+        damage: LogDamage,
+    ) -> None:
+        self._resting, self._ledger, self._segments, self._commits = resting, ledger, segments, commits
+        self._behind, self._worker, self._lock, self._damage = behind, worker, lock, damage
+        self._visits: list[PieceVisit] = []
+        self.pieces_read = 0
+
+    # visits
+
+    def add_visit(self, visit: PieceVisit) -> None:
+        """Tell this visit of what is loaded from now on."""
+        self._visits.append(visit)
+
+    def remove_visit(self, visit: PieceVisit) -> None:
+        """A visit has ended."""
+        self._visits.remove(visit)
+
+    # all lines
+
+    async def read(self, piece: Piece, choose: Choose, now: float, visit: PieceVisit | None = None) -> bool:
+        """Read a piece, load the chosen envelopes, and note what is known of the rest. Return whether it could be read.
+        `visit`: for which it is read."""
+        await self._lock.acquire()
+        try:
+            if visit is not None:
+                visit.pass_by(piece)
+            return await self._read(piece, choose, now)
+        finally:
+            self._lock.release()
+
+    async def _read(self, piece: Piece, choose: Choose, now: float) -> bool:
+        segment = self._segment_of(piece)
+        if segment is None:
+            return True
+        try:
+            read = await self._run(read_piece, piece, segment)
+        except OSError as error:
+            self._log.error("Segment {path} of the queue can't be read: {error}", path=segment.path, error=error)
+            return False
+        self.pieces_read += 1
+        await self._damage.keep(segment.path, segment.file, read.damages, read.bad)
+        if read.is_doubtful:
+            self._damage.doubt(segment.path)
+        if self._resting.has(piece):
+            self._load(piece, read, choose, now)
+        return True
+
+    def _load(self, piece: Piece, read: ReadPiece, choose: Choose, now: float) -> None:
+        resting, garbage = self._resting, self._garbage_in(piece.segment)
+        rest, rested = PieceRest(), dict.fromkeys(Area, 0)
+        held: set[Area] = set()
+        for one in read.found:
+            if one.offset in garbage or self._is_loaded(one.message.spool_id, one.place):
+                continue
+            for entry in one.entries:
+                rested[entry.area] += 1
+            times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
+            choice = choose(one, min(times))
+            if choice is _LOAD:
+                for visit in self._visits:
+                    visit.see(one, piece)
+                self._ledger.load(one, times, now, self._commits.applied_sequence, is_held=piece.is_known)
+                continue
+            if not piece.is_known:
+                self._ledger.hold(one)
+            is_flushed = min(times) <= 0.0
+            if choice is _HOLD:
+                held.add(one.entries[0].area)
+                times = [max(due_at, now + piece.again_s) for due_at in times]
+            dues, counts = dues_of(one.entries, times, one.interval), [(entry.area, 1) for entry in one.entries]
+            rest.add(dues, counts, one.content.segment if one.content is not None else 0, is_flushed=is_flushed)
+        if read.end is not None:
+            resting.split(piece, *read.end, rested)
+        resting.replace(piece, rest)
+        piece.hold_back(is_again=bool(held))
+        resting.hold(piece, held)
+
+    # outlines
+
+    async def outline(self, piece: Piece) -> bool:
+        """Learn what rests in a piece of which nothing is known. Return whether that could be done by outlines alone."""
+        await self._lock.acquire()
+        try:
+            segment = self._segment_of(piece)
+            if segment is None or piece.is_known:
+                return True
+            if piece.flushes:
+                return False
+            try:
+                read = await self._run(outline_piece, piece, segment)
+            except OSError:
+                return False
+            if read is None or piece.flushes:
+                return False
+            self.pieces_read += 1
+            if self._resting.has(piece):
+                self._learn(piece, read)
+            return True
+        finally:
+            self._lock.release()
+
+    def _learn(self, piece: Piece, read: OutlinedPiece) -> None:
+        number, garbage, rest = piece.segment, self._garbage_in(piece.segment), PieceRest()
+        for one in read.found:
+            if one.offset in garbage or self._is_loaded(one.spool_id, one.place):
+                continue
+            self._ledger.hold_outline(one, number)
+            dues: dict[int, float] = {}
+            for (area, attempts), stored_at in one.dues.items():
+                due_at = piece.limited(one.place.sequence, area, attempts, stored_at)
+                runner = runner_of(area, one.interval)
+                dues[runner] = min(dues.get(runner, due_at), due_at)
+            rest.add(dues, one.counts.items(), one.content_segment)
+        if read.end is not None:
+            self._resting.split(piece, *read.end, rest.counts)
+        self._resting.replace(piece, rest)
+
+    # what both need
+
+    def _segment_of(self, piece: Piece) -> Segment | None:
+        """The segment of a piece; None: it is not there any more, and nothing rests in it."""
+        return self._segments.in_use().get(piece.segment) if self._resting.has(piece) else None
+
+    def _run(self, read: Callable[..., T], piece: Piece, segment: Segment) -> Deferred[T]:
+        """Have a piece read in a worker, by `read_piece` or `outline_piece`. Fails with OSError."""
+        stretch, is_last = self._stretch(piece, segment), self._resting.end_of(piece) is None
+        self._resting.begin_reading(piece)
+        return self._worker.run(partial(read, stretch, piece.segment, PIECE_BYTES, is_last_piece=is_last))
+
+    def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
+        assert segment.header is not None
+        end, applied = self._resting.end_of(piece), self._commits.applied_sequence
+        following = self._segments.in_use().get(piece.segment + 1)
+        last = segment.last_sequence
+        if following is not None and following.header is not None:
+            last = following.header.first_sequence - 1
+        return Stretch(
+            segment.file,
+            segment.header,
+            max(BLOCK, piece.begin),
+            end or segment.end or segment.size_bytes,
+            self._behind.get(piece.segment, 0),
+            min(last, applied),
+            is_exact=following is not None and last <= applied,
+        )
+
+    def _garbage_in(self, segment: int) -> set[int]:
+        """The offsets of garbage there that waits for its mark."""
+        return {one.offset for one in self._ledger.unmarked if one.segment == segment}
+
+    def _is_loaded(self, spool_id: SpoolId, place: LogPlace) -> bool:
+        """Whether the envelope of this message at this place is in memory."""
+        known = self._ledger.working_set.messages.get(spool_id)
+        return known is not None and any(envelope.place == place for envelope in known.envelopes())
+
+    # counting in another process
+
+    def planned(self) -> list[PlannedSegment]:
+        """Return the segments in which something rests, or may."""
+        segments, behind, applied = self._segments.in_use(), self._behind, self._commits.applied_sequence
+        found = [(number, segments[number]) for number in self._resting.segments() if number in segments]
+        return [
+            PlannedSegment(os.path.basename(one.path), number, behind.get(number, 0), min(one.last_sequence, applied))
+            for number, one in found
+        ]
+
+    def hidden(self) -> dict[int, list[int]]:
+        """Return, by segment, the offsets of unmarked records there that do not rest: in memory, or garbage."""
+        found: dict[int, list[int]] = {number: [] for number in self._resting.segments()}
+        for one in self._ledger.unmarked:
+            if one.segment in found:
+                found[one.segment].append(one.offset)
+        for known in self._ledger.working_set.messages.values():
+            for envelope in known.envelopes():
+                if envelope.segment in found:
+                    found[envelope.segment].append(envelope.offset)
+        return found

@@ -1,0 +1,287 @@
+"""Whole conversions by the command itself, killed at random or cut off: `python -m tests.durability.harness.conversions`.
+
+A queue of messages from nothing to 5 MB, new, deferred and bounced, goes round through all providers and settings of hard
+links. After each conversion `queue list --json` must tell the same entries, and each content have the same SHA-256. Then
+conversions are killed with SIGKILL after a random time, with `--power-cut` on a file system whose power is cut then; the
+same command is given again and must end with the same queue. `--full`: on a file system without room for a second queue it
+must end with 74 and change nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import attrs
+
+from mailismus.disk.posix import PosixDisk
+from mailismus.mail.ids import SpoolId
+from mailismus.mail.reply import Reply
+from mailismus.providers import PROVIDERS
+from mailismus.queue.files.conversion import CONVERSION, ConversionState, read_conversion
+from mailismus.queue.interface import Area, Entry, Filter, Message
+from mailismus.queue.provider import QueuePlace
+from tests.clustered.harness import queue_settings
+from tests.support.power import FileSystem, LoopDisk
+
+TARGETS = (("log", False), ("chunk", False), ("log", False), ("clustered", True), ("chunk", False), ("clustered", False))
+"""Providers and hard links, one after the other: into each of the others, and out of it."""
+CONFIG = """<mailserver><application><announcehost>mx.example.net</announcehost></application><mta>
+<queue provider="{provider}"><rootpath>{path}/queue</rootpath>{spool}</queue>
+</mta><admin><socket>{path}/admin.sock</socket></admin></mailserver>
+"""
+LARGEST = 5_000_000
+NOW = 1_700_000_000.0
+
+
+@attrs.frozen
+class Told:
+    """What a queue tells: a line for each entry, sorted, and the digest of each content."""
+
+    entries: list[str]
+    digests: dict[str, str]
+
+
+class Wrong(Exception):
+    """A promise was broken."""
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run it. Return the exit code: 0 if every promise was kept."""
+    options = arguments().parse_args(given)
+    kind = FileSystem[options.power_cut.upper()] if options.power_cut else FileSystem.EXT4
+    with TemporaryDirectory(dir=options.directory, prefix="conversions-") as made:
+        size_mb = options.disk_mb if options.power_cut or options.full else 0
+        disk = LoopDisk(Path(made), size_mb, kind) if size_mb else None
+        with disk or nullcontext():
+            path = disk.mount_point if disk is not None else Path(made)
+            trial = Trial(path, options.messages, options.mean_exponent, disk if options.power_cut else None)
+            if options.full:
+                trial.fill_up()
+            else:
+                if not options.no_round:
+                    trial.go_round()
+                trial.kill(options.kills, random.Random(options.seed))
+    return 0
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.durability.harness.conversions")
+    parser.add_argument("--messages", type=int, default=1000)
+    parser.add_argument("--mean-exponent", type=float, default=60.0, help="sizes are 5 MB * random ** this")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-round", action="store_true", help="kill at once")
+    parser.add_argument("--power-cut", choices=("ext4", "xfs"))
+    parser.add_argument("--full", action="store_true", help="a file system without room for a second queue")
+    parser.add_argument("--disk-mb", type=int, default=900)
+    parser.add_argument("--directory", default="/var/tmp")
+    return parser
+
+
+class Trial:
+    """One queue and its conversions."""
+
+    def __init__(self, path: Path, messages: int, exponent: float, disk: LoopDisk | None) -> None:
+        """Build the queue. `disk`: whose power is cut."""
+        self._path, self._disk, self._provider = path, disk, "clustered"
+        path.chmod(0o700)
+        begun_s = time.monotonic()
+        build(path, messages, exponent)
+        self._told = self.tell()
+        size = sum(file.stat().st_size for file in (path / "spool").rglob("*.msg"))
+        say(f"built {messages} messages, {len(self._told.entries)} entries, {size >> 20} MiB", begun_s)
+
+    def go_round(self) -> None:
+        """Convert to each provider in turn. Raises `Wrong`."""
+        for provider, links in TARGETS:
+            begun_s = time.monotonic()
+            done = self._convert(provider, links)
+            taken_s = time.monotonic() - begun_s
+            if done.returncode:
+                raise Wrong(f"the conversion ended with {done.returncode}: {done.stderr}")
+            self._compare(provider)
+            self._forget(links)
+            say(f"{done.stdout.splitlines()[0]} ({taken_s:.1f} s) The same entries and digests.", begun_s)
+
+    def kill(self, kills: int, chance: random.Random) -> None:
+        """Kill conversions at random, give the command again, compare. Raises `Wrong`."""
+        met: dict[str, int] = {}
+        for number in range(kills):
+            provider, links = TARGETS[number % len(TARGETS)]
+            begun_s = time.monotonic()
+            if number < len(TARGETS):
+                self._convert(provider, links)
+                whole_s = time.monotonic() - begun_s  # so long it takes
+                self._compare(provider)
+                self._forget(links)
+                begun_s = time.monotonic()
+            running = subprocess.Popen(
+                self._command(provider, links, "convert", "--to", provider), stdout=subprocess.DEVNULL
+            )
+            try:
+                running.wait(chance.uniform(0.2, whole_s))
+            except subprocess.TimeoutExpired:
+                running.kill()
+            running.wait()
+            if self._disk is not None:
+                self._disk.shut_down()
+                self._disk.recover()
+            found = read_conversion(PosixDisk(), str(self._path / "queue"))
+            state = "none" if found is None else found.state.value
+            if found is None and (self._path / "queue" / CONVERSION).exists():
+                state = "building"
+            met[state] = met.get(state, 0) + 1
+            if found is None:
+                self._compare(self._provider)
+            if found is None or found.state is not ConversionState.KEPT:
+                done = self._convert(provider, links)
+                if done.returncode:
+                    raise Wrong(f"begun again it ended with {done.returncode}: {done.stderr}")
+            self._compare(provider)
+            self._forget(links)
+            say(f"stopped {number + 1}: {state}, begun again: the same", begun_s)
+        say(f"{kills} stopped, states met: {met}; lost 0, changed 0")
+
+    def fill_up(self) -> None:
+        """Convert without room, then fill the file system while the new queue is written: 74, and nothing is changed. Raises
+        `Wrong`."""
+        ballast = self._path / "ballast"
+        take_all_but(ballast, 3 << 20)
+        for provider, links in TARGETS[1:3]:
+            done = self._convert(provider, links)
+            say(f"exit {done.returncode}: {done.stderr.strip()}")
+            if done.returncode != os.EX_IOERR or (self._path / "queue" / CONVERSION).exists():
+                raise Wrong("a conversion without room did not end with 74, or left something")
+            self._compare(self._provider)
+        ballast.unlink()
+        codes: dict[int, int] = {}
+        for number in range(8):
+            provider, links = TARGETS[number % len(TARGETS)]
+            command = self._command(provider, links, "convert", "--to", provider)
+            running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            begun = [
+                self._path / "spool" / CONVERSION / "new" / "1f",
+                self._path / "queue" / CONVERSION / "new" / "conf-split",
+            ]
+            while running.poll() is None and not any(path.exists() for path in begun):
+                time.sleep(0.002)
+            take_all_but(ballast, number * 500_000)
+            _, error = running.communicate()
+            ballast.unlink()
+            codes[running.returncode] = codes.get(running.returncode, 0) + 1
+            if running.returncode == 0:
+                self._compare(provider)
+                self._forget(links)
+                continue
+            say(f"filled up, exit {running.returncode}: {error.strip()}")
+            if running.returncode != os.EX_IOERR:
+                raise Wrong("a full disk did not end it with 74")
+            self._compare(self._provider)
+        say(f"filled up while it ran, exit codes: {codes}; changed 0")
+
+    def tell(self) -> Told:
+        """What the queue tells now."""
+        listed = subprocess.run(self._command(self._provider, False, "list", "--json"), capture_output=True, check=True)
+        entries = []
+        for line in listed.stdout.splitlines():
+            part = json.loads(line)
+            entries += [json.dumps({**part, "recipients": one}) for one in part["recipients"]]
+        return Told(sorted(entries), dict(self._digests()))
+
+    def _digests(self) -> Iterator[tuple[str, str]]:
+        place = QueuePlace(str(self._path / "queue"), str(self._path / "spool"))
+        stopped = PROVIDERS.named(self._provider).open_stopped(place)
+        for page in stopped.pages(Filter()):
+            for message in page:
+                digest = hashlib.sha256()
+                for piece in stopped.contents(message.spool_id):
+                    digest.update(piece)
+                yield f"{message.spool_id:016X}", digest.hexdigest()
+
+    def _compare(self, provider: str) -> None:
+        self._provider = provider
+        if self.tell() != self._told:
+            raise Wrong(f"the queue of provider {provider} tells something else")
+
+    def _convert(self, provider: str, links: bool) -> subprocess.CompletedProcess[str]:
+        command = self._command(provider, links, "convert", "--to", provider)
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def _forget(self, links: bool) -> None:
+        subprocess.run(
+            self._command(self._provider, links, "convert", "--forget-old"), check=True, stdout=subprocess.DEVNULL
+        )
+
+    def _command(self, provider: str, links: bool, *words: str) -> list[str]:
+        """A command with the configuration of this provider; a conversion from a queue with a spool to one without has that
+        of the old one, which says where the spool is."""
+        if "--to" in words and not PROVIDERS.named(provider).has_spool:
+            provider, links = self._provider, False
+        spool = ""
+        if PROVIDERS.named(provider).has_spool:
+            element = "<hardlinks>Y</hardlinks>" if links else ""
+            spool = f"<spool><rootpath>{self._path}/spool</rootpath>{element}</spool>"
+        config = self._path / f"{provider}{'-links' * links}.xml"
+        config.write_text(CONFIG.format(provider=provider, path=self._path, spool=spool))
+        return [sys.executable, "-m", "mailismus", "--config", str(config), "queue", *words]
+
+
+def take_all_but(ballast: Path, left_bytes: int) -> None:
+    """Fill the file system with a file, but for so many bytes."""
+    with ballast.open("wb") as file:
+        free = shutil.disk_usage(ballast.parent).free
+        os.posix_fallocate(file.fileno(), 0, max(1, free - left_bytes))
+
+
+def build(path: Path, messages: int, exponent: float) -> None:
+    """A clustered queue in this directory."""
+    settings = queue_settings()
+    settings = attrs.evolve(
+        settings, rootpath=str(path / "queue"), spool=attrs.evolve(settings.spool, rootpath=str(path / "spool"))
+    )
+    for root in (settings.rootpath, settings.spool.rootpath):
+        os.mkdir(root, 0o700)
+    builder = PROVIDERS.named("clustered").new_builder(settings, PosixDisk(), 7, NOW)
+    builder.begin()
+    chance = random.Random(2)
+    for number in range(1, messages + 1):
+        content = b"Subject: %d\r\n\r\n" % number + chance.randbytes(int(LARGEST * chance.random() ** exponent)) + b"\r\n"
+        count = chance.choice((1, 1, 1, 2, 30))
+        message = Message(SpoolId((7 << 32) + number), b"s@b.example", b"-", True, NOW - number, len(content), count, [])
+        for recipient in range(1, count + 1):
+            if recipient != 2:
+                message.entries.append(_entry(chance, recipient))
+        builder.add(message, iter((content,)))
+    builder.finish()
+    builder.close()
+    PosixDisk().sync_file_system(str(path))
+
+
+def _entry(chance: random.Random, number: int) -> Entry:
+    area = chance.choice(tuple(Area))
+    due_at = NOW + chance.uniform(-1000, 100_000) // 1
+    reply = None if area is Area.INCOMING else Reply(451, b"4.3.0", b"come back later %d" % number)
+    attempts, host = (0, b"-") if reply is None else (number, b"mx.example[192.0.2.9]:25")
+    return Entry(number, b"r%d@d%d.example" % (number, number % 5), area, due_at, attempts, reply, host)
+
+
+def say(text: str, begun_s: float | None = None) -> None:
+    """Print a line at once."""
+    print(text if begun_s is None else f"{time.monotonic() - begun_s:6.1f} s  {text}", flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
