@@ -96,7 +96,7 @@ class Clustered(Serving):
 
     def stop(self) -> None:
         self.do(self.provider.close)
-        super().stop()
         for thread in self._threads:
             thread.stop()
+        super().stop()
         self._opened.close_files()
