@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mailismus.admin.protocol.injecting import PIECE_BYTES
 
@@ -11,11 +12,11 @@ MOST_IN_MEMORY = 1 << 20
 """Bytes that are held in memory; more lie in a temporary file without a name."""
 
 
-def kept(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Read all pieces before the first one is given. Raises OSError."""
+@contextmanager
+def kept(pieces: Iterator[bytes]) -> Iterator[Iterator[bytes]]:
+    """Read all pieces first; then they are there, until the end of the block. Raises OSError."""
     with tempfile.SpooledTemporaryFile(MOST_IN_MEMORY) as file:
         for piece in pieces:
             file.write(piece)
         file.seek(0)
-        while piece := file.read(PIECE_BYTES):
-            yield piece
+        yield iter(lambda: file.read(PIECE_BYTES), b"")

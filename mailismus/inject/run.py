@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
@@ -44,17 +43,16 @@ def _through_server(
     settings: Settings, providers: IProviders, sender: bytes, recipients: Sequence[bytes], pieces: Iterator[bytes]
 ) -> str:
     new_counter: NewCounter = lambda name: providers.named(name).new_counter()  # noqa: E731
-    pieces = kept(pieces)
-    first = next(pieces, b"")
-    server = open_server(settings.admin.socket_path, new_counter)
-    if server is None:
-        name = settings.queue.provider
-        text = f"provider {name} lets the running server alone put messages into the queue, and none listens"
-        raise StartError(os.EX_UNAVAILABLE, f"{text} at {settings.admin.socket_path}: start it, or send by SMTP later")
-    try:
-        return server.inject(sender, recipients, itertools.chain((first,) if first else (), pieces))
-    finally:
-        server.close()
+    with kept(pieces) as whole:
+        server = open_server(settings.admin.socket_path, new_counter)
+        if server is None:
+            name = settings.queue.provider
+            text = f"provider {name} lets the running server alone put messages into the queue, and none listens"
+            raise StartError(os.EX_UNAVAILABLE, f"{text} at {settings.admin.socket_path}: start it, or send by SMTP later")
+        try:
+            return server.inject(sender, recipients, whole)
+        finally:
+            server.close()
 
 
 def _pieces_of(source: BinaryIO, most_bytes: int) -> Iterator[bytes]:

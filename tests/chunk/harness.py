@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import attrs
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
-from twisted.python.failure import Failure
 
 from mailismus.chunks.generator import NameGenerator
 from mailismus.config.values.settings import QueueSettings
@@ -17,10 +13,9 @@ from mailismus.queue.providers.chunk.assembly import build
 from mailismus.queue.providers.chunk.provider import ChunkQueue
 from mailismus.queue.providers.chunk.recovery.opening import OpenedChunks, open_chunks
 from tests.clustered.harness import queue_settings
-from tests.fakes.disk import MemoryDisk
-from tests.fakes.worker import ACT_S, ClockWorker
+from tests.fakes.clock_harness import ClockHarness, T
+from tests.fakes.worker import ClockWorker
 
-T = TypeVar("T")
 SPLIT = 3
 
 
@@ -34,16 +29,14 @@ def is_local(recipient: bytes) -> bool:
     return recipient.endswith((b"@home.example", b"1@d.example", b"1@example.net"))
 
 
-class ChunkHarness:
-    """Waits by letting turns of the clock go by; `DurableHarness` and `FailingHarness` of the contract suite."""
+class ChunkHarness(ClockHarness):
+    """The one-file-a-message provider."""
 
-    takes_at_once = True
+    settles_in_s = 1.0
 
     def __init__(self, *, preprocesses: bool = False, split: int = SPLIT) -> None:
         """`preprocesses`: every message is moved to S5 as soon as it is in the queue."""
-        self.clock = Clock()
-        self.clock.advance(1_700_000_000.0)
-        self.disk = MemoryDisk()
+        super().__init__()
         self.settings = chunk_settings()
         self.preprocesses, self.split = preprocesses, split
         self.waits_for_scan = True
@@ -64,55 +57,15 @@ class ChunkHarness:
             self.wait(queue.parts.scanning.wait())
         return queue
 
-    def make(self) -> IQueue:
-        return self.open()
-
     def wait(self, deferred: Deferred[T]) -> T:
-        results: list[T] = []
-        failures: list[Failure] = []
-        deferred.addCallbacks(results.append, failures.append)
-        for turn in range(1000):
-            if results or failures:
-                break
-            self.clock.advance(ACT_S if turn < 20 else 0.01)
-        if self.preprocesses and self.queue is not None and not self.disk.fault:
-            self.queue.parts.upkeep.run()
-        if failures:
-            failures[0].raiseException()
-        assert results, "it never fires"
-        return results[0]
-
-    def now(self) -> float:
-        return float(self.clock.seconds())
-
-    def advance(self, seconds: float) -> None:
-        self.clock.advance(seconds)
-
-    def settle_down(self) -> None:
-        """Let everything that is under way end."""
-        for _ in range(100):
-            self.clock.advance(0.01)
-
-    def restart(self, queue: IQueue) -> IQueue:
-        self.wait(queue.close())
-        self.clock.calls.clear()
-        return self.open()
-
-    def crash(self, queue: IQueue) -> IQueue:
-        self.clock.calls.clear()
-        self.disk.power_cut()
-        return self.open()
+        try:
+            return super().wait(deferred)
+        finally:
+            if self.preprocesses and self.queue is not None and not self.disk.fault:
+                self.queue.parts.upkeep.run()
 
     def break_down(self, queue: IQueue) -> None:
         self.disk.fault = lambda act, path: OSError(5, "Input/output error") if act.startswith("sync") else None
 
-    def mend(self, queue: IQueue) -> None:
-        self.disk.fault = None
-        for _ in range(20):
-            self.clock.advance(1)
-
     def count(self, plan: ICountingPlan) -> Summary:
         raise AssertionError("this provider has no plan")
-
-    def close(self) -> None:
-        pass

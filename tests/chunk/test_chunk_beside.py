@@ -47,16 +47,6 @@ def the_owner_is_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def harness() -> ChunkHarness:
-    return ChunkHarness()
-
-
-@pytest.fixture
-def bench(harness: ChunkHarness) -> Bench:
-    return Bench(harness, harness.make())
-
-
-@pytest.fixture
 def writer(harness: ChunkHarness) -> Iterator[ChunkBesideWriter]:
     writer = open_other(harness)
     yield writer

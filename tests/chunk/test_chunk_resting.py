@@ -16,16 +16,6 @@ from tests.contracts.bench import CONTENT, LATER_REPLY, Bench, addresses, ids
 from tests.fakes.shares import Most
 
 
-@pytest.fixture
-def harness() -> ChunkHarness:
-    return ChunkHarness()
-
-
-@pytest.fixture
-def bench(harness: ChunkHarness) -> Bench:
-    return Bench(harness, harness.make())
-
-
 def queue_of(bench: Bench) -> ChunkQueue:
     assert isinstance(bench.queue, ChunkQueue)
     return bench.queue

@@ -11,7 +11,7 @@ import mailismus.queue.providers.chunk.control.ledger as ledger_module
 import mailismus.queue.providers.chunk.recovery.scan as scan_module
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.chunk.beside import ChunkBesideWriter
 from mailismus.queue.providers.chunk.provider import ChunkQueue
 from mailismus.queue.providers.chunk.recovery.abandoned import remove_unfinished
@@ -20,9 +20,9 @@ from mailismus.queue.providers.chunk.write.born import BornNumbers
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 from tests.chunk.harness import SPLIT, ChunkHarness
 from tests.chunk.test_chunk_beside import Ends, begin, open_other, put
-from tests.chunk.test_chunk_scan import preprocess, scan_some, start_without_scan
+from tests.chunk.test_chunk_scan import cut_report, preprocess, scan_some, start_without_scan
 from tests.chunk.test_chunk_start import files_of
-from tests.contracts.bench import NO_REPLY, Bench, addresses
+from tests.contracts.bench import Bench, addresses
 
 
 @pytest.fixture(autouse=True)
@@ -34,11 +34,6 @@ def the_owner_is_root(monkeypatch: pytest.MonkeyPatch) -> None:
 def harness(monkeypatch: pytest.MonkeyPatch) -> ChunkHarness:
     monkeypatch.setattr(scan_module, "SLICE", 1)
     return ChunkHarness()
-
-
-@pytest.fixture
-def bench(harness: ChunkHarness) -> Bench:
-    return Bench(harness, harness.make())
 
 
 def deliver(bench: Bench) -> list[QueueId]:
@@ -275,25 +270,7 @@ def _come_and_go(
 
 def test_a_report_is_never_taken_by_a_look(harness: ChunkHarness, bench: Bench) -> None:
     """Its bounces are marked by the scan alone, and it comes when that is durable."""
-    bench.put(addresses(3))
-    preprocess(harness)
-    taken = bench.take_ids()
-    bench.commit((), [Settlement(one, Area.BOUNCES, bench.now(), 1, NO_REPLY) for one in taken])
-    harness.settle_down()
-    bench.take_ids(Area.BOUNCES)
-    report = bench.submission([b"a@b.example"])
-    is_linked: list[str] = []
-
-    def fault(act: str, path: str) -> OSError | None:
-        if act == "link" and "/todo/" in path:
-            is_linked.append(path)
-        return OSError(5, "EIO") if is_linked and act == "write" and "/bounce/" in path else None
-
-    harness.disk.fault = fault
-    bench.queue.commit([report], [Settlement(one, None) for one in taken[:2]])
-    scan_some(harness, 600)
-    assert is_linked
-    harness.disk.fault = None
+    report, taken = cut_report(harness, bench)
     queue = start_without_scan(harness, bench)
     reports: list[QueueId] = []
     bounces: list[QueueId] = []
@@ -306,7 +283,7 @@ def test_a_report_is_never_taken_by_a_look(harness: ChunkHarness, bench: Bench) 
     assert queue.parts.scanning.is_over
     assert queue.parts.scanning.left_in_todo == set()
     assert queue.parts.adoption.adopted == 0
-    assert [one.spool_id for one in reports] == [report.draft.spool_id]
+    assert [one.spool_id for one in reports] == [report]
     assert bounces == [taken[2]]
 
 

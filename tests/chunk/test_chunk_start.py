@@ -25,16 +25,6 @@ def files_of(disk: MemoryDisk) -> list[str]:
     return sorted(path for path in disk.names if path.split("/")[2] in EMPTY)
 
 
-@pytest.fixture
-def harness() -> ChunkHarness:
-    return ChunkHarness()
-
-
-@pytest.fixture
-def bench(harness: ChunkHarness) -> Bench:
-    return Bench(harness, harness.make())
-
-
 def test_a_message_passes_through_the_states(harness: ChunkHarness, bench: Bench) -> None:
     bench.put([b"joe@home.example", b"sue@a.example"])
     (number,) = {path.rpartition("/")[2] for path in files_of(harness.disk)}

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tests.durability.log_model.state import Fate, Item, Known, Memory, Place, Setting, State
-from tests.durability.model.disk import Disk
+from tests.durability.model.open_state import OpenState
 
 
-class World:
-    """The disk, the process, what was sent, and what may still happen. `memory` must be there but for a start."""
+class World(OpenState[Memory]):
+    """The disk, the process, what was sent, and what may still happen."""
 
     def __init__(self, state: State, setting: Setting) -> None:
-        self.disk = Disk(state.disk)
-        self._memory = state.memory
+        super().__init__(state.disk, state.memory, setting.without)
         self.sent = list(state.sent)
         self.left = state.left
         self.setting = setting
         self.scenario = setting.scenario
-
-    @property
-    def memory(self) -> Memory:
-        """Of the process."""
-        assert self._memory is not None
-        return self._memory
-
-    @property
-    def is_down(self) -> bool:
-        """No process is there."""
-        return self._memory is None
-
-    def remember(self, memory: Memory) -> None:
-        """A process begins."""
-        self._memory = memory
-
-    def know(self, **changes: Any) -> None:
-        """The process knows something else now."""
-        self._memory = self.memory._replace(**changes)
 
     def know_envelope(self, name: Place, known: Known | None) -> None:
         """The process knows something else about an envelope, or (None) nothing any more."""
@@ -46,10 +25,6 @@ class World:
         if known is not None:
             envelopes[name] = known
         self.know(envelopes=frozenset(envelopes.items()))
-
-    def keeps(self, rule: str) -> bool:
-        """This rule is not left out."""
-        return rule not in self.setting.without
 
     def state(self) -> State:
         """As it is now."""

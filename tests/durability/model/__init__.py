@@ -10,7 +10,7 @@ start believes; `promises` is what was promised. It runs none of the server's co
 that a fault of thought shows without a fault of hand, and it goes further: every order of acts, every loss of a power cut,
 two crashes, failures beside both.
 
-    records, disk, state, world    what there is      |  replay, start       what a start does
+    records, disk, state, world, open_state  what there is  |  replay, start       what a start does
     journal, checkpoint, spool     what may happen    |  promises, explore, scenarios; search
 
 *In step with the code*: horizon, order and abandoning of checkpoints (`checkpoint.run`, `checkpoint.files`,

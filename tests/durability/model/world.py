@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from tests.durability.model.disk import Disk
+from tests.durability.model.open_state import OpenState
 from tests.durability.model.records import Arrival, Line, Place, Settle, SpoolId
 from tests.durability.model.replay import live_lines
 from tests.durability.model.state import Fate, Left, Memory, Setting, State
 
 
-class World:
-    """The disk, the process, what was sent, and what may still happen. `memory` must be there but for a start."""
+class World(OpenState[Memory]):
+    """The disk, the process, what was sent, and what may still happen."""
 
     def __init__(self, state: State, setting: Setting) -> None:
-        self.disk = Disk(state.disk)
-        self._memory = state.memory
+        super().__init__(state.disk, state.memory, setting.without)
         self.sent = list(state.sent)
         self.left = state.left
         self.setting = setting
         self.scenario = setting.scenario
-
-    @property
-    def memory(self) -> Memory:
-        """Of the process."""
-        assert self._memory is not None
-        return self._memory
-
-    @property
-    def is_down(self) -> bool:
-        """No process is there."""
-        return self._memory is None
-
-    def remember(self, memory: Memory) -> None:
-        """A process begins."""
-        self._memory = memory
-
-    def stop(self) -> None:
-        """The process ends."""
-        self._memory = None
-
-    def know(self, **changes: Any) -> None:
-        """The process knows something else now."""
-        self._memory = self.memory._replace(**changes)
-
-    def keeps(self, rule: str) -> bool:
-        """This rule is not left out."""
-        return rule not in self.setting.without
 
     def state(self) -> State:
         """As it is now."""

@@ -4,6 +4,7 @@ The kinds of findings are the provider's own (`target.Checking.kinds`): the chec
 
 Modules, leaves first:
 
+    kinds         findings that providers have alike: a table
     one_byte      the one wrong byte that a CRC tells. Pure
     patches       right bytes laid over a file while it is checked
     actions       what repairs do to files

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mailismus.queue.fsck.faults import FaultKind
 from mailismus.queue.fsck.finding import Severity
+from mailismus.queue.fsck.local import kinds as shared
 
 _NOTE, _HARMLESS, _REPAIRABLE, _LOST = Severity.NOTE, Severity.HARMLESS, Severity.REPAIRABLE, Severity.LOST
 
@@ -23,44 +24,28 @@ class ChunkFindingKind(FaultKind):
     """Severity, description, and what a repair does."""
 
     # names, owners, locks
-    NOT_LOCKED = (
-        _NOTE,
-        "the lock can't be taken ({why}): if a server runs on this queue, what is said here is wrong",
-        _ALONE,
-    )
-    FOREIGN = (_NOTE, "is no file of ours", _ALONE)
-    SET_ASIDE = (_NOTE, "starts and repairs have set aside here: {count} in all; look at it, and remove it then", _ALONE)
+    NOT_LOCKED = shared.NOT_LOCKED
+    FOREIGN = shared.FOREIGN
+    SET_ASIDE = shared.SET_ASIDE
     LINKED_ELSEWHERE = (_NOTE, "{count} more names for this file lie elsewhere", _ALONE)
     DIRECTORY_MISSING = (
         _REPAIRABLE,
         "this directory is not there: no server starts, for messages with a name in it would look as if they were over",
         "can't do that for you: put it back",
     )
-    UNSAFE = (_REPAIRABLE, "no server starts on this: {why}", "can't do that for you")
-    MARK_DAMAGED = (
-        _REPAIRABLE,
-        "does not say which provider's queue this is, so no server starts on it: {why}",
-        "moves it to corrupt/ as it is; the start at its end writes it again",
-    )
-    MARK_LEFT = (_HARMLESS, "left by a start that was stopped before the queue was marked", f"{_ASIDE} and removes it")
+    UNSAFE = shared.UNSAFE
+    MARK_DAMAGED = shared.MARK_DAMAGED
+    MARK_LEFT = shared.MARK_LEFT
     SPLIT_DAMAGED = (
         _REPAIRABLE,
         "does not say how many parts the directories have: {why}; mess has {count}",
         f"{_ASIDE} and writes that",
     )
-    STATE_DAMAGED = (
-        _HARMLESS,
-        "tells not all that was known of hosts: {why}; a power cut may leave that, and a start passes over it",
-        f"{_ASIDE} and removes it",
-    )
-    STATE_LEFT = (
-        _HARMLESS,
-        "left by a server that was stopped while it wrote down what it knows of hosts",
-        f"{_ASIDE} and removes it",
-    )
-    NO_PLAIN_FILE = (_REPAIRABLE, "{what} where {wanted} of ours should be", "moves it to corrupt/ as it is")
-    NOT_PRIVATE = (_REPAIRABLE, "mode {mode} in place of {wanted}: others may use it", "makes it its owner's alone")
-    WRONG_OWNER = (_REPAIRABLE, "belongs to user {owner}, the queue to user {wanted}", "gives it to user {wanted}")
+    STATE_DAMAGED = shared.STATE_DAMAGED
+    STATE_LEFT = shared.STATE_LEFT
+    NO_PLAIN_FILE = shared.NO_PLAIN_FILE
+    NOT_PRIVATE = shared.NOT_PRIVATE
+    WRONG_OWNER = shared.WRONG_OWNER
 
     # numbers and states
     MISPLACED = (_REPAIRABLE, "lies in part {part} in place of {wanted}, where it is looked for", "moves it there")
@@ -99,20 +84,16 @@ class ChunkFindingKind(FaultKind):
         f"{_ASIDE} and cuts them off",
     )
     ENVELOPE_EMPTY = (_LOST, "an envelope without a line that checks", _MOVES)
-    UNREADABLE = (_LOST, "can't be read: {why}", "moves it to corrupt/ as it is, for another try by hand")
+    UNREADABLE = shared.UNREADABLE
     INFO_DAMAGED = (_REPAIRABLE, "does not check: {why}", f"{_ASIDE} and writes it anew, as the recipients say it")
 
     # contents
-    MESSAGE_LONG = (_REPAIRABLE, "{size} bytes stand behind the end of the message", f"{_ASIDE} and cuts them off")
+    MESSAGE_LONG = shared.MESSAGE_LONG
     MESSAGE_BYTE = (
         _REPAIRABLE,
         "one byte of the content is wrong, and the CRC tells what it was",
         f"{_ASIDE} and puts it right",
     )
     MESSAGE_LOST = (_LOST, "{why}; {count} of its recipients still wait for it", f"{_ASIDE}, and {_BOUNCES}")
-    MESSAGE_UNREADABLE = (
-        _LOST,
-        "can't be read: {why}; {count} of its recipients wait for it",
-        "leaves it alone: the server defers them and tries again, and another day it may be read",
-    )
+    MESSAGE_UNREADABLE = shared.MESSAGE_UNREADABLE
     MESSAGE_OF_BOUNCE = (_NOTE, "{why}; it is needed for a report alone, which goes without it", _ALONE)

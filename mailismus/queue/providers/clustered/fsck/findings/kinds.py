@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mailismus.queue.fsck.faults import Fault, FaultKind
 from mailismus.queue.fsck.finding import Severity
+from mailismus.queue.fsck.local import kinds as shared
 
 if TYPE_CHECKING:
     from mailismus.queue.providers.clustered.fsck.repairs.executor import RepairExecutor
@@ -27,117 +28,51 @@ class FindingKind(FaultKind):
     """Severity, description, and what a repair does."""
 
     # names, owners, locks
-    NOT_LOCKED = (
-        _NOTE,
-        "the lock can't be taken ({why}): if a server runs on this queue, what is said here is wrong",
-        _ALONE,
-    )
-    FOREIGN = (_NOTE, "is no file of ours", _ALONE)
-    SHARED = (_NOTE, "{count} more names for this file lie elsewhere: what a server writes here changes there too", _ALONE)
-    SET_ASIDE = (
-        _NOTE,
-        "starts and repairs have set aside here: {count} in all; look at it, and remove it when you are done",
-        _ALONE,
-    )
+    NOT_LOCKED = shared.NOT_LOCKED
+    FOREIGN = shared.FOREIGN
+    SHARED = shared.SHARED
+    SET_ASIDE = shared.SET_ASIDE
     DIRECTORY_MISSING = (
         _HARMLESS,
         "this directory is not there; without that of an area no server starts while the journal has segments",
         _START,
     )
     DIRECTORY_EMPTY = (_NOTE, "an empty slot of the calendar", _ALONE)
-    PROBE_LEFT = (_HARMLESS, "left by a start that tried for hard links and was stopped", "removes it")
-    MARK_DAMAGED = (
-        _REPAIRABLE,
-        "does not say which provider's queue this is, so no server starts on it: {why}",
-        "moves it to corrupt/ as it is; the start at its end writes it again",
-    )
-    MARK_LEFT = (_HARMLESS, "left by a start that was stopped before the queue was marked", f"{_ASIDE} and removes it")
-    STATE_DAMAGED = (
-        _HARMLESS,
-        "tells not all that was known of hosts: {why}; a power cut may leave that, and a start passes over it",
-        f"{_ASIDE} and removes it",
-    )
-    STATE_LEFT = (
-        _HARMLESS,
-        "left by a server that was stopped while it wrote down what it knows of hosts",
-        f"{_ASIDE} and removes it",
-    )
-    UNSAFE = (_REPAIRABLE, "no server starts on this: {why}", "can't do that for you")
-    NO_PLAIN_FILE = (_REPAIRABLE, "{what} where {wanted} of ours should be", "moves it to corrupt/ as it is")
-    UNREADABLE = (_LOST, "can't be read: {why}", "moves it to corrupt/ as it is, for another try by hand")
-    NOT_PRIVATE = (_REPAIRABLE, "mode {mode} in place of {wanted}: others may use it", "makes it its owner's alone")
-    WRONG_OWNER = (_REPAIRABLE, "belongs to user {owner}, the queue to user {wanted}", "gives it to user {wanted}")
+    PROBE_LEFT = shared.PROBE_LEFT
+    MARK_DAMAGED = shared.MARK_DAMAGED
+    MARK_LEFT = shared.MARK_LEFT
+    STATE_DAMAGED = shared.STATE_DAMAGED
+    STATE_LEFT = shared.STATE_LEFT
+    UNSAFE = shared.UNSAFE
+    NO_PLAIN_FILE = shared.NO_PLAIN_FILE
+    UNREADABLE = shared.UNREADABLE
+    NOT_PRIVATE = shared.NOT_PRIVATE
+    WRONG_OWNER = shared.WRONG_OWNER
 
     # the journal
-    SEGMENT_BEGUN = (
-        _HARMLESS,
-        "a segment that was begun and never got a batch: the server was stopped then",
-        f"{_ASIDE} and removes it",
-    )
-    SEGMENT_HEADER = (
-        _HARMLESS,
-        "the header does not check, and nothing is missed that may be in this segment",
-        f"{_ASIDE} and removes it",
-    )
-    SEGMENT_UNKNOWN = (
-        _LOST,
-        "the header does not check and can't be told from what lies behind it, and batches are missing, or are here that "
-        "nobody can place",
-        "moves it to corrupt/ as it is; the rest goes on",
-    )
-    HEADER_RESTORED = (
-        _REPAIRABLE,
-        "the header does not check, but what is behind it tells: this is segment {number}, from batch {first}",
-        "copies the old header to corrupt/ and writes it again",
-    )
-    HEADER_TORN = (
-        _HARMLESS,
-        "the header does not check, but what is behind it tells: this is segment {number}, from batch {first}; the server "
-        "was stopped when it began the segment, or the header is damaged since",
-        f"{_ASIDE} and writes the header again",
-    )
-    SEGMENT_UNMADE = (_HARMLESS, "a segment that was still being made: the server was stopped then", _START)
-    SEGMENT_SHORT = (
-        _LOST,
-        "ends early, at {size} bytes: whether batches were behind nobody knows",
-        "can't bring them back; the rest goes on",
-    )
-    SEGMENT_LONG = (
-        _REPAIRABLE,
-        "{size} bytes are more than any segment has: it is not read, and what is missed without it is told of as well",
-        "can't do that for you: cut off what does not belong there (truncate --size), or move it away",
-    )
+    SEGMENT_BEGUN = shared.SEGMENT_BEGUN
+    SEGMENT_HEADER = shared.SEGMENT_HEADER
+    SEGMENT_UNKNOWN = shared.SEGMENT_UNKNOWN
+    HEADER_RESTORED = shared.HEADER_RESTORED
+    HEADER_TORN = shared.HEADER_TORN
+    SEGMENT_UNMADE = shared.SEGMENT_UNMADE
+    SEGMENT_SHORT = shared.SEGMENT_SHORT
+    SEGMENT_LONG = shared.SEGMENT_LONG
     JOURNAL_GONE = (
         _LOST,
         "no batch is left in the journal, but mail lies here: what was in the journal alone is lost",
         "goes on with what clusters and message files hold",
     )
-    SEGMENT_TWICE = (_REPAIRABLE, "a copy of segment {number}, which is {other}", "moves it to corrupt/ as it is")
-    BATCH_TORN = (
-        _HARMLESS,
-        "batch {sequence} is not whole: it was cut short while it was written, and never answered, or is damaged since",
-        f"{_ASIDE}; the next start passes over it",
-    )
-    BATCH_BYTE = (
-        _REPAIRABLE,
-        "one byte of batch {sequence} is wrong, and the CRC tells what it was",
-        f"{_ASIDE} and puts it right",
-    )
-    BATCH_DAMAGED = (
-        _LOST,
-        "{size} bytes do not check, and what follows them does: the batches before {before} that were here ({mail})",
-        f"{_ASIDE}; the rest goes on",
-    )
+    SEGMENT_TWICE = shared.SEGMENT_TWICE
+    BATCH_TORN = shared.BATCH_TORN
+    BATCH_BYTE = shared.BATCH_BYTE
+    BATCH_DAMAGED = shared.BATCH_DAMAGED
     BATCHES_MISSING = (
         _LOST,
         "batches {first} to {last} are nowhere in the journal",
         "can't bring them back; the rest goes on",
     )
-    RECORD_DAMAGED = (
-        _LOST,
-        "a record of a batch that checks does not: {text}",
-        "leaves it to the start at its end to copy it to corrupt/",
-    )
+    RECORD_DAMAGED = shared.RECORD_DAMAGED
     CHECKPOINT_LOST = (
         _REPAIRABLE,
         "the journal knows of checkpoints up to {known}, a part of it is missing, and clusters of later ones, or ends "
@@ -217,44 +152,20 @@ class FindingKind(FaultKind):
     )
 
     # message files
-    MESSAGE_STRAY = (_HARMLESS, "a message file that no entry needs{why}", _START)
-    MESSAGE_KEPT = (
-        _HARMLESS,
-        "a message file that no entry needs: it was over, or its entries are lost; the next start removes it",
-        f"{_ASIDE}, for you to look at, and removes it",
-    )
-    MESSAGE_FUTURE = (
-        _REPAIRABLE,
-        "a message file that no entry needs, with a spool id that the server would give out later",
-        f"{_ASIDE} and removes it",
-    )
+    MESSAGE_STRAY = shared.MESSAGE_STRAY
+    MESSAGE_KEPT = shared.MESSAGE_KEPT
+    MESSAGE_FUTURE = shared.MESSAGE_FUTURE
     NAME_OVER = (_HARMLESS, "a name of the message file for a recipient who is over", "removes it")
     NAME_MISSING = (
         _REPAIRABLE,
         "the message file has no name for recipient {number}, who still needs it: it would go with the others' names",
         "makes that name",
     )
-    LINKED_ELSEWHERE = (
-        _NOTE,
-        "{count} more names for this file lie elsewhere: its bytes stay when the message is over",
-        _ALONE,
-    )
-    MESSAGE_MISPLACED = (
-        _REPAIRABLE,
-        "a message file in silo {silo} in place of {wanted}, where it is looked for",
-        "moves it there",
-    )
-    MESSAGE_TWICE = (
-        _REPAIRABLE,
-        "a message file in the wrong silo; a whole one is in the right one",
-        f"{_ASIDE} and removes it",
-    )
-    MESSAGE_LONG = (_REPAIRABLE, "{size} bytes stand behind the end of the message", f"{_ASIDE} and cuts them off")
-    MESSAGE_BYTE = (
-        _REPAIRABLE,
-        "one byte of the message file is wrong, and the CRC tells what it was",
-        f"{_ASIDE} and puts it right",
-    )
+    LINKED_ELSEWHERE = shared.LINKED_ELSEWHERE
+    MESSAGE_MISPLACED = shared.MESSAGE_MISPLACED
+    MESSAGE_TWICE = shared.MESSAGE_TWICE
+    MESSAGE_LONG = shared.MESSAGE_LONG
+    MESSAGE_BYTE = shared.MESSAGE_BYTE
     MESSAGE_COPY = (
         _REPAIRABLE,
         "{why}; another name of the same message has a file that is whole",
@@ -265,22 +176,9 @@ class FindingKind(FaultKind):
         "{why}; the journal still holds the message",
         "copies what is here to corrupt/ and writes the file again",
     )
-    MESSAGE_LOST = (
-        _LOST,
-        "{why}; {count} of its recipients still wait for it",
-        "copies what is here to corrupt/ and makes bounces of their entries: the server waits a day for the file and then "
-        "tells the sender",
-    )
-    MESSAGE_UNREADABLE = (
-        _LOST,
-        "can't be read: {why}; {count} of its recipients wait for it",
-        "leaves it alone: the server defers them and tries again, and another day it may be read",
-    )
-    MESSAGE_OF_BOUNCE = (
-        _NOTE,
-        "is not there; it is needed for a report alone, which goes without it, a day after the failure",
-        _ALONE,
-    )
+    MESSAGE_LOST = shared.MESSAGE_LOST
+    MESSAGE_UNREADABLE = shared.MESSAGE_UNREADABLE
+    MESSAGE_OF_BOUNCE = shared.MESSAGE_OF_BOUNCE
 
 
 Mend = Callable[["RepairExecutor"], None]
