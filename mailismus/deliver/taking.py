@@ -37,6 +37,9 @@ BATCH = 500
 """Most entries in one take: a turn of the reactor must be short."""
 SURPLUS_PAUSE_S = 0.02
 """Seconds until the next take after one that brought more for a next hop than its share: it may be all that waits."""
+SURPLUS_PER_S = 5000
+"""After a small one the pause is shorter: while room is short, other mail that lies behind the surplus is found at the pace
+of so many entries a second."""
 SHORT_S = 5.0
 """Room counts as short for so long after a sender or next hop had more mail than its share."""
 _AREAS = (Area.INCOMING, Area.DEFERRED)
@@ -220,7 +223,7 @@ class QueueTaking:
             self._settling.counters.count_taken(count)
             if self._distribution.distribute(messages, is_tight=take.shares is not None):
                 self._short_at = self._monotonic()
-                self._not_before = self._short_at + SURPLUS_PAUSE_S
+                self._not_before = self._short_at + min(SURPLUS_PAUSE_S, count / SURPLUS_PER_S)
         elif not is_passed_over:
             state.empty_takes += 1
         if is_passed_over:

@@ -62,6 +62,21 @@ def test_mail_that_went_back_comes_again_as_soon_as_there_is_room(monkeypatch: p
     assert len(new.acknowledged()) == 60
 
 
+def test_mail_for_others_does_not_wait_behind_what_goes_back_again_and_again() -> None:
+    """A dead host has nearly all room, and most of the mail is for it: what is left of the room is asked about quickly."""
+    bench = Bench(relay("192.0.2.1"), relay("198.51.100.1", 25, b"new.example"), queuecache=100)
+    bench.network.black_holes.add("192.0.2.1")
+    new = bench.sink(host="198.51.100.1")
+    bench.task.start()
+    for turn in range(100):
+        for number in range(12):
+            bench.put(b"r%d.%d@slow.example" % (turn, number), sender=b"s%d.%d@a.example" % (turn, number))
+        for number in range(3):
+            bench.put(b"r%d.%d@new.example" % (turn, number), sender=b"n%d.%d@c.example" % (turn, number))
+        bench.run(0.01, 0.001)
+    assert len(new.acknowledged()) >= 290
+
+
 @pytest.mark.parametrize("count", [500, 3000])
 def test_mail_that_finds_no_room_for_long_is_seldom_carried_to_and_fro(count: int) -> None:
     bench = Bench(relay("192.0.2.1"), queuecache=100)
