@@ -16,6 +16,7 @@ Source: seed 003 (Participants; the six steps of a maildir).
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 from mailismus.chunks.names import NameStrategy, Stamp
 from mailismus.chunks.unit import WorkUnit
@@ -51,12 +52,15 @@ class WriteHandler:
             self.file.write_at(self.size_bytes, (data,))
             self.size_bytes += len(data)
 
-    def finish(self, counts_in: IDirectory, behind: str = "") -> None:
+    def finish(self, counts_in: IDirectory, behind: str = "", between: Callable[[], None] | None = None) -> None:
         """Make it durable and give it its final name in `counts_in`: on return it survives a power cut. If only the sync of
-        that directory fails, the chunk may be there. `behind`: what follows the unique name."""
+        that directory fails, the chunk may be there. `behind`: what follows the unique name. `between`: called when the file
+        is durable, before it counts; may raise OSError."""
         name = self.final_name() + behind
         self.file.sync()
         self.file.close()
+        if between is not None:
+            between()
         self._show(counts_in, name)
         counts_in.sync()
         self.abandon()

@@ -55,7 +55,7 @@ class Delivery:
         size_bytes = self._chunk.size_bytes
         has_quota = self._quota.check(size_bytes, self._now)
         self._check_age()
-        self._chunk.finish(self._maildir.new, f",S={size_bytes}")
+        self._chunk.finish(self._maildir.new, f",S={size_bytes}", self._maildir.make_durable)
         if has_quota:
             self._quota.note(size_bytes)
         self._maildir.close()
@@ -83,7 +83,7 @@ def begin_delivery(
 
     `now`: UTC seconds. Raises OSError; `chunks.access.NoFreeName`: wait two seconds, then try again.
     """
-    maildir = store.open(userpath, user, mailpath)
+    maildir = store.begin(userpath, user, mailpath)
     try:
         chunk = AccessPoint(maildir.tmp, store.names, store.generator, tries=1).begin(now)
     except OSError:

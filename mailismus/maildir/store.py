@@ -5,7 +5,8 @@
 *Rules*: `userpath` is the administrator's and may be a symbolic link; below it none is followed, whatever a user made of his
 directories. Missing directories are made (0700). Every directory on the way is synced into its parent before a process
 delivers into a maildir for the first time: another process may have made it and been killed before it could. All missing
-directories are made before the first of these syncs, so that a file system with a journal writes it once for all of them.
+directories are made before the first of these syncs, and a delivery syncs its file before them, so that a file system with a
+journal writes it once for all of them.
 
 *Not here*: names and files in `tmp` and `new` (`delivery`).
 """
@@ -14,7 +15,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import attrs
 
@@ -34,9 +37,24 @@ class OpenMaildir:
     root: IDirectory
     tmp: IDirectory
     new: IDirectory
+    _way: ExitStack
+    """Closes the directories above."""
+    _not_durable: list[tuple[IDirectory, bool]]
+    """Directories that must be synced, from above, and whether something was made in each."""
+    _on_durable: Callable[[], None]
+
+    def make_durable(self) -> None:
+        """Sync what may not be durable: on return the maildir's directories survive a power cut. Raises OSError."""
+        while self._not_durable:
+            directory, is_made = self._not_durable[0]
+            _sync(directory, is_made=is_made)
+            del self._not_durable[0]
+        self._way.close()
+        self._on_durable()
 
     def close(self) -> None:
         """Close them. Harmless when repeated; never fails."""
+        self._way.close()
         self.tmp.close()
         self.new.close()
         self.root.close()
@@ -52,8 +70,18 @@ class MaildirStore:
         """Directories of maildirs (`userpath`) that are durable with all above them."""
 
     def open(self, userpath: str, user: bytes, mailpath: str) -> OpenMaildir:
-        """Open a maildir; the caller closes it. On return its directories survive a power cut. Raises OSError, also for a
-        user's name that can have no maildir."""
+        """As `begin`; on return the maildir's directories survive a power cut."""
+        maildir = self.begin(userpath, user, mailpath)
+        try:
+            maildir.make_durable()
+        except OSError:
+            maildir.close()
+            raise
+        return maildir
+
+    def begin(self, userpath: str, user: bytes, mailpath: str) -> OpenMaildir:
+        """Open a maildir; the caller closes it, and calls `make_durable` before a message counts in it. Raises OSError, also
+        for a user's name that can have no maildir."""
         name = os.fsdecode(user)
         if not name or name.startswith(".") or "/" in name or "\0" in name:
             raise OSError(errno.EINVAL, "a user of this name can have no maildir")
@@ -71,16 +99,19 @@ class MaildirStore:
             is_made = [_make(maildir, subdirectory) for subdirectory in SUBDIRECTORIES]
             if any(is_made) or not is_durable:
                 not_durable.append((maildir, any(is_made)))
-            for directory, has_new in not_durable:
-                _sync(directory, is_made=has_new)
             tmp = maildir.open_directory("tmp")
             opened.callback(tmp.close)
             new = maildir.open_directory("new")
             opened.pop_all()
+            above = way.pop_all()
+        if not not_durable:
+            above.close()
+        return OpenMaildir(maildir, tmp, new, above, not_durable, partial(self._note_durable, key))
+
+    def _note_durable(self, key: tuple[str, str, str]) -> None:
         if len(self._durable) >= REMEMBERED:
             self._durable.clear()
         self._durable.add(key)
-        return OpenMaildir(maildir, tmp, new)
 
     def use_names(self, names: NameStrategy) -> None:
         """Use another strategy for later names."""

@@ -105,6 +105,17 @@ def test_all_directories_of_a_new_user_are_made_before_the_first_of_them_is_sync
     ]
 
 
+def test_the_file_of_a_first_delivery_is_synced_before_its_directories_and_these_before_it_counts() -> None:
+    """A file system with a journal writes all of them with the file."""
+    disk = MemoryDisk()
+    store = store_of(disk)
+    deliver_by(store)
+    disk.acts.clear()
+    deliver_by(store, user=b"ann")
+    acts = [act for act, _ in disk.acts if act in ("sync", "sync directory", "link")]
+    assert acts == ["sync", *["sync directory"] * 3, "link", "sync directory"]
+
+
 def test_a_directory_of_maildirs_that_was_removed_is_made_and_synced_again() -> None:
     disk = MemoryDisk()
     store = store_of(disk)
