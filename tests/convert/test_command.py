@@ -53,17 +53,18 @@ def test_to_another_provider_and_back(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(clustered, "convert", "--to", "log") == 0
     printed = capsys.readouterr()
     assert printed.err == ""
+    program = f"mailismus --config {clustered}"
     assert printed.out.splitlines() == [
         f"Converted from clustered to log and compared: {len(before)} entries, 12 messages, 165,591 bytes.",
-        f"The old queue is kept in {tmp_path}/queue/conversion/old; to remove it: mailismus queue convert --forget-old",
-        "For the next start: mailismus config set mta/queue provider=log",
-        "First remove the settings that log does not have: mailismus config unset ELEMENT...",
+        f"Before the next start, for settings that log does not have: {program} config unset ELEMENT...",
+        f"and then: {program} config set mta/queue provider=log",
+        f"The old queue is kept in {tmp_path}/queue/conversion/old; to remove it: {program} queue convert --forget-old",
     ]
     assert entries_of(log, capsys) == before
     assert run(log, "convert", "--forget-old") == 0
     assert capsys.readouterr().out == "The old queue of provider clustered is removed; this one is of provider log.\n"
     assert run(clustered, "convert", "--to", "clustered") == 0
-    assert "For the next start" not in capsys.readouterr().out
+    assert "next start" not in capsys.readouterr().out
     assert entries_of(clustered, capsys) == before
 
 

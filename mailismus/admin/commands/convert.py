@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from typing import TextIO
@@ -44,7 +45,8 @@ def run(arguments: argparse.Namespace, settings: QueueSettings, providers: IProv
         done = convert(settings, target, tools_of(providers, disk, time.time, progress.show))
     finally:
         progress.end()
-    _print(done, settings, out)
+    program = "mailismus" if arguments.config is None else f"mailismus --config {shlex.quote(arguments.config)}"
+    _print(done, settings, program, out)
     return os.EX_OK
 
 
@@ -56,7 +58,8 @@ def _target(name: str, providers: IProviders) -> IProvider:
         raise StartError(os.EX_USAGE, f"there is no provider {name}; --to takes one of: {known}") from None
 
 
-def _print(done: Converted, settings: QueueSettings, out: TextIO) -> None:
+def _print(done: Converted, settings: QueueSettings, program: str, out: TextIO) -> None:
+    """`program`: how the next commands begin."""
     conversion, copied = done.conversion, done.copied
     way = f"from {conversion.source} to {conversion.target}"
     if copied is None:
@@ -64,10 +67,11 @@ def _print(done: Converted, settings: QueueSettings, out: TextIO) -> None:
     else:
         sums = f"{copied.entries:,} entries, {copied.messages:,} messages, {copied.stored_bytes:,} bytes"
         out.write(f"Converted {way} and compared: {sums}.\n")
-    out.write(f"The old queue is kept in {done.old_path}; to remove it: mailismus queue convert --forget-old\n")
-    if settings.provider != conversion.target:
-        out.write(f"For the next start: mailismus config set mta/queue provider={conversion.target}\n")
-        out.write(f"First remove the settings that {conversion.target} does not have: mailismus config unset ELEMENT...\n")
+    target = conversion.target
+    if settings.provider != target:
+        out.write(f"Before the next start, for settings that {target} does not have: {program} config unset ELEMENT...\n")
+        out.write(f"and then: {program} config set mta/queue provider={target}\n")
+    out.write(f"The old queue is kept in {done.old_path}; to remove it: {program} queue convert --forget-old\n")
 
 
 class ProgressLine:
