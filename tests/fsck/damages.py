@@ -394,6 +394,14 @@ def open_to_others(stopped: Stopped) -> Expected:
     return _found("not-private", "not-private")
 
 
+def area_gone(stopped: Stopped) -> Expected:
+    """The journal still holds the lines that were in it."""
+    for name in stopped.disk.list_directory("/q/bounces"):
+        stopped.disk.unlink(f"/q/bounces/{name}")
+    stopped.disk.remove_directory("/q/bounces")
+    return _found("area-missing", "cluster-held", "entry-restored")
+
+
 def lock_is_a_directory(stopped: Stopped) -> Expected:
     stopped.disk.make_directory("/q/lock")
     return _found("no-plain-file")
@@ -504,6 +512,7 @@ DAMAGES = (
     Damage("a name of a message file for nobody", name_over, hardlinks=True),
     Damage("one name of a message file is a damaged copy", name_of_damaged_copy, hardlinks=True),
     Damage("files and directories are open to others", open_to_others),
+    Damage("the directory of an area is gone", area_gone),
     Damage("the lock is a directory", lock_is_a_directory),
     Damage("the mark of the queue is zeros", mark_overwritten),
     Damage("the mark of the queue was cut short", mark_cut_short),

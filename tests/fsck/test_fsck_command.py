@@ -218,7 +218,7 @@ def test_a_copy_without_its_empty_directories_is_looked_at(place: Place, capsys:
     assert main(["fsck", *place.copy_words()]) == 65
     out = capsys.readouterr().out
     assert "a file where a directory of ours should be" in out
-    assert "bounces\n            this directory is not there" in out
+    assert "bounces\n            the directory of an area is not there" in out
     assert place.run("--repair") == 65
     assert place.run() == 0
 

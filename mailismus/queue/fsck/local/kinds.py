@@ -29,6 +29,7 @@ SET_ASIDE: Kind = (
     "starts and repairs have set aside here: {count} in all; look at it, and remove it when you are done",
     _ALONE,
 )
+DIRECTORY_MISSING: Kind = (_HARMLESS, "this directory is not there", _START)
 PROBE_LEFT: Kind = (_HARMLESS, "left by a start that tried for hard links and was stopped", "removes it")
 MARK_DAMAGED: Kind = (
     _REPAIRABLE,

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from mailismus.disk.interface import NameFacts, NameKind
 from mailismus.errors import Corrupt
+from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
 from mailismus.queue.files.conversion import CONVERSION
 from mailismus.queue.files.directories import LOCK
 from mailismus.queue.files.mark import MARK, NEW_MARK, read_mark
@@ -54,7 +55,8 @@ class NameCheck:
             for name in names:
                 path = os.path.join(root, name)
                 if not self._disk.exists(path):
-                    yield problem(self._kinds["DIRECTORY_MISSING"], path)
+                    is_needed = name in checking.layout.needed and self._has_segments()
+                    yield problem(self._kinds["AREA_MISSING" if is_needed else "DIRECTORY_MISSING"], path)
                 else:
                     yield from self.check(path, NameKind.DIRECTORY)
             yield from self._check_root(root, frozenset(names))
@@ -62,6 +64,9 @@ class NameCheck:
         kept = len(self.list(checking.corrupt_path))
         if kept:
             yield problem(self._kinds["SET_ASIDE"], checking.corrupt_path, count=kept)
+
+    def _has_segments(self) -> bool:
+        return any(name.endswith(SEGMENT_SUFFIX) for name in self.list(self._checking.journal_path))
 
     def _is_mended_by_mode(self, path: str) -> bool:
         facts = self._disk.describe(path)

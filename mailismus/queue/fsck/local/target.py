@@ -22,12 +22,14 @@ def is_too_long(size_bytes: int) -> bool:
 @attrs.frozen
 class DirectoryLayout:
     """What a provider's directory has. `directories`: names there, that of the segments first; `own`: endings of the names
-    of its other files; `kinds`: of its findings; `keeps_all`: segments below the horizon are needed too."""
+    of its other files; `kinds`: of its findings; `keeps_all`: segments below the horizon are needed too; `needed`:
+    directories without which no server starts while there are segments, told as AREA_MISSING."""
 
     directories: tuple[str, ...]
     own: tuple[str, ...]
     kinds: type[FaultKind]
     keeps_all: bool = False
+    needed: frozenset[str] = frozenset()
 
 
 @attrs.frozen

@@ -11,13 +11,15 @@ from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.fsck.finding import Checked, Finding, FsckReport
 from mailismus.queue.fsck.frame import check_queue
 from mailismus.queue.fsck.local.target import Checking, DirectoryLayout
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.format.version import OWNERSHIP
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind
 from mailismus.queue.providers.clustered.fsck.look import Look
 from mailismus.queue.providers.clustered.fsck.refusals import refuse_newer_formats
 
-LAYOUT = DirectoryLayout(QUEUE_DIRECTORIES, (CLUSTER_SUFFIX,), FindingKind)
+AREAS = frozenset(area.value for area in Area)
+LAYOUT = DirectoryLayout(QUEUE_DIRECTORIES, (CLUSTER_SUFFIX,), FindingKind, needed=AREAS)
 """What a clustered queue's directory has."""
 
 

@@ -26,11 +26,7 @@ class LogFindingKind(FaultKind):
     FOREIGN = shared.FOREIGN
     SHARED = shared.SHARED
     SET_ASIDE = shared.SET_ASIDE
-    DIRECTORY_MISSING = (
-        _HARMLESS,
-        "this directory is not there",
-        _START,
-    )
+    DIRECTORY_MISSING = shared.DIRECTORY_MISSING
     PROBE_LEFT = shared.PROBE_LEFT
     MARK_DAMAGED = shared.MARK_DAMAGED
     MARK_LEFT = shared.MARK_LEFT

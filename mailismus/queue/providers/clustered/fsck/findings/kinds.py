@@ -32,10 +32,11 @@ class FindingKind(FaultKind):
     FOREIGN = shared.FOREIGN
     SHARED = shared.SHARED
     SET_ASIDE = shared.SET_ASIDE
-    DIRECTORY_MISSING = (
-        _HARMLESS,
-        "this directory is not there; without that of an area no server starts while the journal has segments",
-        _START,
+    DIRECTORY_MISSING = shared.DIRECTORY_MISSING
+    AREA_MISSING = (
+        _REPAIRABLE,
+        "the directory of an area is not there: no server starts, for its entries would look as if they were over",
+        "goes on without it, and keeps the messages; the start at its end makes it",
     )
     DIRECTORY_EMPTY = (_NOTE, "an empty slot of the calendar", _ALONE)
     PROBE_LEFT = shared.PROBE_LEFT
