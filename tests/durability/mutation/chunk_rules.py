@@ -10,6 +10,15 @@ def _chunk(name: str, old: str, new: str) -> Rule:
 
 
 CHUNK_RULES: dict[str, Rule] = {
+    "chunks: what only ends entries does not wait for the batch under way": _chunk(
+        "control/work", "            if planned is not None and planned.change.only_ends:\n", "            if False:\n"
+    ),
+    "chunks: a message that the batch under way changes is left alone": _chunk(
+        "control/work", " and spool_id not in self._changing and ", " and "
+    ),
+    "chunks: no batch begins while ends are written ahead": _chunk(
+        "control/work", "        if not self._ahead.is_idle:\n", "        if False:\n"
+    ),
     "chunks: the file system is open before what its sync is asked about": _chunk(
         "write/barrier",
         "        whole = self._queue.file_system\n",

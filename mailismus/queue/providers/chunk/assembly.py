@@ -77,7 +77,7 @@ def build(
     loading = ChunkLoading(directories, ledger, files, now)
     after_batch = _AfterBatch()
     batches = BatchWriter(directories, writers, opened.presence, BatchSyncing(directories, reactor.seconds))
-    work = ChunkWork(batches, ledger, workers.journal, reactor, after_batch)
+    work = ChunkWork(batches, ledger, workers, reactor, after_batch)
     here = attrs.evolve(settings, spool=attrs.evolve(settings.spool, rootpath=settings.rootpath))
     space = SpaceWatch(disk, here, files, reactor)
     upkeep = ChunkUpkeep(ledger, work, opened.presence, files, reactor)

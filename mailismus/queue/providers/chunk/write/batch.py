@@ -15,6 +15,7 @@ with the barriers of a later batch (`cleaning`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 
@@ -163,6 +164,16 @@ class BatchWriter:
                 else:
                     ended.append(doing)
         return ended
+
+    def end_ahead(self, changes: Sequence[FileChange]) -> None:
+        """Do changes that only end entries, which a later batch does again and makes durable; beside `run`, in another
+        thread. What fails is left to that batch."""
+        for change in changes:
+            doing = _Doing(change)
+            with contextlib.suppress(OSError):
+                self._commit_change(doing, Barrier(self._queue))
+            for file in doing.files:
+                close_read(file)
 
     # ------------------------------------------------------------------ make
 
