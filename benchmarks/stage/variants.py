@@ -34,11 +34,14 @@ class Variant:
         return partial(self.counted, queue)
 
 
+_FILES = "<journal><maxage>0</maxage><largemsgsize>0</largemsgsize></journal>"
+
 VARIANTS = {
     variant.name: variant
     for variant in (
         Variant("clustered", "clustered, references counted in a cache", CLUSTERED),
         Variant("clustered-links", "clustered, hard links", CLUSTERED, spool="<hardlinks>Y</hardlinks>"),
+        Variant("clustered-files", "clustered, each message a file at once", CLUSTERED, _FILES),
         Variant("log", "log", LOG),
         Variant("log-spool", "log, all contents in the spool", LOG, "<journal><largemsgsize>0</largemsgsize></journal>"),
         Variant("chunk", "files of its own for each message", CHUNK),

@@ -175,6 +175,28 @@ class IDirectory(INamed, Protocol):
         """Close it. Harmless when repeated; never fails."""
 
 
+class ISynced(Protocol):
+    """An open file or directory."""
+
+    def sync(self) -> None:
+        """As `IFile.sync` or `IDirectory.sync`."""
+
+
+class IFileSystem(Protocol):
+    """An open file system, for barriers over all of it."""
+
+    def sync(self) -> None:
+        """Barrier. Durable afterwards: everything written, made, moved or removed in it before, by whatever program, as far
+        as that was done while it was open here.
+
+        It fails if any write to its medium has failed since it was opened or last synced, whichever file that was of: then
+        nothing written since can be trusted, even if a later call returns.
+        """
+
+    def close(self) -> None:
+        """Close it. Harmless when repeated; never fails."""
+
+
 class IDisk(Protocol):
     """A file system."""
 
@@ -205,7 +227,16 @@ class IDisk(Protocol):
         """Durable afterwards: every name made, moved or removed in it before."""
 
     def sync_file_system(self, path: str) -> None:
-        """Durable afterwards: everything written, made, moved or removed before in the file system that holds `path`."""
+        """Durable afterwards: everything written, made, moved or removed before in the file system that holds `path`. A
+        failed write of which another program was told first may not be told: see `open_file_system`."""
+
+    def sync_together(self, items: Sequence[ISynced]) -> None:
+        """Sync these files and directories, several at a time, and return when all calls have ended. Raises the first error:
+        then none of them can be trusted to be durable."""
+
+    def open_file_system(self, paths: Sequence[str]) -> IFileSystem | None:
+        """Open the file system that holds all these directories, before what is written there. None: they are in several, or
+        this system may keep failures of such a barrier back; sync each file."""
 
     def create(self, path: str) -> IFile:
         """Create a file (0600), open for writing and reading; FileExistsError if the name is taken. Durable afterwards:

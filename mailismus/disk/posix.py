@@ -14,7 +14,9 @@ import os
 import stat
 from collections.abc import Sequence
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
+from mailismus.disk.file_system import open_trusted, sync_by
+from mailismus.disk.interface import IDirectory, IFile, IFileSystem, ILock, ISynced, NameFacts, NameKind, NameStanding, Space
+from mailismus.disk.several import SeveralCalls
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -23,9 +25,11 @@ _CREATE = _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL
 _APPEND = _FLAGS | os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
 _KINDS = {stat.S_IFREG: NameKind.FILE, stat.S_IFDIR: NameKind.DIRECTORY, stat.S_IFLNK: NameKind.LINK}
 _libc = ctypes.CDLL(None, use_errno=True)
-"""For syncfs(2) and renameat2(2), which Python does not offer. A call through ctypes lets other threads run."""
+"""For renameat2(2), which Python does not offer. A call through ctypes lets other threads run."""
 _AT_CWD = -100
 _NOREPLACE = 1
+SYNCS = 8
+"""Files that are synced at a time: they share what the file system writes for each."""
 _MAX_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
 
@@ -70,6 +74,12 @@ def _rename_new(from_fd: int, name: str, to_fd: int, new_name: str) -> None:
     if _libc.renameat2(from_fd, os.fsencode(name), to_fd, os.fsencode(new_name), _NOREPLACE):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), name, None, new_name)
+
+
+def _sync_names(fd: int) -> None:
+    """fsync of a directory. XFS that an error has shut down says of one "done" whatever is lost; fstat tells."""
+    os.fsync(fd)
+    os.fstat(fd)
 
 
 class PosixFile:
@@ -210,7 +220,7 @@ class PosixDirectory:
     def sync(self) -> None:
         fd = os.open(".", _DIRECTORY, dir_fd=self.fd)
         try:
-            os.fsync(fd)
+            _sync_names(fd)
         finally:
             os.close(fd)
 
@@ -240,6 +250,7 @@ class PosixDisk:
         """READ_ONLY: open files for reading alone, for commands that only read."""
         self._access = access
         self._flags = _FLAGS | access.value
+        self._several = SeveralCalls("syncs", SYNCS)
 
     def exists(self, path: str) -> bool:
         try:
@@ -274,19 +285,22 @@ class PosixDisk:
     def sync_directory(self, path: str) -> None:
         fd = os.open(path, _DIRECTORY)
         try:
-            os.fsync(fd)
+            _sync_names(fd)
         finally:
             os.close(fd)
 
     def sync_file_system(self, path: str) -> None:
         fd = os.open(path, _DIRECTORY)
         try:
-            while _libc.syncfs(fd):
-                number = ctypes.get_errno()
-                if number != errno.EINTR:
-                    raise OSError(number, os.strerror(number), path)
+            sync_by(fd, path)
         finally:
             os.close(fd)
+
+    def sync_together(self, items: Sequence[ISynced]) -> None:
+        self._several.run([item.sync for item in items])
+
+    def open_file_system(self, paths: Sequence[str]) -> IFileSystem | None:
+        return open_trusted(paths)
 
     def create(self, path: str) -> IFile:
         return PosixFile(os.open(path, _CREATE, 0o600))

@@ -41,12 +41,14 @@ class ChunkHarness(ClockHarness):
         self.preprocesses, self.split = preprocesses, split
         self.waits_for_scan = True
         """A start is over when all is read."""
+        self.files, self.batches = ClockWorker(self.clock), ClockWorker(self.clock)
+        """Of the queue that is open."""
         self.opened: OpenedChunks | None = None
         self.queue: ChunkQueue | None = None
 
     def open(self) -> ChunkQueue:
         """A start over what is on the disk."""
-        files, batches = ClockWorker(self.clock), ClockWorker(self.clock)
+        files, batches = self.files, self.batches = ClockWorker(self.clock), ClockWorker(self.clock)
         self.opened = opened = open_chunks(self.settings, self.disk, self.split)
         queue = self.queue = build(
             *(self.settings, self.disk, opened, Workers(batches, files), self.clock, self.now, is_local),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from mailismus.disk import posix
 from mailismus.disk.posix import Access, PosixDisk
 
 
@@ -163,22 +161,6 @@ def test_a_write_that_comes_no_further_fails(home: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: 0)
     with pytest.raises(OSError, match="nothing more is written"):
         file.write_at(0, [b"hello"])
-
-
-def test_a_file_system_is_synced_again_when_a_signal_came_between(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [errno.EINTR, errno.EINTR, 0]
-
-    class Library:
-        def syncfs(self, fd: int) -> int:
-            ctypes.set_errno(answers[0])
-            return -1 if answers.pop(0) else 0
-
-    monkeypatch.setattr(posix, "_libc", Library())
-    PosixDisk().sync_file_system(str(home))
-    assert answers == []
-    answers.append(errno.EIO)
-    with pytest.raises(OSError, match="Input/output error"):
-        PosixDisk().sync_file_system(str(home))
 
 
 def test_names_below_an_open_directory_stay_in_it(home: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from mailismus.disk.interface import IDirectory, IDisk, IFile, NameFacts, NameStanding
+from mailismus.disk.interface import IDirectory, IDisk, IFile, ISynced, NameFacts, NameStanding
 
 
 class PathDisk(IDisk, Protocol):
@@ -84,6 +84,41 @@ class DirectoryByPath:
 def _path_in(directory: IDirectory, name: str) -> str:
     assert isinstance(directory, DirectoryByPath)
     return directory._below(name)
+
+
+class WholeByPath:
+    """`IFileSystem` of a test disk: its one file system."""
+
+    def __init__(self, disk: PathDisk, path: str) -> None:
+        self._disk, self._path = disk, path
+        self._is_open = True
+        self._untold: OSError | None = None
+
+    def fail_write_back(self, error: OSError) -> None:
+        """The system could not write pages of some file, and told another program: this opening is told by its next sync."""
+        self._untold = error
+
+    def sync(self) -> None:
+        assert self._is_open, f"the file system of {self._path} was closed"
+        self._disk.sync_file_system(self._path)
+        error, self._untold = self._untold, None
+        if error is not None:
+            raise error
+
+    def close(self) -> None:
+        self._is_open = False
+
+
+def sync_in_order(items: Sequence[ISynced]) -> None:
+    """`IDisk.sync_together` of a test disk: one after the other, all of them, whatever fails."""
+    errors: list[OSError] = []
+    for item in items:
+        try:
+            item.sync()
+        except OSError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 class FileLocks:

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
-from tests.fakes.below import DirectoryByPath, FileLocks, NameLocks
+from mailismus.disk.interface import IDirectory, IFile, IFileSystem, ILock, ISynced, NameFacts, NameKind, NameStanding, Space
+from tests.fakes.below import DirectoryByPath, FileLocks, NameLocks, WholeByPath, sync_in_order
 from tests.fakes.inode_numbers import InodeNumbers
 
 T = TypeVar("T")
@@ -129,6 +129,8 @@ class MemoryDisk:
         self.owners: dict[str, int] = {}
         self.modes: dict[str, int] = {}
         """Of names that are not their owner's alone."""
+        self.wholes: list[WholeByPath] = []
+        """Openings of file systems."""
         self.numbers = InodeNumbers()
         self.life = 0
         """How often the process was gone: what it had open is closed."""
@@ -282,6 +284,14 @@ class MemoryDisk:
         self.durable_names = others | here
         for inode in here.values():
             inode.durable = bytes(inode.data)
+
+    def sync_together(self, items: Sequence[ISynced]) -> None:
+        sync_in_order(items)
+
+    def open_file_system(self, paths: Sequence[str]) -> IFileSystem | None:
+        self.check("open file system", paths[0])
+        self.wholes.append(whole := WholeByPath(self, paths[0]))
+        return whole
 
     def create(self, path: str) -> IFile:
         self.check("create", path)

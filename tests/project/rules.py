@@ -87,7 +87,7 @@ PURE = (
     *("queue.rounds", "queue.words", "queue.entering", "queue.due", "queue.files.recipient_line"),
     *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     *("queue.providers.log.format", "queue.providers.log.index"),
-    *("queue.providers.chunk.format", "queue.providers.chunk.index"),
+    *("queue.providers.chunk.format", "queue.providers.chunk.index", "queue.providers.chunk.write.ways"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.fsck.local.one_byte"),

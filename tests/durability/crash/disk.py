@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Sequence
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameKind, NameStanding, Space
+from mailismus.disk.interface import IDirectory, IFile, IFileSystem, ILock, ISynced, NameFacts, NameKind, NameStanding, Space
 from tests.durability.crash.acts import Act, Kind, parent_of
 from tests.durability.crash.tree import EMPTY, NOTHING, Tree
-from tests.fakes.below import DirectoryByPath, FileLocks, NameLocks
+from tests.fakes.below import DirectoryByPath, FileLocks, NameLocks, WholeByPath, sync_in_order
 from tests.fakes.inode_numbers import InodeNumbers
 
 Fault = Callable[[Act], OSError | None]
@@ -261,6 +261,12 @@ class TreeDisk:
 
     def sync_file_system(self, path: str) -> None:
         self.barrier(Act(Kind.SYNC_FILE_SYSTEM, path))
+
+    def sync_together(self, items: Sequence[ISynced]) -> None:
+        sync_in_order(items)
+
+    def open_file_system(self, paths: Sequence[str]) -> IFileSystem | None:
+        return WholeByPath(self, paths[0])
 
     def create(self, path: str) -> IFile:
         self._refuse_taken(path)

@@ -13,12 +13,14 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from mailismus.disk.interface import IDirectory, IFile, ILock, NameFacts, NameStanding, Space
+from mailismus.disk.interface import IDirectory, IFile, IFileSystem, ILock, NameFacts, NameStanding, Space
 from tests.fakes.disk import MemoryDisk, MemoryFile, _Inode
 
 READS = frozenset({"exists", "list", "read", "size", "space", "check", "standing", "describe", "lock file"})
 """Acts that change nothing."""
-OPENS = frozenset({"open", "create", "lock", "list", "open directory", "sync directory", "sync file system"})
+OPENS = frozenset(
+    {"open", "create", "lock", "list", "open directory", "open file system", "sync directory", "sync file system"}
+)
 """Acts that need a descriptor."""
 GROWS = frozenset({"mkdir", "create", "link", "rename", "write", "sync", "lock"})
 """Acts that may need space."""
@@ -209,6 +211,10 @@ class FaultyDisk(MemoryDisk):
         self.durable_names = dict(self.names)
         for inode in self.names.values():
             self.save(inode)
+
+    def open_file_system(self, paths: Sequence[str]) -> IFileSystem | None:
+        self.meet("open file system", paths[0])
+        return super().open_file_system(paths)
 
     def create(self, path: str) -> IFile:
         self.meet("create", path)

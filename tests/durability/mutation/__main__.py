@@ -58,7 +58,7 @@ def _code() -> str:
     ]
     own = [
         ROOT / "tests" / "durability" / "mutation" / f"{name}.py"
-        for name in ("hook", "judges", "mutants", "rule", "rules", "clustered_rules", "log_rules")
+        for name in ("hook", "judges", "mutants", "rule", "rules", "clustered_rules", "log_rules", "chunk_rules")
     ]
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
 

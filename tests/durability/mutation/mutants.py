@@ -1,7 +1,7 @@
 """Mutants: the list of what can be left out, or done in another order, made from the source itself.
 
 Of the packages whose promises are proved here a mutant is each
-- *barrier*: a call of `sync`, `sync_directory` or `sync_file_system` is left out;
+- *barrier*: a call of `sync`, `sync_directory`, `sync_file_system` or `sync_together` is left out;
 - *cover*: a file or directory is not noted for a barrier that covers several;
 - *order*: two statements that change the disk, or sync it, or hand something to the journal, change places: one behind the
   other, whatever stands between them;
@@ -51,7 +51,7 @@ LOOKING = ("dump.py", "offline.py", "search.py")
 REPAIRING = ("actions.py", "executor.py", "files.py", "quarantine.py")
 """Of `fsck` those that do."""
 
-BARRIERS = frozenset(("sync", "sync_directory", "sync_file_system"))
+BARRIERS = frozenset(("sync", "sync_directory", "sync_file_system", "sync_together"))
 CHANGES = frozenset(
     ("write_at", "truncate", "make_directory", "remove_directory", "create", "link", "rename", "rename_new", "unlink")
 )

@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 import mailismus.queue.providers.chunk.assembly as assembly_module
 import mailismus.queue.providers.chunk.index.changes as changes_module
-import mailismus.queue.providers.chunk.write.barrier as barrier_module
+import mailismus.queue.providers.chunk.write.ways as ways_module
 from mailismus.chunks.generator import NameGenerator
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
@@ -24,7 +24,7 @@ from tests.durability.subjects.clustered import instead
 from tests.durability.subjects.interface import LARGE, RandomBytes
 
 FEW = 8
-"""Files and directories that are synced one by one."""
+"""Files and directories that cost, each by itself, as much as one sync of the file system."""
 
 LONG = 100
 """Bytes of stale lines beyond which a file is written anew."""
@@ -105,7 +105,7 @@ class ChunkSubject:
         """Contents of more than `LARGE` bytes stream into their files; files are soon written anew."""
         with (
             instead("SMALL_BYTES", LARGE, assembly_module),
-            instead("FEW", FEW, barrier_module),
+            instead("FEW", FEW, ways_module),
             instead("LONG_BYTES", LONG, changes_module),
         ):
             yield

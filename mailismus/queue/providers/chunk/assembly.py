@@ -31,6 +31,7 @@ from mailismus.queue.providers.chunk.read.looking import ChunkLooking
 from mailismus.queue.providers.chunk.recovery.opening import OpenedChunks
 from mailismus.queue.providers.chunk.write.batch import BatchWriter
 from mailismus.queue.providers.chunk.write.mess import MessWriters
+from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import DraftTerms
 
@@ -75,7 +76,8 @@ def build(
     ledger = ChunkLedger(is_local, now, contents.forget)
     loading = ChunkLoading(directories, ledger, files, now)
     after_batch = _AfterBatch()
-    work = ChunkWork(BatchWriter(directories, writers, opened.presence), ledger, workers.journal, reactor, after_batch)
+    batches = BatchWriter(directories, writers, opened.presence, BatchSyncing(directories, reactor.seconds))
+    work = ChunkWork(batches, ledger, workers, reactor, after_batch)
     here = attrs.evolve(settings, spool=attrs.evolve(settings.spool, rootpath=settings.rootpath))
     space = SpaceWatch(disk, here, files, reactor)
     upkeep = ChunkUpkeep(ledger, work, opened.presence, files, reactor)

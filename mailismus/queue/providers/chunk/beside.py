@@ -43,6 +43,7 @@ from mailismus.queue.providers.chunk.write.batch import BatchWriter, ChunkBatch,
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 from mailismus.queue.providers.chunk.write.epochs import take_spool_id
 from mailismus.queue.providers.chunk.write.mess import MessWriter, MessWriters
+from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 from mailismus.queue.words import check_words
 
 
@@ -78,7 +79,7 @@ class ChunkBesideWriter:
         self._settings, self._disk, self._directories, self._lock, self._now = settings, disk, directories, lock, now
         self._writers = MessWriters(directories, process_generator(), now, is_beside=True)
         presence = directories.presence({os.path.join(directories.root, WRITERS): lock})
-        self._batches = BatchWriter(directories, self._writers, presence)
+        self._batches = BatchWriter(directories, self._writers, presence, BatchSyncing(directories, time.monotonic))
 
     def draft(self) -> IDraft:
         """Begin a message. Raises `Unavailable`."""

@@ -1,6 +1,7 @@
 """Group commit: what came while the last batch ran goes with the next one; a batch has two barriers for all of it.
 
-*Rules*: a new message asks for a batch at once. Settlements wait `COMPANY_S` for company, cleanings `CLEAN_S`. A change that
+*Rules*: a new message asks for a batch at once. Settlements wait `COMPANY_S` for company, cleanings `CLEAN_S`; what ends
+entries and comes while a batch is under way is written at once, and counts with the next one (`ahead`). A change that
 failed is tried again at once, in new files, and then every `RETRY_S`, with whatever came for its message meanwhile; a new
 message that failed is not.
 """
@@ -16,9 +17,10 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from mailismus.disk.worker import IWorker
+from mailismus.disk.worker import Workers
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
+from mailismus.queue.providers.chunk.control.ahead import EndsAhead
 from mailismus.queue.providers.chunk.control.ledger import ChunkLedger, Part, PlannedChange
 from mailismus.queue.providers.chunk.index.known import KnownChunk
 from mailismus.queue.providers.chunk.write.batch import BatchWriter, ChunkBatch, NewMail
@@ -64,10 +66,14 @@ class ChunkWork:
         self,
         writer: BatchWriter,
         ledger: ChunkLedger,
-        worker: IWorker,
+        workers: Workers,
         reactor: IReactorTime,
         on_batch: Callable[[set[Area]], None],
     ) -> None:
+        worker = workers.journal
+        self._ahead = EndsAhead(writer, workers.files)
+        self._changing: set[SpoolId] | None = None
+        """Messages that the batch under way changes; None: no batch is under way."""
         self._writer, self._ledger, self._worker, self._reactor, self._on_batch = writer, ledger, worker, reactor, on_batch
         self._mails: list[Mails] = []
         self._parts: dict[SpoolId, list[Part]] = {}
@@ -115,8 +121,16 @@ class ChunkWork:
 
     def add_part(self, known: KnownChunk, part: Part) -> None:
         """Settle entries of a message."""
-        self._parts.setdefault(known.message.spool_id, []).append(part)
+        spool_id = known.message.spool_id
+        parts = self._parts.setdefault(spool_id, [])
+        parts.append(part)
         self._run_in(COMPANY_S)
+        if self._changing is not None and spool_id not in self._changing and spool_id not in self._held:
+            planned = self._ledger.plan(known, parts)
+            if planned is not None and planned.change.only_ends:
+                idle = self._ahead.add(planned.change)
+                if idle is not None:
+                    idle.addCallback(self._on_idle_ahead).addErrback(self.break_down)
 
     def preprocess(self, known: KnownChunk) -> None:
         """Preprocess a message that is in the queue."""
@@ -165,6 +179,8 @@ class ChunkWork:
 
     def _run(self) -> None:
         self._timer = None
+        if not self._ahead.is_idle:
+            return  # it begins then
         if self._between and not (self._has_been_between and (self._mails or self._parts)):
             self._is_running = self._has_been_between = True
             one = self._between.pop(0)
@@ -180,10 +196,15 @@ class ChunkWork:
             if self._between:
                 self._run_in(0.0)
             return
+        self._changing = {one.change.known.message.spool_id for one in planned}
         batch = ChunkBatch([mail for one in mails for mail in one.mails], [one.change for one in planned], cleanings)
         self._is_running = True
         running = self._worker.run(partial(self._writer.run, batch))
         running.addCallback(self._ended, mails, planned).addErrback(self.break_down)
+
+    def _on_idle_ahead(self, _: None) -> None:
+        if self._between or not self.is_idle:
+            self._run_in(0.0)
 
     def _ended_between(self, found: object, one: BetweenBatches) -> None:
         self._is_running = False
@@ -214,6 +235,7 @@ class ChunkWork:
 
     def _ended(self, batch: ChunkBatch, mails: Sequence[Mails], planned: Sequence[PlannedChange]) -> None:
         self._is_running = False
+        self._changing = None
         self.batches += 1
         self.came = set()
         for one in mails:

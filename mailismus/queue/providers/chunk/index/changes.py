@@ -56,6 +56,11 @@ class FileChange:
     offsets: dict[str, int] = attrs.Factory(dict)
     """APPEND: where the appended bytes begin."""
 
+    @property
+    def only_ends(self) -> bool:
+        """Whether it ends entries and does nothing else: then nothing has to be durable before it."""
+        return self.kind in (ChangeKind.END_NEW, ChangeKind.APPEND) and not self.files and not self.known.is_spoiled
+
 
 def file_of(entry: Entry, is_local: IsLocal) -> str:
     """The directory of an entry's line. Decided anew whenever the line is written."""

@@ -1,9 +1,11 @@
-"""What changes the files of the queue. Everything blocks, and runs in a worker.
+"""What changes the files of the queue. Everything but `ways` blocks, and runs in a worker.
 
 Modules, each with what it is:
 
     directories  the open directories of a queue
+    ways         pure: which way makes a barrier durable, by what the ways have cost
     barrier      files and directories that are made durable together
+    syncing      makes barriers durable in the way that costs least
     born         the numbers of files that this run has made
     mess         the content of a message while it arrives: S1 and S2
     epochs       epochs of spool ids: a file for each, made by one process alone

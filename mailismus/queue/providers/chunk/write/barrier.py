@@ -1,15 +1,14 @@
-"""A barrier: files and directories that are made durable together.
+"""A barrier: files and directories that are made durable together, in one of several ways.
 
-*Rules*: up to `FEW` of them are synced one by one; more by one sync of the file system, which is cheaper from there on, but
-writes what others have written too.
+*Rules*: the file system was opened before anything of the barrier was written, so its sync tells of every failure. A way
+that fails leaves nothing of the barrier trusted.
 """
 
 from __future__ import annotations
 
 from mailismus.disk.interface import IDirectory, IFile, close_read
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
-
-FEW = 16
+from mailismus.queue.providers.chunk.write.ways import SyncWay
 
 
 class Barrier:
@@ -36,16 +35,19 @@ class Barrier:
         directory = self._queue.of(name, number)
         self._directories[id(directory)] = directory
 
-    def sync(self) -> None:
+    @property
+    def count(self) -> int:
+        """Files and directories."""
+        return len(self._files) + len(self._directories)
+
+    def sync(self, way: SyncWay = SyncWay.FILES) -> None:
         """On return all of it survives a power cut. Raises OSError: then none of it can be trusted to."""
+        whole = self._queue.file_system
         try:
-            if len(self._files) + len(self._directories) > FEW:
-                self._queue.disk.sync_file_system(self._queue.root)
-                return
-            for file in self._files.values():
-                file.sync()
-            for directory in self._directories.values():
-                directory.sync()
+            if way is SyncWay.WHOLE and whole is not None:
+                whole.sync()
+            else:
+                self._queue.disk.sync_together([*self._files.values(), *self._directories.values()])
         finally:
             for file in self._to_close:
                 close_read(file)

@@ -1,5 +1,6 @@
 """A batch: the files of all messages that came or changed since the last one, made durable together. Blocks.
 
+    end      changes that only end entries: their lines are marked done, or the message's name in todo goes
     make     contents and envelopes of new messages; files of preprocessed ones; lines appended
     barrier  all of that, and its directories
     commit   new messages get their names in todo; names in todo of preprocessed messages go; lines are marked done
@@ -14,6 +15,7 @@ with the barriers of a later batch (`cleaning`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 
@@ -30,6 +32,7 @@ from mailismus.queue.providers.chunk.write.barrier import Barrier
 from mailismus.queue.providers.chunk.write.cleaning import Cleaner, Cleaning, CleaningKind
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 from mailismus.queue.providers.chunk.write.mess import MessWriter, MessWriters
+from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 
 
 @attrs.define(eq=False)
@@ -103,21 +106,25 @@ class ChunkBatch:
 class BatchWriter:
     """Runs batches, one at a time."""
 
-    def __init__(self, directories: ChunkDirectories, writers: MessWriters, presence: Presence) -> None:
+    def __init__(
+        self, directories: ChunkDirectories, writers: MessWriters, presence: Presence, syncing: BatchSyncing
+    ) -> None:
         """`presence`: of what must keep its name. New messages below a directory that a start would not find would be
         lost."""
-        self._queue, self._writers, self._presence = directories, writers, presence
+        self._queue, self._writers, self._presence, self._syncing = directories, writers, presence, syncing
         self._cleaner = Cleaner(directories)
 
     def run(self, batch: ChunkBatch) -> ChunkBatch:
         """Do all of it. Never raises OSError."""
         barrier = Barrier(self._queue)
         cleanings = self._cleaner.begin(batch.cleanings, barrier)
+        ended = self._end(batch, barrier)
         going = self._make(batch, barrier)
         is_durable = self._sync(batch, barrier)
         if not is_durable:
             self._fail_all(batch, batch.mails, going)
-            going = []
+            self._fail_all(batch, (), ended, is_done=True)
+            ended, going = [], []
         barrier = Barrier(self._queue)
         if is_durable:
             cleanings = self._cleaner.go_on(cleanings, barrier)
@@ -126,21 +133,47 @@ class BatchWriter:
             self._fail_all(batch, linked, going, is_done=True)
             linked, going, is_durable = [], [], False
         cleanings = self._cleaner.end(cleanings) if is_durable else []
-        self._keep(batch, linked, going)
+        self._keep(batch, linked, [*ended, *going])
         error = self._cleaner.take_error()
         if error is not None:
             batch.note(error)
-        ended = set(map(id, cleanings))
-        batch.left.extend(cleaning for cleaning in batch.cleanings if id(cleaning) not in ended)
+        cleaned = set(map(id, cleanings))
+        batch.left.extend(cleaning for cleaning in batch.cleanings if id(cleaning) not in cleaned)
         return batch
 
     def _sync(self, batch: ChunkBatch, barrier: Barrier) -> bool:
         try:
-            barrier.sync()
+            self._syncing.sync(barrier)
         except OSError as error:
             batch.note_barrier(error)
             return False
         return True
+
+    # ------------------------------------------------------------------ what only ends
+
+    def _end(self, batch: ChunkBatch, barrier: Barrier) -> list[_Doing]:
+        """Do the changes that only end entries: before all else, for a crash repeats what was delivered and not noted."""
+        ended = []
+        for change in batch.changes:
+            if change.only_ends:
+                doing = _Doing(change)
+                try:
+                    self._commit_change(doing, barrier)
+                except OSError as error:
+                    self._fail_change(batch, doing, error, barrier)
+                else:
+                    ended.append(doing)
+        return ended
+
+    def end_ahead(self, changes: Sequence[FileChange]) -> None:
+        """Do changes that only end entries, which a later batch does again and makes durable; beside `run`, in another
+        thread. What fails is left to that batch."""
+        for change in changes:
+            doing = _Doing(change)
+            with contextlib.suppress(OSError):
+                self._commit_change(doing, Barrier(self._queue))
+            for file in doing.files:
+                close_read(file)
 
     # ------------------------------------------------------------------ make
 
@@ -155,6 +188,8 @@ class BatchWriter:
                 self._fail_mail(batch, mail, error)
         going = []
         for change in batch.changes:
+            if change.only_ends:
+                continue
             doing = _Doing(change)
             try:
                 self._make_change(doing, barrier)
@@ -316,7 +351,8 @@ class BatchWriter:
                 close_read(file)
             change, number = doing.change, doing.change.known.number
             if change.is_over:
-                batch.left.append(Cleaning(number, CleaningKind.OVER))
+                is_new = change.kind is ChangeKind.END_NEW
+                batch.left.append(Cleaning(number, CleaningKind.NEW_OVER if is_new else CleaningKind.OVER))
             elif change.kind is ChangeKind.PREPROCESS:
                 batch.left.append(Cleaning(number, CleaningKind.ENVELOPE))
 

@@ -1,8 +1,9 @@
 """Cleaning: the names that no state needs any more go, with the barriers of a batch. Blocks.
 
-    a message is over   intd, local, remote, bounce -> barrier -> info -> barrier -> mess
-    its commit failed   todo -> barrier -> intd -> barrier -> mess
-    it is preprocessed  intd
+    a message is over         intd, local, remote, bounce -> barrier -> info -> barrier -> mess
+    over, never preprocessed  intd -> barrier -> mess
+    its commit failed         todo -> barrier -> intd -> barrier -> mess
+    it is preprocessed        intd
 
 *Rules*: the name in mess goes last, durably behind all others of its number: the number may come back with the next file. A
 cleaning that is cut short is begun anew: names that are gone already are passed over.
@@ -21,12 +22,14 @@ from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 
 
 class CleaningKind(enum.Enum):
-    """Which names go: those before the first barrier, and those before the second. Then the name in mess."""
+    """Which names go: before the first barrier, before the second, and behind it."""
 
-    OVER = ((INTD, LOCAL, REMOTE, BOUNCE), (INFO,))
-    REFUSED = ((TODO,), (INTD,))
-    ENVELOPE = ((INTD,), ())
-    """The message stays: its name in mess does not go."""
+    OVER = ((INTD, LOCAL, REMOTE, BOUNCE), (INFO,), (MESS,))
+    NEW_OVER = ((INTD,), (), (MESS,))
+    """Its name in todo is durably gone, and nothing else was made."""
+    REFUSED = ((TODO,), (INTD,), (MESS,))
+    ENVELOPE = ((INTD,), (), ())
+    """The message stays."""
 
 
 @attrs.frozen(eq=False)
@@ -65,7 +68,7 @@ class Cleaner:
 
     def end(self, cleanings: Sequence[Cleaning]) -> list[Cleaning]:
         """Behind the second barrier."""
-        return [one for one in cleanings if one.kind is CleaningKind.ENVELOPE or self._unlink(one.number, (MESS,), None)]
+        return [one for one in cleanings if self._unlink(one.number, one.kind.value[2], None)]
 
     def _unlink(self, number: int, names: Sequence[str], barrier: Barrier | None) -> bool:
         """Whether all these names are gone."""

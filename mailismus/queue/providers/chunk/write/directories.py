@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from mailismus.disk.interface import IDirectory, IDisk, INamed
+from mailismus.disk.interface import IDirectory, IDisk, IFileSystem, INamed
 from mailismus.disk.presence import Presence
 from mailismus.queue.providers.chunk.format.version import BOUNCE, IDS, INTD, PID, SPLIT_DIRECTORIES, TODO
 
@@ -18,12 +18,15 @@ class ChunkDirectories:
         self.disk, self.root, self.split = disk, root, split
         self._plain: dict[str, IDirectory] = {}
         self._parts: dict[str, list[IDirectory]] = {name: [] for name in SPLIT_DIRECTORIES}
+        self.file_system: IFileSystem | None = None
+        """That of all of them; None: each file is synced by itself. Read only."""
         try:
             for name in (PID, INTD, TODO, BOUNCE, IDS):
                 self._plain[name] = disk.open_directory(os.path.join(root, name))
             for name, parts in self._parts.items():
                 for part in range(split):
                     parts.append(disk.open_directory(os.path.join(root, name, str(part))))
+            self.file_system = disk.open_file_system([root, *self._paths()])
         except BaseException:
             self.close()
             raise
@@ -46,12 +49,17 @@ class ChunkDirectories:
 
     def presence(self, locks: Mapping[str, INamed]) -> Presence:
         """All of them, below the queue's own, and these locks by path: what must keep its name while a server works here."""
-        names: dict[str, INamed] = {os.path.join(self.root, name): directory for name, directory in self._plain.items()}
+        return Presence(dict[str, INamed](self._paths()), locks)
+
+    def _paths(self) -> dict[str, IDirectory]:
+        paths = {os.path.join(self.root, name): directory for name, directory in self._plain.items()}
         for name, parts in self._parts.items():
-            names.update({os.path.join(self.root, name, str(part)): directory for part, directory in enumerate(parts)})
-        return Presence(names, locks)
+            paths.update({os.path.join(self.root, name, str(part)): directory for part, directory in enumerate(parts)})
+        return paths
 
     def close(self) -> None:
         """Close them. Harmless when repeated; never fails."""
         for directory in [*self._plain.values(), *(part for parts in self._parts.values() for part in parts)]:
             directory.close()
+        if self.file_system is not None:
+            self.file_system.close()

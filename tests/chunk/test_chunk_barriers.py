@@ -1,0 +1,151 @@
+"""Batches and their barriers: what is synced, what a failure costs, and that deliveries are noted before all else."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import pytest
+
+from mailismus.disk.interface import IFileSystem
+from mailismus.errors import StorageError
+from mailismus.queue.interface import Settlement
+from tests.chunk.harness import ChunkHarness
+from tests.contracts.bench import Bench
+from tests.fakes.disk import MemoryDisk
+
+MANY = 20
+"""Messages whose files are more than are synced each by itself."""
+WHOLE = "sync file system"
+
+
+@pytest.fixture
+def acts(harness: ChunkHarness, bench: Bench) -> list[tuple[str, str]]:
+    """What is done to the disk from now on."""
+    found: list[tuple[str, str]] = []
+    harness.disk.fault = lambda act, path: found.append((act, path))
+    return found
+
+
+def syncs(acts: Sequence[tuple[str, str]]) -> list[str]:
+    return [act for act, _ in acts if act.startswith("sync")]
+
+
+def test_the_files_of_few_messages_are_synced_each(bench: Bench, acts: list[tuple[str, str]]) -> None:
+    bench.put()
+    assert syncs(acts) == ["sync", "sync", "sync directory", "sync directory", "sync directory"]
+
+
+def test_the_files_of_many_messages_share_one_sync(bench: Bench, acts: list[tuple[str, str]]) -> None:
+    bench.commit([bench.submission() for _ in range(MANY)])
+    assert syncs(acts) == [WHOLE, "sync directory"]
+
+
+def test_a_file_system_that_may_keep_failures_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(disk: MemoryDisk, paths: Sequence[str]) -> IFileSystem | None:
+        return None
+
+    monkeypatch.setattr(MemoryDisk, "open_file_system", none)
+    harness = ChunkHarness()
+    bench = Bench(harness, harness.make())
+    found: list[tuple[str, str]] = []
+    harness.disk.fault = lambda act, path: found.append((act, path))
+    bench.commit([bench.submission() for _ in range(MANY)])
+    assert syncs(found).count("sync") == 2 * MANY
+    assert WHOLE not in syncs(found)
+
+
+def test_one_failure_fails_all_of_a_batch_and_files_are_synced_each_behind_it(harness: ChunkHarness, bench: Bench) -> None:
+    acts: list[tuple[str, str]] = []
+    failing = [True]
+
+    def fault(act: str, path: str) -> OSError | None:
+        acts.append((act, path))
+        return OSError(5, "Input/output error") if act == WHOLE and failing else None
+
+    harness.disk.fault = fault
+    one, other = ([bench.submission() for _ in range(MANY)] for _ in range(2))
+    first, second = bench.queue.commit(one, ()), bench.queue.commit(other, ())
+    for commit in (first, second):
+        with pytest.raises(StorageError):
+            bench.wait(commit)
+    assert syncs(acts).count(WHOLE) == 1
+    failing.clear()
+    harness.settle_down()
+    assert bench.entry_count() == 0
+    acts.clear()
+    taken = [bench.submission() for _ in range(MANY)]
+    bench.commit(taken)
+    assert WHOLE not in syncs(acts)
+    assert syncs(acts).count("sync") == 2 * MANY
+    harness.disk.fault = None
+    bench.queue = harness.crash(bench.queue)
+    assert bench.entry_count() == MANY
+
+
+def test_a_failure_that_another_program_was_told_of_fails_the_batch_that_was_being_written(
+    harness: ChunkHarness, bench: Bench
+) -> None:
+    def fault(act: str, path: str) -> None:
+        if act == "write" and path.startswith("/q/intd"):
+            for whole in harness.disk.wholes:
+                whole.fail_write_back(OSError(5, "Input/output error"))
+
+    harness.disk.fault = fault
+    with pytest.raises(StorageError):
+        bench.commit([bench.submission() for _ in range(MANY)])
+
+
+def settle_beside_new_mail(harness: ChunkHarness, bench: Bench) -> None:
+    """A delivery is settled in a batch that has new mail too."""
+    (queue_id,) = bench.take_ids()
+    settled = bench.queue.commit((), [Settlement(queue_id, None)])
+    new = bench.queue.commit([bench.submission()], ())
+    bench.wait(settled)
+    with contextlib.suppress(StorageError):
+        bench.wait(new)
+
+
+def test_what_was_delivered_is_noted_before_new_mail_is_made(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put()
+    acts: list[tuple[str, str]] = []
+    harness.disk.fault = lambda act, path: acts.append((act, path))
+    settle_beside_new_mail(harness, bench)
+    names = [f"{act} {path.rsplit('/', 1)[0]}" for act, path in acts]
+    noted = names.index("unlink /q/todo")
+    assert noted < names.index("create /q/pid")
+    durable = acts.index(("sync directory", "/q/todo"))
+    assert noted < durable < names.index("link /q/todo")
+
+
+def test_what_was_delivered_counts_though_the_new_mail_of_its_batch_fails(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put()
+
+    def fault(act: str, path: str) -> OSError | None:
+        return OSError(28, "No space left on device") if act == "link" and path.startswith("/q/todo") else None
+
+    harness.disk.fault = fault
+    settle_beside_new_mail(harness, bench)
+    harness.disk.fault = None
+    bench.queue = harness.crash(bench.queue)
+    assert bench.entry_count() == 0
+
+
+def test_what_was_delivered_does_not_count_before_its_barrier(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put()
+    (queue_id,) = bench.take_ids()
+    failures = [OSError(5, "Input/output error")]
+
+    def fault(act: str, path: str) -> OSError | None:
+        return failures.pop() if failures and (act, path) == ("sync directory", "/q/todo") else None
+
+    harness.disk.fault = fault
+    settled = bench.queue.commit((), [Settlement(queue_id, None)])
+    results: list[object] = []
+    settled.addCallback(results.append)
+    while failures:
+        harness.advance(0.001)
+    assert results == []
+    bench.wait(settled)
+    bench.queue = harness.crash(bench.queue)
+    assert bench.entry_count() == 0
