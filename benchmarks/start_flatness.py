@@ -35,7 +35,7 @@ from benchmarks.results.content import recipient
 from benchmarks.results.flatness import Counting, Listing, Measured, Start, Stopped, broken, markdown
 from benchmarks.results.workloads import SENDER, WORKLOADS, Connections, Workload
 from benchmarks.sinks.recorded import first_arrival, recipients_in, recording
-from benchmarks.stage.asking import FEW, Counts, Lists
+from benchmarks.stage.asking import FEW, Counts, Lists, Windows
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import Sink, program, send
 from benchmarks.stage.providers import add_option, chosen
@@ -226,7 +226,8 @@ def disk_bytes(directory: Path) -> int:
 
 
 def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Listing | None]:
-    """Rates of delivery in windows before, with and after one `queue count`, and one `queue list`. Raises: TrialError."""
+    """Rates of delivery in windows before, with and after one `queue count`, and with and without one `queue list` that
+    is held up now and then. Raises: TrialError."""
     counts, lists = Counts(server, entries, entries // bed.options.recipients), Lists(server)
     quiet_s = counts.run()
     with load(bed, server) as (generator, delivered):
@@ -248,11 +249,11 @@ def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Li
         listing = None
         if bed.options.list:
             few_s = Lists(server, FEW).run()
-            beside_list, list_s = window(lists.run)
-            share = beside_list / without if without else 0.0
+            windows = lists.windows = Windows(delivered, WINDOW_S)
+            list_s = lists.run()
             pss = pss_bytes(server.account.pids())
             say(f"queue list told {lists.found} of {entries} entries")
-            listing = Listing(list_s, lists.found == entries, lists.peak_bytes, share, few_s, pss)
+            listing = Listing(list_s, lists.found == entries, lists.peak_bytes, windows.share(without), few_s, pss)
     return Counting(quiet_s, took_s, counts.is_exact, without, beside), listing
 
 
